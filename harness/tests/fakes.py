@@ -1,0 +1,329 @@
+"""A made-up machine behind the harness's own protocols: servers, load, instruments and time, all in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from zoo.catalog import Entry, Model
+from zoo.histogram import Histogram
+from zoo.host.limits import Feasible
+from zoo.load.base import Errors, LoadOutcome, LoadSpec
+from zoo.records import Condition, Record
+from zoo.runtime.base import Launch, RuntimeFailure
+from zoo.sample.jvm import Info, ServerLimits
+from zoo.sample.net import TcpCounters
+from zoo.sample.noise import Noise
+from zoo.sample.proc import Snapshot
+from zoo.sample.samples import Samples
+
+IDLE_KB = 50_000
+POOL = 200
+RPS = 50_000
+LAST_WORDS = "java.lang.OutOfMemoryError"
+
+
+@dataclass(eq=False)
+class FakeServer:
+    """A hosted server; it is running until it is stopped or a fault takes it down."""
+
+    launch: Launch
+    pid: int
+    running: bool = True
+    graces: list[float] = field(default_factory=list)
+    rss_kb: int = IDLE_KB
+    cpu_s: float = 1.0
+    ready_s: float = 0.4
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.launch.port}"
+
+    def alive(self) -> bool:
+        return self.running
+
+    def log_tail(self, lines: int = 20) -> str:
+        return LAST_WORDS
+
+    def stop(self, grace_s: float = 15.0) -> int | None:
+        self.graces.append(grace_s)
+        self.running = False
+        return 0
+
+
+@dataclass(frozen=True)
+class Call:
+    """One run of the generator; `measured` when it is the window of a cell and not a warm-up."""
+
+    server: FakeServer
+    spec: LoadSpec
+    measured: bool
+
+    @property
+    def entry(self) -> str:
+        return self.server.launch.entry.id
+
+    @property
+    def delay_s(self) -> float:
+        _, _, ms = self.spec.url.partition("?ms=")
+        return int(ms or 0) / 1000
+
+
+def outcome(spec: LoadSpec, pairs: list[list[int]], connect: int = 0, status: int = 0) -> LoadOutcome:
+    """What the generator says of answers given as [[microseconds, count], ...]."""
+    histogram = Histogram.from_pairs(pairs)
+    return LoadOutcome(
+        requests=histogram.total,
+        goodput=histogram.total - status,
+        bytes=histogram.total * 150,
+        runtime_s=spec.duration_s,
+        errors=Errors(connect=connect, read=0, write=0, status=status, timeout=0),
+        histogram=histogram,
+        corrected=histogram,
+        connections=spec.connections,
+        threads=spec.threads,
+        shards=1,
+        cpu_s=1.0,
+        busiest_thread=0.5,
+        version="4.2.0",
+        command=[["fake"]],
+    )
+
+
+def ideal(call: Call, connect_s: float = 0.0) -> LoadOutcome:
+    """A closed loop on a server without faults: a pool serves its threads a cycle, the rest waits its turn."""
+    spec, delay_s = call.spec, call.delay_s
+    loaded_s = spec.duration_s - connect_s
+    if not call.measured or not delay_s:
+        return outcome(spec, [[round(spec.connections / RPS * 1e6), round(RPS * loaded_s)]])
+    pooled = call.server.launch.entry.variant.model is Model.PLATFORM_THREAD and spec.connections > POOL
+    cycles = range(1, int(loaded_s // delay_s) + 1)
+    if pooled:
+        return outcome(spec, [[round(cycle * delay_s * 1e6), POOL] for cycle in cycles])
+    return outcome(spec, [[round(delay_s * 1e6), spec.connections * len(cycles)]])
+
+
+@dataclass
+class World:
+    """The machine. `fault` may raise, kill the server of a call, or give its outcome; None leaves it ideal."""
+
+    kb_per_connection: float = 20.0
+    most_connections: int = 1_000_000
+    connect_s: float = 0.0  # until the connections of the highest tier are open; others open at once
+    fault: Callable[[Call], LoadOutcome | None] = lambda call: None
+    refuse_start: Callable[[Launch], None] = lambda launch: None
+    refuse_probe: Callable[[FakeServer], None] = lambda server: None
+    answers: Callable[[FakeServer], bool] = lambda server: True
+    servers: list[FakeServer] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    sampling: int = 0
+    connections: int = 0
+    seconds: float = 0.0
+
+    @property
+    def running(self) -> list[FakeServer]:
+        return [s for s in self.servers if s.running]
+
+    @property
+    def windows(self) -> list[Call]:
+        return [c for c in self.calls if c.measured]
+
+    def connecting(self, spec: LoadSpec) -> float:
+        return self.connect_s if spec.connections > 5_000 else 0.0
+
+    def at(self, url: str) -> FakeServer:
+        return next(s for s in reversed(self.servers) if url.startswith(s.url))
+
+    def of(self, pid: int) -> FakeServer:
+        found = next(s for s in self.servers if s.pid == pid)
+        if not found.running:
+            raise ProcessLookupError(f"process {pid} has ended")
+        return found
+
+
+class FakeRuntime:
+    name = "fake"
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> FakeServer:
+        assert not self._world.running, "two servers at once would measure each other"
+        launch.log.write_text(LAST_WORDS, encoding="utf-8")
+        self._world.refuse_start(launch)
+        self._world.servers.append(FakeServer(launch, pid=1001 + len(self._world.servers)))
+        return self._world.servers[-1]
+
+
+class FakeGenerator:
+    name = "fake"
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def version(self) -> str:
+        return "1"
+
+    def pids(self) -> list[int]:
+        return []
+
+    def run(self, spec: LoadSpec, on_tick: Callable[[float], None] | None = None) -> LoadOutcome:
+        world = self._world
+        call = Call(world.at(spec.url), spec, measured=world.sampling > 0)
+        world.calls.append(call)
+        world.connections = spec.connections
+        try:
+            for tick in range(1, 11):
+                if on_tick:
+                    on_tick(spec.duration_s * tick / 10)
+            given = world.fault(call)
+        finally:
+            world.connections = 0
+        world.seconds += spec.duration_s
+        server = call.server
+        server.cpu_s += 2.0
+        if call.measured:
+            server.rss_kb = max(server.rss_kb, IDLE_KB + round(world.kb_per_connection * spec.connections))
+        return given or ideal(call, world.connecting(spec) if call.measured else 0.0)
+
+
+class _Recording:
+    def __init__(self, world: World, server: FakeServer) -> None:
+        self._world, self._server = world, server
+        world.sampling += 1
+
+    def stop(self) -> Samples:
+        self._world.sampling -= 1
+        spec = self._world.calls[-1].spec
+        times = [i / 5 for i in range(int(spec.duration_s * 5) + 1)]
+        connect_s = self._world.connecting(spec)
+        share = [min(1.0, t / connect_s) if connect_s else float(t > 0) for t in times]
+        return Samples(
+            hz=5.0,
+            elapsed_s=spec.duration_s,
+            own_cpu_s=0.01,
+            vanished=False,
+            t=times,
+            rss_kb=[self._server.rss_kb] * len(times),
+            cpu_s=[self._server.cpu_s] * len(times),
+            threads=[31] * len(times),
+            established=[6 + round(2 * spec.connections * s) for s in share],
+            tcp_mem_kb=[4_096] * len(times),
+            runnable=[1] * len(times),
+        )
+
+
+class _Quiet:
+    def stop(
+        self,
+        server_cpu_s: float = 0.0,
+        generator_cpu_s: float = 0.0,
+        harness_cpu_s: float | None = None,
+        runnable: float | None = None,
+    ) -> Noise:
+        return Noise(elapsed_s=8.0, busy_share=0.5, steal_share=0.0, foreign_share=0.0)
+
+
+class FakeInstruments:
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def feasible(self, connections: int) -> Feasible:
+        most = self._world.most_connections
+        return Feasible(connections, None) if connections <= most else Feasible(most, "nofile hard limit 20,000")
+
+    def free_port(self, preferred: int) -> int:
+        return preferred
+
+    def probe(self, url: str, entry: Entry, condition: Condition) -> Info:
+        server = self._world.at(url)
+        self._world.refuse_probe(server)
+        return _info(server)
+
+    def info(self, url: str) -> Info | None:
+        server = self._world.at(url)
+        return _info(server) if server.running else None
+
+    def answers(self, url: str) -> bool:
+        return self._world.answers(self._world.at(url))
+
+    def snapshot(self, pid: int, deep: bool = False) -> Snapshot:
+        server = self._world.of(pid)
+        return Snapshot(processes=1, rss_kb=server.rss_kb, cpu_s=server.cpu_s, threads=30)
+
+    def reset_peak(self, pid: int) -> bool:
+        return True
+
+    def sample(self, pid: int) -> _Recording:
+        return _Recording(self._world, self._world.of(pid))
+
+    def noise(self) -> _Quiet:
+        return _Quiet()
+
+    def counters(self, pid: int) -> TcpCounters | None:
+        return TcpCounters(listen_overflows=0, listen_drops=0, req_q_full_drop=0, req_q_full_cookies=0)
+
+    def established(self, url: str) -> int | None:
+        return self._world.connections
+
+    def settle_sockets(self, wait: bool) -> int | None:
+        return 0
+
+    def canary(self) -> float:
+        return 0.1
+
+    def rest(self, seconds: float) -> None:
+        self._world.seconds += seconds
+
+    def now(self) -> str:
+        return f"second {self._world.seconds:.0f}"
+
+    def thread_dump(self, pid: int, to: Path) -> bool:
+        to.write_text("{}", encoding="utf-8")
+        return True
+
+
+class FakeReporter:
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.seconds = 0.0
+
+    def phase(self, where: str, what: str) -> None: ...
+
+    def tick(self, seconds: float) -> None:
+        self.seconds += seconds
+
+    def record(self, record: Record) -> None:
+        self.records.append(record)
+
+
+def _info(server: FakeServer) -> Info:
+    entry = server.launch.entry
+    pooled = entry.variant.model is Model.PLATFORM_THREAD
+    if not server.running:
+        raise RuntimeFailure("contract", "contract probe: GET / gave no answer")
+    return Info(
+        server=entry.server.name,
+        variant=entry.variant.name,
+        model=entry.variant.model.value,
+        framework="none",
+        framework_version="1",
+        runtime="none",
+        runtime_version="1",
+        pid=server.pid,
+        processors=2,
+        thread="t-1",
+        virtual=entry.variant.model is Model.VIRTUAL_THREAD,
+        os_threads=30,
+        heap_used=1 << 20,
+        heap_committed=2 << 20,
+        heap_max=None,
+        gc=["G1"],
+        gc_count=3,
+        gc_time_ms=7,
+        requests=1,
+        limits=ServerLimits(max_threads=POOL if pooled else None, max_connections=None, backlog=65_535, nofile=None),
+    )

@@ -1,0 +1,433 @@
+"""validity, analysis and pairs: what an expert would say of the figures."""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+from typing import Any
+
+import numpy as np
+import pytest
+from builders import record
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zoo import figures, validity
+from zoo.analysis import held_slopes, rows, slope, spread
+from zoo.catalog import Model
+from zoo.histogram import Histogram
+from zoo.pairs import model_pairs
+from zoo.records import Connections, ErrorCounts, Flag, Kernel, Record, Warmup
+from zoo.sample.net import TcpCounters
+from zoo.sample.proc import Snapshot
+from zoo.sample.samples import Samples
+from zoo.validity import ALL_OPEN, Evidence
+
+PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
+
+
+# --- Little's law
+
+
+def closed_loop(connections: int, latency_s: float, runtime_s: float, servers: int | None = None) -> tuple[int, float]:
+    """Answers within the window and their mean latency: each connection asks again when it is answered.
+
+    `servers` bounds how many are worked on at once, first come first served. What the window cuts off is not counted.
+    """
+    free = [0.0] * min(servers or connections, connections)
+    asking = [0.0] * connections
+    done, total = 0, 0.0
+    while True:
+        asked, begun = heapq.heappop(asking), heapq.heappop(free)
+        answered = max(asked, begun) + latency_s
+        if answered > runtime_s:
+            return done, total / done if done else 0.0
+        done, total = done + 1, total + answered - asked
+        heapq.heappush(asking, answered)
+        heapq.heappush(free, answered)
+
+
+@pytest.mark.parametrize(("latency_s", "delay_s"), [(10.002, 10), (10.3, 10), (2.01, 2)])
+@pytest.mark.parametrize("cycles", [1.1, 2.5])
+def test_a_window_that_cuts_a_cycle_off_still_adds_up(latency_s: float, delay_s: float, cycles: float) -> None:
+    runtime_s = delay_s * cycles
+    goodput, mean_s = closed_loop(500, latency_s, runtime_s)
+    assert validity.little(goodput, mean_s, 500, runtime_s, delay_s) == pytest.approx(1, abs=0.05)
+
+
+def test_a_busy_closed_loop_adds_up() -> None:
+    goodput, mean_s = closed_loop(100, 0.005, 8.0)
+    assert validity.little(goodput, mean_s, 100, 8.0, 0) == pytest.approx(1, abs=0.01)
+
+
+def test_connections_that_were_never_opened_are_missed() -> None:
+    goodput, mean_s = closed_loop(9_000, 10.01, 25)
+    assert validity.little(goodput, mean_s, 25_000, 25, 10) == pytest.approx(0.36, abs=0.01)
+
+
+def test_a_pool_shorter_than_its_queue_is_missed() -> None:
+    goodput, mean_s = closed_loop(1_000, 10.0, 25, servers=200)
+    assert validity.little(goodput, mean_s, 1_000, 25, 10) < 0.9
+
+
+def test_no_answer_is_no_division_by_zero() -> None:
+    assert validity.little(0, 0.0, 100, 8, 0) == 0
+    assert validity.little(5, 0.1, 100, 0, 0) == 0
+
+
+# --- connecting
+
+
+@pytest.mark.parametrize(
+    ("established", "seconds"),
+    [
+        ([10, 10_010, 20_010, 20_010], 2 * ALL_OPEN),  # both ends, beside the 10 that were there
+        ([10, 8_010, 16_010, 20_010], 2.5 * ALL_OPEN),  # 8,000 a second
+        ([10, 2_010, 4_010, 20_010], 3.0),  # faster than before, so at the latest when it was seen
+        ([10, 20_010], 1.0),
+        ([10, None, 20_010], 2.0),
+        ([10, 19_000, 19_000], None),
+        ([10, 20_000, 20_000], 1.0),  # a few may be missing
+        ([None, None], None),
+        ([], None),
+    ],
+)
+def test_the_time_until_all_connections_are_open(established: list[int | None], seconds: float | None) -> None:
+    times = [float(t) for t in range(len(established))]
+    found = validity.connecting(times, established, 10_000)
+    assert found == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_only_a_pool_of_platform_threads_has_a_ceiling() -> None:
+    assert validity.ceiling(Model.PLATFORM_THREAD, 200, 10) == 20
+    assert validity.ceiling(Model.PLATFORM_THREAD, None, 10) is None
+    assert validity.ceiling(Model.PLATFORM_THREAD, 200, 0) is None
+    assert validity.ceiling(Model.VIRTUAL_THREAD, 200, 10) is None
+    assert validity.ceiling(Model.ASYNC_SERVLET, 200, 10) is None
+
+
+# --- flags
+
+SOUND = Evidence(
+    connections=Connections(requested=1_000, actual=1_000, limited_by=None, established=1_000, lingering=0),
+    errors=ErrorCounts(connect=0, read=0, write=0, status=0, timeout=0),
+    little=1.0,
+    busiest_thread=0.5,
+    idle_share=0.5,
+    foreign_share=0.0,
+    delay_s=0.0,
+    pool_bound=False,
+    cut_short=False,
+    warmup=Warmup(seconds=20, connections=100, window_rps=[], reached=True),
+    kernel=Kernel(listen_overflows=0, listen_drops=0, req_q_full_drop=0, req_q_full_cookies=0),
+)
+
+
+def changed(**changes: Any) -> Evidence:  # noqa: ANN401 (any field of the evidence or of its parts)
+    """SOUND with other values, those of its parts too."""
+    made: dict[str, object] = {}
+    for name, value in changes.items():
+        for part in ("connections", "errors", "warmup", "kernel"):
+            model = getattr(SOUND, part)
+            if name in type(model).model_fields:
+                made[part] = model.model_copy(update={name: value})
+                break
+        else:
+            made[name] = value
+    return dataclasses.replace(SOUND, **made)  # type: ignore[arg-type]
+
+
+def test_a_sound_cell_has_no_flag() -> None:
+    assert validity.flags(SOUND) == []
+
+
+@pytest.mark.parametrize(
+    ("flag", "raised", "just_not"),
+    [
+        (Flag.CLAMPED, {"limited_by": "nofile"}, {"limited_by": None}),
+        (Flag.GENERATOR_SATURATED, {"busiest_thread": 0.901}, {"busiest_thread": 0.90}),
+        (Flag.SHARED_CORES, {"idle_share": 0.099}, {"idle_share": 0.10}),
+        (Flag.STARVED, {"little": 0.899}, {"little": 0.90}),
+        (Flag.LITTLE_HIGH, {"little": 1.101}, {"little": 1.10}),
+        (Flag.POOL_CEILING, {"pool_bound": True}, {"pool_bound": False}),
+        (Flag.NOT_ESTABLISHED, {"established": 979}, {"established": 980}),
+        (Flag.SLOW_CONNECT, {"cut_short": True}, {"cut_short": False}),
+        (Flag.LISTEN_DROPS, {"listen_drops": 1}, {"listen_overflows": 1}),
+        (Flag.WARMUP_SHORT, {"reached": False}, {"reached": None}),
+        (Flag.FOREIGN_CPU, {"foreign_share": 0.031}, {"foreign_share": 0.03}),
+        (Flag.SOCKETS_LINGER, {"lingering": 5_001}, {"lingering": 5_000}),
+        (Flag.BAD_ANSWERS, {"status": 1}, {"status": 0}),
+        (Flag.BAD_ANSWERS, {"read": 1}, {"read": 0}),
+        (Flag.BAD_ANSWERS, {"write": 1}, {"write": 0}),
+        (Flag.BAD_ANSWERS, {"timeout": 1}, {"timeout": 0}),
+    ],
+)
+def test_a_flag_is_raised_beyond_its_bound_and_not_at_it(
+    flag: Flag, raised: dict[str, object], just_not: dict[str, object]
+) -> None:
+    assert validity.flags(changed(**raised)) == [flag]
+    assert validity.flags(changed(**just_not)) == []
+
+
+def test_what_is_unknown_raises_no_flag() -> None:
+    assert validity.flags(changed(established=None, lingering=None)) == []
+    assert validity.flags(changed(foreign_share=None)) == []
+    assert validity.flags(dataclasses.replace(SOUND, kernel=None)) == []
+
+
+def test_a_cell_that_waits_is_not_limited_by_cores_nor_by_its_warm_up() -> None:
+    assert validity.flags(changed(delay_s=10.0, busiest_thread=0.99, idle_share=0.0, reached=False)) == []
+
+
+def test_a_pool_at_its_ceiling_is_not_called_starved() -> None:
+    assert validity.flags(changed(delay_s=10.0, little=0.2, pool_bound=True)) == [Flag.POOL_CEILING]
+
+
+def test_flags_come_in_one_order() -> None:
+    seen = validity.flags(changed(limited_by="nofile", status=1, foreign_share=0.5, idle_share=0.0))
+    assert seen == [f for f in Flag if f in seen]
+    assert len(seen) == 4
+
+
+def test_every_flag_says_what_it_means() -> None:
+    assert len({flag.text for flag in Flag}) == len(Flag)
+
+
+# --- figures
+
+
+def test_a_quantile_without_100_samples_beyond_it_is_not_given() -> None:
+    ladder = figures.latency(Histogram.from_pairs([[us, 1] for us in range(1, 10_001)]))
+    assert (ladder.p50_us, ladder.p90_us, ladder.p99_us, ladder.p999_us) == (5_000, 9_000, 9_900, None)
+    assert ladder.mean_us == pytest.approx(5_000.5)
+    few = figures.latency(Histogram.from_pairs([[10, 100]]))
+    assert (few.samples, few.p50_us, few.max_us) == (100, None, 10)
+
+
+def test_kernel_counters_are_those_of_the_window() -> None:
+    before = TcpCounters(listen_overflows=5, listen_drops=7, req_q_full_drop=0, req_q_full_cookies=1)
+    after = TcpCounters(listen_overflows=6, listen_drops=10, req_q_full_drop=0, req_q_full_cookies=1)
+    counted = figures.kernel(before, after)
+    assert counted is not None
+    assert (counted.listen_overflows, counted.listen_drops, counted.req_q_full_cookies) == (1, 3, 0)
+    assert figures.kernel(None, after) is None
+
+
+def test_the_peak_is_the_highest_seen_by_any_reading() -> None:
+    samples = Samples(
+        hz=5,
+        elapsed_s=8,
+        own_cpu_s=0,
+        vanished=False,
+        t=[0, 1],
+        rss_kb=[100, 300],
+        cpu_s=[0, 1],
+        threads=[10, 12],
+        established=[None, None],
+        tcp_mem_kb=[None, 64],
+        runnable=[None, None],
+    )
+    before = Snapshot(processes=1, rss_kb=90, cpu_s=1, threads=11, voluntary_switches=500)
+    after = Snapshot(processes=1, rss_kb=310, cpu_s=3, threads=11, voluntary_switches=400)
+    memory = figures.memory(80, before, samples, after, None, None)
+    assert (memory.rss_idle_kb, memory.rss_peak_kb, memory.socket_peak_kb, memory.heap_used_kb) == (80, 310, 64, None)
+    work = figures.work(2.0, 0, samples, before, after, None, None)
+    assert work.threads_peak == 12
+    assert work.cpu_s_per_million is None  # nothing was answered
+    assert work.voluntary_switches is None  # threads ended and took their counts along
+
+
+# --- rows
+
+
+def test_a_row_has_median_and_range_over_rounds() -> None:
+    made = rows([record(BARE, round_number=n, rps=rps) for n, rps in enumerate([300.0, 100.0, 110.0], 1)])
+    assert len(made) == 1
+    rps = made[0].rps
+    assert rps is not None
+    assert (rps.median, rps.low, rps.high, rps.rounds) == (110, 100, 300, 3)
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(0, 1e9)), max_size=9))
+def test_a_spread_is_of_what_is_known(values: list[float | None]) -> None:
+    known = sorted(v for v in values if v is not None)
+    found = spread(values)
+    if not known:
+        assert found is None
+        return
+    assert found is not None
+    assert (found.low, found.high, found.rounds) == (known[0], known[-1], len(known))
+    assert found.low <= found.median <= found.high
+    assert sum(v <= found.median for v in known) * 2 >= len(known)
+
+
+def test_rows_come_by_scenario_size_and_entry() -> None:
+    cells = [(BARE, "25k", "sleep"), (VIRTUAL, "100", "hello"), (BARE, "25k", "hello"), (BARE, "100", "hello")]
+    made = rows([record(e, t, s) for e, t, s in cells] + [record(PLATFORM, "1k", "hello", failure="gone")])
+    assert [(r.entry, r.tier, r.scenario) for r in made] == [
+        (VIRTUAL, "100", "hello"),
+        (BARE, "100", "hello"),
+        (PLATFORM, "1k", "hello"),
+        (BARE, "25k", "hello"),
+        (BARE, "25k", "sleep"),
+    ]
+
+
+def test_a_cell_that_failed_in_every_round_has_no_figures_but_its_reasons() -> None:
+    row = rows([record(BARE, "25k", round_number=n, failure=f"reason {n}") for n in (1, 2)])[0]
+    assert (row.measured, row.failures, row.requested) == (0, ["reason 1", "reason 2"], 25_000)
+    assert (row.actual, row.rps, row.held, row.lower_bound) == (None, None, False, False)
+
+
+def test_a_cell_that_failed_once_has_the_figures_of_the_other_rounds() -> None:
+    row = rows([record(BARE, rps=10.0), record(BARE, round_number=2, failure="gone"), record(BARE, round_number=3)])[0]
+    assert (row.measured, row.failures) == (2, ["gone"])
+    assert row.rps is not None
+    assert row.rps.rounds == 2
+
+
+def test_the_record_written_last_wins() -> None:
+    row = rows([record(BARE, failure="gone"), record(BARE, rps=42.0)])[0]
+    assert (row.measured, row.failures) == (1, [])
+    assert row.rps is not None
+    assert row.rps.median == 42
+
+
+def test_errors_are_added_up_and_flags_counted_by_round() -> None:
+    bad: dict[str, Any] = {"status_errors": 7, "flags": [Flag.BAD_ANSWERS]}
+    row = rows([record(BARE, **bad), record(BARE, round_number=2, **bad), record(BARE, round_number=3)])[0]
+    assert row.errors == 14
+    assert row.flags == [(Flag.BAD_ANSWERS, 2)]
+    assert not row.lower_bound
+
+
+@pytest.mark.parametrize("flag", [Flag.GENERATOR_SATURATED, Flag.SHARED_CORES])
+def test_a_throughput_that_the_server_did_not_limit_is_a_lower_bound(flag: Flag) -> None:
+    assert rows([record(BARE, flags=[flag])])[0].lower_bound
+
+
+def test_a_throughput_near_the_bare_reference_of_its_round_is_a_lower_bound() -> None:
+    records = [
+        *(record(BARE, round_number=n, rps=rps) for n, rps in [(1, 100.0), (2, 200.0)]),
+        *(record(VIRTUAL, round_number=n, rps=rps) for n, rps in [(1, 90.0), (2, 179.0)]),
+    ]
+    by_entry = {r.entry: r for r in rows(records, reference=BARE)}
+    assert by_entry[VIRTUAL].flags == [(Flag.NEAR_REFERENCE, 1)]
+    assert by_entry[VIRTUAL].lower_bound
+    assert by_entry[BARE].flags == []
+    assert all(not r.flags for r in rows(records))
+
+
+def test_nothing_is_near_a_reference_that_was_not_measured_nor_where_requests_wait() -> None:
+    assert rows([record(VIRTUAL), record(BARE, failure="gone")], reference=BARE)[0].flags == []
+    waiting = [record(VIRTUAL, scenario="sleep"), record(BARE, scenario="sleep")]
+    assert [r.flags for r in rows(waiting, reference=BARE)] == [[], []]
+
+
+# --- memory per held connection
+
+COUNTS = {"100": 100, "1k": 1_000, "25k": 19_500}
+
+
+def holding(kb: float, round_number: int = 1, **changes: dict[str, Any]) -> list[Record]:
+    """One round of a sleep block whose server holds exactly so many kB a connection; `changes` by tier."""
+    made, before = [], 60_000
+    for tier, count in COUNTS.items():
+        peak = 60_000 + round(kb * count)
+        more: dict[str, Any] = {"actual": count, "rss_before_kb": before, "rss_peak_kb": peak}
+        made.append(record(VIRTUAL, tier, "sleep", round_number, **(more | changes.get(f"at_{tier}", {}))))
+        before = peak
+    return made
+
+
+@pytest.mark.parametrize("kb", [0.5, 14.0, 150.0])
+def test_the_cost_of_a_connection_is_the_slope_not_the_total(kb: float) -> None:
+    for row in rows([*holding(kb, 1), *holding(kb, 2)]):
+        assert row.held
+        assert row.kb_per_connection is not None
+        assert row.kb_per_connection.median == pytest.approx(kb, rel=0.05)
+        assert row.kb_per_connection.rounds == 2
+
+
+def test_the_process_at_rest_counts_as_no_connection() -> None:
+    peaks = {"100": 70_000, "1k": 80_000, "25k": 350_000}
+    changes: dict[str, Any] = {f"at_{tier}": {"rss_peak_kb": kb, "rss_before_kb": 60_000} for tier, kb in peaks.items()}
+    (found,) = held_slopes(holding(14, **changes)).values()
+    expected = np.polyfit([0, *COUNTS.values()], [60_000, *peaks.values()], 1)[0]
+    assert found == [pytest.approx(expected)]
+
+
+def test_a_slope_by_hand() -> None:
+    assert slope([(0, 10), (1, 12), (2, 17), (3, 19)]) == pytest.approx(3.2)
+
+
+@pytest.mark.parametrize(
+    "flag", [Flag.STARVED, Flag.POOL_CEILING, Flag.NOT_ESTABLISHED, Flag.BAD_ANSWERS, Flag.LITTLE_HIGH]
+)
+def test_what_was_not_held_has_no_cost(flag: Flag) -> None:
+    made = rows(holding(14, at_25k={"flags": [flag]}))
+    assert [r.held for r in made] == [True, True, False]
+    assert [r.kb_per_connection for r in made] == [None] * 3
+
+
+def test_a_round_in_which_a_tier_failed_has_no_slope_and_the_others_count() -> None:
+    failed = [*holding(14, 1)[:2], record(VIRTUAL, "25k", "sleep", 1, failure="gone")]
+    slopes = held_slopes([*failed, *holding(20, 2)])
+    assert slopes == {(VIRTUAL, "sleep"): [pytest.approx(20, rel=0.05)]}
+
+
+def test_a_clamped_tier_is_held_at_its_own_count() -> None:
+    made = rows(holding(14, at_25k={"flags": [Flag.CLAMPED], "limited_by": "nofile"}))
+    assert made[2].held
+    assert made[2].kb_per_connection is not None
+
+
+def test_two_counts_are_too_few_for_a_slope() -> None:
+    assert held_slopes(holding(14)[:2]) == {}
+
+
+def test_cells_that_do_not_wait_hold_nothing() -> None:
+    made = rows([record(VIRTUAL, tier) for tier in COUNTS])
+    assert [r.held for r in made] == [False] * 3
+    assert [r.kb_per_connection for r in made] == [None] * 3
+
+
+# --- pairs
+
+
+def test_virtual_over_platform_of_the_same_server_round_by_round() -> None:
+    records = [
+        *(record(VIRTUAL, round_number=n, rps=rps) for n, rps in [(1, 200.0), (2, 400.0), (3, 800.0)]),
+        *(record(PLATFORM, round_number=n, rps=rps) for n, rps in [(1, 100.0), (2, 200.0), (4, 50.0)]),
+        record(BARE),
+        record("java-b:platform"),
+    ]
+    found = model_pairs(records)
+    assert [(p.a, p.b, p.scenario, p.tier) for p in found] == [(VIRTUAL, PLATFORM, "hello", "1k")]
+    ratio = found[0].ratios["req/s"]
+    assert ratio is not None
+    assert ratio.value == pytest.approx(2)
+    assert ratio.rounds == 2  # the first two have both
+
+
+def test_a_metric_that_one_side_lacks_is_left_out() -> None:
+    found = model_pairs([record(VIRTUAL, p99_us=None), record(PLATFORM)])
+    assert found[0].ratios["p99"] is None
+    assert found[0].ratios["p50"] is not None
+
+
+def test_a_side_that_failed_or_answered_nothing_well_makes_no_ratio() -> None:
+    assert model_pairs([record(VIRTUAL, failure="gone"), record(PLATFORM)]) == []
+    assert model_pairs([record(VIRTUAL, rps=0.0), record(PLATFORM)])[0].ratios["req/s"] is None
+
+
+def test_pairs_come_by_scenario_and_size() -> None:
+    cells = [("25k", "hello"), ("100", "sleep"), ("100", "hello")]
+    found = model_pairs([record(e, t, s) for t, s in cells for e in (VIRTUAL, PLATFORM)])
+    assert [(p.scenario, p.tier) for p in found] == [("hello", "100"), ("hello", "25k"), ("sleep", "100")]
+
+
+def test_a_pair_of_lower_bounds_is_one() -> None:
+    bounded = record(PLATFORM, flags=[Flag.SHARED_CORES])
+    assert model_pairs([record(VIRTUAL), bounded])[0].lower_bound
+    assert not model_pairs([record(VIRTUAL), record(PLATFORM)])[0].lower_bound

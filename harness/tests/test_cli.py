@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import builders
+import pytest
+from builders import record
+from typer.testing import CliRunner
+
+from zoo import bench, cli
+from zoo.store import Store
+
+ROOT = Path(__file__).parents[2]
+MANIFEST = """
+name = "{name}"
+title = "A server"
+language = "rust"
+port = {port}
+build = {{ command = ["true"], makes = ["server.toml"], sources = ["src"] }}
+run = {{ command = ["./it"] }}
+
+[[variants]]
+name = "async"
+model = "async-task"
+summary = "a task for each connection"
+
+[[variants]]
+name = "platform"
+model = "platform-thread"
+summary = "a pool of threads"
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A zoo of two native servers, so that no JDK is needed."""
+    for name, port in (("rust-a", 8201), ("rust-b", 8202)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "server.toml").write_text(MANIFEST.format(name=name, port=port), encoding="utf-8")
+    monkeypatch.setattr(cli, "ROOT", tmp_path)
+    monkeypatch.setattr(cli.console, "width", 200)
+    for name in bench.PASSED_ON:
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def zoo(*words: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(cli.app, words)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_the_command_itself_helps() -> None:
+    done = subprocess.run([sys.executable, "-m", "zoo", "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    commands = {line.split()[0] for line in done.stdout.partition("Commands")[2].splitlines() if line.strip()}
+    assert {"list", "plan", "bench", "build", "report", "doctor", "docs"} <= commands
+
+
+def test_list_shows_every_entry(root: Path) -> None:
+    code, out, _ = zoo("list")
+    assert code == 0
+    for words in (("rust-a:async", "async-task", "8201"), ("rust-b:platform", "platform-thread", "8202")):
+        assert any(all(word in line for word in words) for line in out.splitlines())
+
+
+def test_plan_counts_cells_and_time_and_touches_nothing(root: Path) -> None:
+    before = sorted(root.rglob("*"))
+    code, out, _ = zoo(
+        "plan", "--server", "rust-a", "--scenario", "hello", "--tiers", "1k,100", "--rounds", "2", "--seed", "9"
+    )
+    assert code == 0
+    assert "8 cells = 2 entries × hello × 100, 1k connections × 2 round(s), about" in out
+    assert "entries: rust-a:async, rust-a:platform" in out
+    assert "order seed 9" in out
+    assert sorted(root.rglob("*")) == before
+
+
+def test_a_setting_of_the_servers_is_part_of_the_condition(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAX_THREADS", "50")
+    assert "MAX_THREADS 50" in zoo("plan")[1]
+
+
+@pytest.mark.parametrize("command", ["plan", "bench"])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--server", "rust-x"], 'no server "rust-x"; known: rust-a, rust-b'),
+        (["--variant", "virtual"], 'no variant "virtual" there; known: async, platform'),
+        (["--server", "rust-a", "--variant", "x"], 'no variant "x" there; known: async, platform'),
+        (["--scenario", "crawl"], 'no scenario "crawl"; known: hello, sleep'),
+        (["--tiers", "100,many"], 'tier must be a connection count such as 100, 1k or 25k, got "many"'),
+        (["--tiers", ","], "no tier; name connection counts such as 100,1k,25k"),
+    ],
+)
+def test_a_word_that_names_nothing_is_one_plain_line(root: Path, command: str, words: list[str], message: str) -> None:
+    assert zoo(command, *words) == (2, "", f"zoo: {message}\n")
+    assert not (root / "results").exists()
+
+
+@pytest.mark.parametrize("words", [["--rounds", "0"], ["--duration", "-1"], ["--rounds", "x"], ["--no-such-option"]])
+def test_a_number_out_of_range_and_an_unknown_option_end_with_2(root: Path, words: list[str]) -> None:
+    code, out, err = zoo("plan", *words)
+    assert (code, out) == (2, "")
+    assert words[0] in err
+    assert "Traceback" not in err
+
+
+def test_a_broken_manifest_is_told_by_every_command_that_reads_it(root: Path) -> None:
+    path = root / "rust-a" / "server.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace("8201", "80"), encoding="utf-8")
+    for command in ("list", "plan", "bench", "build", "docs"):
+        code, _, err = zoo(command)
+        assert (code, err.splitlines()) == (
+            2,
+            [f"zoo: {path}: port: Input should be greater than or equal to 1024, got 80"],
+        )
+
+
+def test_a_tier_that_cannot_be_held_is_refused_when_asked_to_be_strict(root: Path) -> None:
+    code, _, err = zoo("bench", "--server", "rust-a", "--tiers", "9000k", "--strict-tiers")
+    assert code == 2
+    assert err.startswith("zoo: tier 9000k cannot be run here: ")
+    assert err.count("\n") == 1
+    assert not (root / "results").exists()
+
+
+def test_going_on_without_a_run_says_how_to_start_one(root: Path) -> None:
+    code, _, err = zoo("bench", "--resume")
+    assert code == 2
+    assert "no run there" in err
+    assert "make bench-quick" in err
+
+
+def test_a_build_that_fails_is_told_without_a_stack_trace(root: Path) -> None:
+    path = root / "rust-a" / "server.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace('["true"]', '["false"]'), encoding="utf-8")
+    code, _, err = zoo("build", "--server", "rust-a")
+    assert code == 2
+    assert err.startswith("zoo: rust-a: false ended with exit code 1")
+
+
+def test_report_shows_a_stored_run_and_writes_its_file(root: Path) -> None:
+    store = Store.create(root / "results", builders.run(["rust-a:async"]))
+    store.append(record("rust-a:async"))
+    code, out, _ = zoo("report", str(root / "results" / "latest"))
+    assert code == 0
+    assert "Run 20260102-030405-full" in out
+    text = (store.folder / "report.md").read_text(encoding="utf-8")
+    assert "| rust-a:async | 50,000 |" in text
+    assert zoo("report", str(store.folder), "--quiet")[:2] == (0, "")
+    assert (store.folder / "report.md").read_text(encoding="utf-8") == text
+
+
+def test_report_of_a_damaged_run_names_file_and_line(root: Path) -> None:
+    store = Store.create(root / "results", builders.run(["rust-a:async"]))
+    with (store.folder / "records.ndjson").open("a", encoding="utf-8") as out:
+        out.write("not a record\n")
+    code, _, err = zoo("report", str(store.folder))
+    assert code == 2
+    assert "records.ndjson:1: " in err
+
+
+def test_docs_says_what_is_stale_and_writes_it(root: Path) -> None:
+    (root / "README.md").write_text("<!-- generated: entries -->\n<!-- end -->\n", encoding="utf-8")
+    code, out, err = zoo("docs", "--check")
+    assert code == 1
+    assert sorted(out.splitlines()) == ["stale: README.md", "stale: docs/records.schema.json"]
+    assert "zoo docs" in err
+    assert zoo("docs")[0] == 0
+    assert zoo("docs", "--check") == (0, "", "")
+    assert "`rust-b:platform`" in (root / "README.md").read_text(encoding="utf-8")

@@ -1,0 +1,391 @@
+"""The host's limits, JDKs, tools and what the doctor says of them."""
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from zoo.host import cgroup, doctor, facts, jdk, limits, mend, system, tools
+from zoo.host.jdk import Jdk, JdkError
+
+calm = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+
+V2_FILES = {
+    "/proc/self/cgroup": "0::/user.slice/zoo.scope\n",
+    "/proc/self/mountinfo": "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n",
+    "/sys/fs/cgroup/user.slice/zoo.scope/memory.max": "max\n",
+    "/sys/fs/cgroup/user.slice/memory.max": "4294967296\n",
+    "/sys/fs/cgroup/user.slice/zoo.scope/cpu.max": "150000 100000\n",
+    "/sys/fs/cgroup/user.slice/cpu.max": "max 100000\n",
+    "/sys/fs/cgroup/user.slice/zoo.scope/pids.max": "4915\n",
+}
+V1_FILES = {
+    "/proc/self/cgroup": "8:pids:/docker/abc\n4:memory:/docker/abc\n2:cpu,cpuacct:/docker/abc\n0::/\n",
+    "/proc/self/mountinfo": (
+        "32 31 0:29 /docker/abc /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+        "35 31 0:32 /docker/abc /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+        "39 31 0:36 /docker/abc /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
+    ),
+    "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1\n",
+    "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824\n",
+    "/sys/fs/cgroup/pids/pids.max": "max\n",
+}
+
+
+def make_jdk(folder: Path, release: str | None, compiler: bool = True, prints: str = "") -> Path:
+    (folder / "bin").mkdir(parents=True)
+    for name in ["java", "javac"] if compiler else ["java"]:
+        file = folder / "bin" / name
+        file.write_text(f"#!/bin/sh\ncat >&2 <<'EOF'\n{prints}\nEOF\n")
+        file.chmod(0o755)
+    if release is not None:
+        (folder / "release").write_text(release)
+    return folder
+
+
+def fake(version: str, home: str) -> Jdk:
+    return Jdk(Path(home), Path(home) / "bin/java", version, jdk.major_of(version), "X")
+
+
+class TestJdk:
+    @pytest.mark.parametrize(
+        ("text", "version", "major"),
+        [
+            ("25.0.1+8-LTS", "25.0.1+8", 25),
+            ("17.0.15+6-Debian-1deb12u1", "17.0.15+6", 17),
+            ("26-ea+10-1234", "26-ea+10", 26),
+            ("1.8.0_402-b06", "1.8.0_402", 8),
+            ("21", "21", 21),
+        ],
+    )
+    def test_versions(self, text: str, version: str, major: int) -> None:
+        assert jdk.tidy_version(text) == version
+        assert jdk.major_of(version) == major
+
+    def test_version_of_the_launcher(self) -> None:
+        text = 'openjdk version "21.0.5" 2024-10-15 LTS\nOpenJDK Runtime Environment (build 21.0.5+11-LTS)\n'
+        assert jdk.parse_java_version(text) == "21.0.5+11"
+        assert jdk.parse_java_version('java version "1.8.0_402"') == "1.8.0_402"
+        assert jdk.parse_java_version("command not found") is None
+
+    def test_release_file(self, tmp_path: Path) -> None:
+        release = 'IMPLEMENTOR="Eclipse Adoptium"\nJAVA_RUNTIME_VERSION="25.0.3+9-LTS"\nSOURCE=""\n'
+        found = jdk.read_jdk(make_jdk(tmp_path / "a", release))
+        assert found is not None
+        assert (found.version, found.major, found.vendor) == ("25.0.3+9", 25, "Eclipse Adoptium")
+
+    def test_without_release_file_java_is_asked(self, tmp_path: Path) -> None:
+        found = jdk.read_jdk(make_jdk(tmp_path / "a", None, prints='openjdk version "21.0.5" 2024-10-15'))
+        assert found is not None
+        assert (found.version, found.vendor) == ("21.0.5", "unknown")
+
+    def test_a_runtime_without_compiler_is_no_jdk(self, tmp_path: Path) -> None:
+        assert jdk.read_jdk(make_jdk(tmp_path / "a", 'JAVA_VERSION="21"', compiler=False)) is None
+        assert jdk.read_jdk(tmp_path / "nothing") is None
+
+    def test_found_once_although_linked(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        home = make_jdk(tmp_path / "jdks" / "a", 'JAVA_VERSION="21.0.1"')
+        (tmp_path / "jdks" / "link").symlink_to(home)
+        (tmp_path / "jdks" / "loop").symlink_to(tmp_path / "jdks" / "loop")
+        monkeypatch.setattr(jdk, "FOLDERS", (f"{tmp_path}/jdks/*",))
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdks" / "link"))
+        monkeypatch.setenv("PATH", str(home / "bin"))
+        monkeypatch.delenv("SDKMAN_DIR", raising=False)
+        assert [found.home for found in jdk.find_jdks()] == [home.resolve()]
+
+    def test_java_home_is_preferred_when_new_enough(self) -> None:
+        old, mid, new = fake("17.0.1", "/j/17"), fake("21.0.9", "/j/21"), fake("25.0.1+8", "/j/25")
+        assert jdk.choose([old, mid, new], 21) is new
+        assert jdk.choose([old, mid, new], 21, java_home=Path("/j/21")) is mid
+        assert jdk.choose([old, mid, new], 21, java_home=Path("/j/17")) is new
+
+    def test_newest_is_by_number_not_by_text(self) -> None:
+        assert jdk.choose([fake("21.0.9", "/a"), fake("21.0.10", "/b")], 21).home == Path("/b")
+
+    @pytest.mark.parametrize("wanted", [21, "21", "21.0", "21.0.9", "21.0.9+10", "j21", "/x/j21"])
+    def test_wanted(self, wanted: str | int) -> None:
+        jdks = [fake("25.0.1+8", "/x/j25"), fake("21.0.9+10", "/x/j21")]
+        assert jdk.choose(jdks, 21, wanted).home == Path("/x/j21")
+
+    @pytest.mark.parametrize("wanted", [17, "2", "21.0.90", 26])
+    def test_wanted_but_not_there(self, wanted: str | int) -> None:
+        with pytest.raises(JdkError, match=f"asked for {wanted}"):
+            jdk.choose([fake("21.0.9+10", "/x/j21"), fake("17.0.1", "/x/j17")], 21, wanted)
+
+    def test_complaint_names_what_was_found(self) -> None:
+        with pytest.raises(JdkError) as caught:
+            jdk.choose([fake("17.0.15+6", "/x/j17")], 21, java_home=Path("/gone"))
+        message = str(caught.value)
+        assert "JAVA_HOME (/gone) is not a JDK" in message
+        assert "found Java 17.0.15+6 in /x/j17; need 21 or newer: install" in message
+        assert "\n" not in message
+        with pytest.raises(JdkError, match="found no JDK"):
+            jdk.choose([], 21)
+
+    @calm
+    @given(st.text())
+    def test_odd_texts_do_no_harm(self, text: str) -> None:
+        jdk.parse_release(text)
+        jdk.parse_java_version(text)
+        jdk.tidy_version(text)
+        assert jdk.major_of(text) >= 0
+
+
+class TestCgroup:
+    def test_version_2_takes_the_tightest_above(self) -> None:
+        found = cgroup.read_cgroup(V2_FILES.get)
+        assert found == cgroup.CgroupLimits(version="v2", memory_kb=4 << 20, cpus=1.5, pids=4915)
+
+    def test_version_1_in_a_container(self) -> None:
+        found = cgroup.read_cgroup(V1_FILES.get)
+        assert found == cgroup.CgroupLimits(version="v1", memory_kb=1 << 20, cpus=None, pids=None)
+
+    def test_hybrid(self) -> None:
+        unified = "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+        files = V1_FILES | {"/proc/self/mountinfo": V1_FILES["/proc/self/mountinfo"] + unified}
+        assert cgroup.read_cgroup(files.get).version == "hybrid"
+
+    def test_none(self) -> None:
+        assert cgroup.read_cgroup(lambda _: None) == cgroup.CgroupLimits()
+
+    @pytest.mark.parametrize("text", ["max", "-1", "9223372036854771712", "", None, "٣"])
+    def test_no_limit(self, text: str | None) -> None:
+        assert cgroup.parse_amount(text) is None
+
+    @calm
+    @given(st.text(), st.text())
+    def test_odd_texts_do_no_harm(self, membership: str, mounts: str) -> None:
+        files = {"/proc/self/cgroup": membership, "/proc/self/mountinfo": mounts}
+        cgroup.read_cgroup(files.get)
+        cgroup.parse_cpu_max(membership)
+        limits.parse_range(membership)
+
+
+class TestFeasible:
+    PORTS = (32768, 60999)
+
+    def test_descriptors(self) -> None:
+        found = limits.feasible_connections(25_000, nofile_hard=20_000, ports=self.PORTS)
+        assert found == limits.Feasible(19_500, "nofile hard limit 20,000")
+
+    def test_ports(self) -> None:
+        found = limits.feasible_connections(100_000, nofile_hard=1_048_576, ports=self.PORTS)
+        assert found == limits.Feasible(27_200, "ip_local_port_range 32768-60999")
+        more = limits.feasible_connections(100_000, nofile_hard=1_048_576, ports=self.PORTS, addresses=4)
+        assert more == limits.Feasible(100_000, None)
+
+    def test_kernel(self) -> None:
+        found = limits.feasible_connections(25_000, nofile_hard=None, ports=None, file_max=30_000)
+        assert found == limits.Feasible(14_500, "fs.file-max 30,000")
+
+    def test_nothing_known(self) -> None:
+        assert limits.feasible_connections(123, nofile_hard=None, ports=None) == limits.Feasible(123, None)
+
+    @calm
+    @given(
+        st.integers(1, 200_000),
+        st.none() | st.integers(0, 2_000_000),
+        st.none() | st.tuples(st.integers(1, 65_535), st.integers(1, 65_535)),
+        st.integers(1, 8),
+    )
+    def test_never_more_than_asked_and_never_silent(
+        self, requested: int, nofile: int | None, ports: tuple[int, int] | None, addresses: int
+    ) -> None:
+        found = limits.feasible_connections(requested, nofile_hard=nofile, ports=ports, addresses=addresses)
+        assert 0 <= found.actual <= requested
+        assert (found.limited_by is None) == (found.actual == requested)
+        assert found.limited_by is None or found.actual % 100 == 0
+        if nofile is not None and found.actual:
+            assert found.actual <= nofile - limits.SERVER_DESCRIPTORS
+
+    def test_shards(self) -> None:
+        assert limits.shards(19_500, 20_000) == 1
+        assert limits.shards(25_000, 20_000) == 2
+        assert limits.shards(25_000, 1_024) == 28
+        assert limits.shards(25_000, None) == 1
+
+    def test_threads(self) -> None:
+        known = limits.Limits(nproc=96_365, threads_max=192_731, pid_max=32_768, max_map_count=65_530)
+        assert known.threads() == limits.Feasible(32_765, "vm.max_map_count")
+
+    def test_this_machine(self) -> None:
+        found = limits.read_limits()
+        assert found.nofile_soft is None or found.nofile_soft > 0
+        assert found.feasible(1) == limits.Feasible(1, None)
+
+
+class TestSystem:
+    def test_cpuinfo(self) -> None:
+        text = "processor\t: 0\nmodel\t\t: 17\nmodel name\t: AMD EPYC\nflags\t\t: fpu hypervisor lahf_lm\n"
+        assert system.parse_cpu_model(text) == "AMD EPYC"
+        assert system.parse_virtualization(text, "", "6.1.0") == "virtual machine"
+        assert system.parse_virtualization("", "QEMU Standard PC", "6.1.0") == "KVM/QEMU"
+        assert system.parse_virtualization("", "", "5.15-microsoft-standard-WSL2") == "WSL"
+        assert system.parse_virtualization("flags : fpu", "Dell Inc.", "6.1.0") is None
+
+    @pytest.mark.parametrize(
+        ("text", "family"),
+        [
+            ("ID=debian\n", "debian"),
+            ("ID=linuxmint\nID_LIKE='ubuntu debian'\n", "debian"),
+            ('ID="rocky"\nID_LIKE="rhel centos fedora"\n', "fedora"),
+            ('ID="opensuse-leap"\n', "suse"),
+            ("ID=alpine\n", "alpine"),
+            ("ID=nixos\n", None),
+            ("", None),
+        ],
+    )
+    def test_family(self, text: str, family: str | None) -> None:
+        assert system.family_of(system.parse_os_release(text)) == family
+
+    @calm
+    @given(st.text())
+    def test_odd_texts_do_no_harm(self, text: str) -> None:
+        system.parse_cpu_model(text)
+        system.family_of(system.parse_os_release(text))
+        system.parse_virtualization(text, text, text)
+        system.parse_choice(text)
+        tools.parse_version(text)
+
+    @pytest.mark.parametrize(
+        ("text", "version"),
+        [
+            ("wrk debian/4.1.0-3+b2 [epoll] Copyright (C) 2012 Will Glozer", "4.1.0-3+b2"),
+            ("cargo 1.95.0 (f2d3ce0bd 2026-03-21)", "1.95.0"),
+            ("\x1b[1mApache Maven 3.8.7\x1b[m\nMaven home: /usr/share/maven", "3.8.7"),
+            ("Docker version 28.2.2, build e6534b4", "28.2.2"),
+            ("", None),
+        ],
+    )
+    def test_tool_versions(self, text: str, version: str | None) -> None:
+        assert tools.parse_version(text) == version
+
+    def test_missing_tools(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", "")
+        assert tools.find_tools() == tools.Tools()
+
+
+class TestFacts:
+    def test_no_names_of_this_machine(self) -> None:
+        text = facts.gather().model_dump_json()
+        assert facts.HostFacts.model_validate_json(text).system == os.uname().sysname
+        node = os.uname().nodename
+        assert f'"{node}"' not in text
+        assert str(Path.home()) + "/" not in text
+
+    def test_control_group_counts(self) -> None:
+        small = limits.Limits(cgroup=cgroup.CgroupLimits(memory_kb=1 << 20))
+        assert host(limits=small).memory_usable_kb == 1 << 20
+
+
+def host(**changes: object) -> facts.HostFacts:
+    """A machine without faults."""
+    used = facts.JdkFacts(name="jdk-25", version="25.0.1+8", major=25, vendor="X")
+    plenty = limits.Limits(
+        nofile_soft=1_024,
+        nofile_hard=1_048_576,
+        somaxconn=65_535,
+        port_low=32_768,
+        port_high=60_999,
+        pid_max=4_194_304,
+        threads_max=500_000,
+        max_map_count=1_048_576,
+        nproc=250_000,
+    )
+    sound = facts.HostFacts(
+        system="Linux",
+        kernel="6.12",
+        architecture="x86_64",
+        distribution="Debian GNU/Linux 13 (trixie)",
+        family="debian",
+        virtualization=None,
+        container=False,
+        cpu_model="X",
+        cores=16,
+        cores_usable=16,
+        governor="performance",
+        turbo=True,
+        memory_kb=32 << 20,
+        swap_kb=0,
+        huge_pages="madvise",
+        libc="glibc 2.41",
+        python="3.13.1",
+        limits=plenty,
+        jdk=used,
+        jdks=[used],
+        tools=tools.Tools(wrk="4.1.0", cargo="1.95.0", rustc="1.95.0", maven="3.9.9", docker="28.2", engine="28.2"),
+    )
+    return sound.model_copy(update=changes)
+
+
+def with_limits(**changes: object) -> facts.HostFacts:
+    return host(limits=host().limits.model_copy(update=changes))
+
+
+def check(found: facts.HostFacts, name: str) -> doctor.Check:
+    return next(row for row in doctor.checks(found) if row.name == name)
+
+
+class TestDoctor:
+    def test_a_sound_machine(self) -> None:
+        found = doctor.checks(host())
+        assert doctor.worst(found) == "ok"
+        assert all(row.mend is None for row in found)
+
+    def test_descriptors(self) -> None:
+        row = check(with_limits(nofile_hard=20_000, nofile_soft=1_024), "file descriptors")
+        assert (row.state, row.meaning) == ("warn", "25k runs as 19.5k")
+        assert row.mend is not None
+        assert "prlimit" in row.mend
+        few = check(with_limits(nofile_hard=1_024), "file descriptors")
+        assert (few.state, few.meaning) == ("bad", "1k runs as 500, 25k runs as 500")
+
+    def test_ports_and_backlog_and_threads(self) -> None:
+        ports = check(with_limits(port_low=50_000, port_high=60_999), "local ports")
+        assert (ports.state, ports.meaning) == ("warn", "25k runs as 10k")
+        assert check(with_limits(port_low=1_024, port_high=60_999), "local ports").state == "warn"
+        assert check(with_limits(somaxconn=128), "listen backlog").state == "warn"
+        row = check(with_limits(nproc=1_000), "threads")
+        assert (row.state, row.found) == ("warn", "1,000 by ulimit -u")
+
+    def test_machine_too_small(self) -> None:
+        assert check(host(cores=2, cores_usable=1), "cores").state == "bad"
+        assert check(host(memory_kb=4 << 20), "memory").state == "warn"
+        assert check(host(memory_kb=1 << 20), "memory").state == "bad"
+        assert check(host(governor="powersave"), "clock").mend is not None
+
+    def test_an_old_jdk(self) -> None:
+        old = facts.JdkFacts(name="j", version="17.0.1", major=17, vendor="X")
+        row = check(host(jdk=None, jdks=[old]), "JDK")
+        assert (row.state, row.found) == ("bad", "17.0.1")
+        assert row.mend == "sudo apt-get install -y openjdk-21-jdk-headless"
+        bookworm = check(host(jdk=None, jdks=[old], distribution="Debian GNU/Linux 12 (bookworm)"), "JDK")
+        assert bookworm.mend == mend.BY_HAND["jdk"]
+
+    @pytest.mark.parametrize("family", [*mend.PACKAGES, None])
+    def test_missing_tools_have_a_remedy_everywhere(self, family: str | None) -> None:
+        bare = host(tools=tools.Tools(), jdk=None, jdks=[], family=family)
+        missing = [row for row in doctor.checks(bare) if row.state == "bad"]
+        assert {row.name for row in missing} == {"JDK", "cargo", "Maven", "wrk"}
+        assert all(row.mend for row in missing)
+        assert check(bare, "container engine").state == "warn"
+
+    def test_an_unknown_system(self) -> None:
+        unknown = host(limits=limits.Limits(), cores=None, cores_usable=None, memory_kb=None, family="macos")
+        assert doctor.worst(doctor.checks(unknown)) != "bad"
+
+    def test_fits_80_columns_without_a_terminal(self) -> None:
+        out = io.StringIO()
+        poor = with_limits(nofile_hard=20_000, somaxconn=128, nproc=1_000)
+        doctor.show(doctor.checks(poor), Console(file=out, width=80))
+        text = out.getvalue()
+        assert "\x1b" not in text
+        table = text.partition("To mend")[0]
+        assert max(map(len, table.splitlines())) <= 80
+        assert "    sudo prlimit --pid $$ --nofile=65536:65536\n" in text
+        assert "/etc/security/limits.d/zoo.conf\n" in text

@@ -1,0 +1,300 @@
+"""Real child processes: tiny servers in folders of their own, started, stopped and built by their manifests."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import builders
+import psutil
+import pytest
+
+from zoo.build import BuildError, build, environment, is_built
+from zoo.catalog import Entry, Manifest, Server
+from zoo.host.jdk import Jdk
+from zoo.runtime.base import Launch, RuntimeFailure
+from zoo.runtime.process import HostedProcess, ProcessRuntime, command
+
+READY = """
+import os, signal, sys, time
+def ready():
+    e = os.environ
+    print(f"listening on http://{e['HOST']}:{e['PORT']} (it:{e['VARIANT']})", flush=True)
+"""
+JDK = Jdk(Path("/jdk"), Path("/jdk/bin/java"), "25.0.1", 25, "Someone")
+
+
+def made(tmp_path: Path, script: str, **changes: object) -> Entry:
+    """An entry whose server is this Python script."""
+    folder = tmp_path / "it"
+    folder.mkdir()
+    (folder / "it.py").write_text(READY + dedent(script), encoding="utf-8")
+    run = {"command": [sys.executable, "it.py"]}
+    variants = [{"name": "async", "model": "async-task", "summary": "a test", "env": {"SETTING": "variant"}}]
+    given: dict[str, object] = {"run": run, "variants": variants, **changes}
+    table = builders.manifest("it", 8199, language="rust", **given)
+    server = Server(folder, Manifest.model_validate(table))
+    return Entry(server, server.manifest.variants[0])
+
+
+class Starter:
+    """Starts entries; kills whatever a test leaves behind."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = folder / "logs" / "it.log"
+        self.started: list[HostedProcess] = []
+
+    def __call__(self, entry: Entry, ready_timeout_s: float = 10.0, **env: str) -> HostedProcess:
+        launch = Launch(entry, 8199, self.log, env)
+        self.started.append(ProcessRuntime(None).start(launch, ready_timeout_s))
+        return self.started[-1]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Starter]:
+    starter = Starter(tmp_path)
+    yield starter
+    for hosted in starter.started:
+        hosted.kill()
+
+
+def children() -> set[int]:
+    return {child.pid for child in psutil.Process().children(recursive=True)}
+
+
+# --- the command
+
+
+def test_placeholders_become_words_of_the_command() -> None:
+    jvm = {"base": ["-XX:+ExitOnOutOfMemoryError", "-Da=b"], "heap": ["-Xmx{heap}"]}
+    entry = Entry(server := builders.server("java-a", 8101, "virtual-thread", jvm=jvm), server.manifest.variants[0])
+    assert command(entry, Path("/jdk/bin/java"), ("-Xmx1g",)) == [
+        "/jdk/bin/java",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Da=b",
+        "-Xmx1g",
+        "-jar",
+        "it.jar",
+    ]
+    assert command(builders.entry("java-a:virtual"), Path("/j")) == ["/j", "-jar", "it.jar"]
+
+
+def test_a_java_server_without_a_jdk_is_refused_a_native_one_needs_none() -> None:
+    with pytest.raises(RuntimeFailure, match="java-a:virtual needs a JDK"):
+        command(builders.entry("java-a:virtual"), None)
+    assert command(builders.entry("rust-n:bare"), None) == ["./it"]
+
+
+# --- start
+
+
+def test_a_server_runs_in_its_folder_with_its_settings(tmp_path: Path, start: Starter) -> None:
+    entry = made(
+        tmp_path,
+        """
+        print(os.getcwd(), os.environ["SETTING"], os.environ["MAX_THREADS"])
+        ready()
+        time.sleep(60)
+        """,
+    )
+    hosted = start(entry, MAX_THREADS="50")
+    assert hosted.alive()
+    assert hosted.url == "http://127.0.0.1:8199"
+    assert 0 < hosted.ready_s < 10
+    assert hosted.log_tail().splitlines() == [
+        f"{tmp_path / 'it'} variant 50",
+        "listening on http://127.0.0.1:8199 (it:async)",
+    ]
+    assert hosted.log_tail(1) == "listening on http://127.0.0.1:8199 (it:async)"
+
+
+def test_what_a_person_sets_goes_before_what_the_variant_sets(tmp_path: Path, start: Starter) -> None:
+    hosted = start(made(tmp_path, 'print(os.environ["SETTING"]); ready(); time.sleep(60)'), SETTING="person")
+    assert hosted.log_tail().startswith("person\n")
+
+
+def test_a_server_that_ends_at_once_is_told_with_its_code_and_last_words(tmp_path: Path, start: Starter) -> None:
+    entry = made(tmp_path, 'sys.exit("cannot listen on 127.0.0.1:8199: address already in use")')
+    with pytest.raises(RuntimeFailure) as caught:
+        start(entry)
+    assert caught.value.kind == "not_started"
+    assert caught.value.message == "ended with exit code 1 before it listened"
+    assert caught.value.log_tail == "cannot listen on 127.0.0.1:8199: address already in use"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "ready to serve",
+        "listening on http://127.0.0.1:8199 (it:other)",
+        "listening on http://127.0.0.1:81 (it:async)",
+    ],
+)
+def test_a_server_that_never_says_the_line_is_ended(tmp_path: Path, start: Starter, line: str) -> None:
+    before = children()
+    entry = made(tmp_path, f"print({line!r}, flush=True); time.sleep(60)")
+    with pytest.raises(RuntimeFailure) as caught:
+        start(entry, ready_timeout_s=0.3)
+    assert caught.value.kind == "not_started"
+    assert caught.value.message.startswith("did not listen within")
+    assert children() == before
+
+
+def test_a_command_that_is_not_there_is_named(tmp_path: Path, start: Starter) -> None:
+    entry = made(tmp_path, "", run={"command": ["./nowhere"]})
+    with pytest.raises(RuntimeFailure, match=r"\./nowhere: No such file or directory"):
+        start(entry)
+
+
+def test_ctrl_c_while_a_server_starts_leaves_no_process(tmp_path: Path, start: Starter) -> None:
+    before = children()
+    timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        start(made(tmp_path, "time.sleep(60)"))
+    timer.join()
+    assert children() == before
+
+
+def test_a_ctrl_c_of_the_terminal_does_not_reach_the_server(tmp_path: Path, start: Starter) -> None:
+    hosted = start(made(tmp_path, "ready(); time.sleep(60)"))
+    assert os.getpgid(hosted.pid) != os.getpgid(0)
+
+
+# --- stop
+
+
+def test_a_server_that_drains_gives_its_code(tmp_path: Path, start: Starter) -> None:
+    script = """
+    def drain(*_):
+        print("drained", flush=True)
+        sys.exit(0)
+    signal.signal(signal.SIGTERM, drain)
+    ready()
+    time.sleep(60)
+    """
+    hosted = start(made(tmp_path, script))
+    assert hosted.stop() == 0
+    assert not hosted.alive()
+    assert hosted.log_tail().endswith("drained")
+    assert hosted.stop() == 0  # again does no harm
+
+
+DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN); ready(); time.sleep(60)"
+
+
+def test_a_server_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: Path, start: Starter) -> None:
+    hosted = start(made(tmp_path, DEAF))
+    begun = time.monotonic()
+    assert hosted.stop(grace_s=0.3) is None
+    assert 0.3 <= time.monotonic() - begun < 5
+    assert not hosted.alive()
+
+
+def test_ctrl_c_while_a_server_drains_kills_it(tmp_path: Path, start: Starter) -> None:
+    hosted = start(made(tmp_path, DEAF))
+    timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        hosted.stop(grace_s=30)
+    timer.join()
+    assert not hosted.alive()
+
+
+def test_a_server_that_crashed_is_not_alive_and_keeps_its_log(tmp_path: Path, start: Starter) -> None:
+    hosted = start(made(tmp_path, 'ready(); sys.stderr.write("OutOfMemoryError\\n"); sys.exit(3)'))
+    until = time.monotonic() + 10
+    while hosted.alive() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not hosted.alive()
+    assert hosted.stop() == 3
+    assert hosted.log_tail(1) == "OutOfMemoryError"
+
+
+def test_a_log_that_is_no_text_can_be_shown(tmp_path: Path, start: Starter) -> None:
+    hosted = start(made(tmp_path, 'sys.stdout.buffer.write(b"\\xff\\xfe\\n"); ready(); time.sleep(60)'))
+    assert hosted.log_tail().splitlines()[0] == "\ufffd\ufffd"
+
+
+# --- build
+
+
+def buildable(tmp_path: Path, script: str) -> Server:
+    (tmp_path / "it" / "src").mkdir(parents=True)
+    (tmp_path / "it" / "src" / "main").write_text("one", encoding="utf-8")
+    (tmp_path / "it" / "server.toml").write_text("", encoding="utf-8")
+    table = {"command": [sys.executable, "-c", script], "makes": ["target/it"], "sources": ["src", "lock"]}
+    return Server(tmp_path / "it", Manifest.model_validate(builders.manifest("it", 8199, "async-task", build=table)))
+
+
+MAKE = "import pathlib; p = pathlib.Path('target/it'); p.parent.mkdir(exist_ok=True); p.write_text('made')"
+
+
+def test_a_build_is_done_until_a_source_changes(tmp_path: Path) -> None:
+    server = buildable(tmp_path, MAKE)
+    source = server.folder / "src" / "main"
+    assert not is_built(server)
+    build(server, None)
+    assert is_built(server)
+    os.utime(source)
+    assert is_built(server), "the same contents need no build"
+    source.write_text("two", encoding="utf-8")
+    assert not is_built(server)
+    build(server, None)
+    assert is_built(server)
+
+
+@pytest.mark.parametrize("change", ["src/new", "lock", "server.toml"])
+def test_new_files_among_the_sources_and_the_manifest_count_too(tmp_path: Path, change: str) -> None:
+    server = buildable(tmp_path, MAKE)
+    build(server, None)
+    (server.folder / change).write_text("more", encoding="utf-8")
+    assert not is_built(server)
+
+
+def test_what_was_made_and_is_gone_is_built_again(tmp_path: Path) -> None:
+    server = buildable(tmp_path, MAKE)
+    build(server, None)
+    (server.folder / "target" / "it").unlink()
+    assert not is_built(server)
+
+
+def test_a_build_that_fails_ends_with_the_last_lines_of_the_tool(tmp_path: Path) -> None:
+    server = buildable(tmp_path, "print('a\\n' * 100 + 'the reason'); raise SystemExit(7)")
+    with pytest.raises(BuildError) as caught:
+        build(server, None)
+    first, *rest = str(caught.value).splitlines()
+    assert first.startswith("it: ")
+    assert "exit code 7" in str(caught.value)
+    assert rest[-1] == "the reason"
+    assert len(rest) < 40
+    assert not is_built(server)
+
+
+def test_a_build_that_makes_something_else_is_refused(tmp_path: Path) -> None:
+    server = buildable(tmp_path, "pass")
+    with pytest.raises(BuildError, match="did not make target/it"):
+        build(server, None)
+
+
+def test_a_missing_build_tool_is_named(tmp_path: Path) -> None:
+    table = {"command": ["no-such-tool"], "makes": ["it"], "sources": ["src"]}
+    server = Server(tmp_path, Manifest.model_validate(builders.manifest("it", 8199, "async-task", build=table)))
+    with pytest.raises(BuildError, match="it: no-such-tool: No such file or directory"):
+        build(server, None)
+
+
+def test_a_java_build_gets_the_chosen_jdk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/old")
+    monkeypatch.setenv("PATH", "/bin")
+    java, native = (builders.entry(name).server for name in ("java-a:virtual", "rust-n:bare"))
+    chosen = environment(java, JDK)
+    assert (chosen["JAVA_HOME"], chosen["PATH"]) == ("/jdk", "/jdk/bin:/bin")
+    assert environment(native, JDK)["JAVA_HOME"] == "/old"

@@ -1,0 +1,251 @@
+"""What a person reads of a run: the report's Markdown, the terminal, and the lines while it goes on."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import builders
+import pytest
+from builders import TIERS, record
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
+
+from zoo.analysis import Spread, rows
+from zoo.progress import Live, line
+from zoo.records import Flag, Record, Run
+from zoo.report import terminal
+from zoo.report.document import document, number, shown
+from zoo.report.markdown import render
+from zoo.store import Store
+
+PLATFORM, VIRTUAL, BARE, GONE = "java-a:platform", "java-a:virtual", "rust-n:bare", "java-b:platform"
+ENTRIES = [PLATFORM, VIRTUAL, BARE, GONE]
+
+
+CUT: dict[str, Any] = {"actual": 19_500, "limited_by": "nofile hard limit 20,000", "flags": [Flag.CLAMPED]}
+
+
+def one_round(n: int) -> list[Record]:
+    """Measured, failed, cut, pool-bound and lower-bound cells; figures differ by round."""
+    made = [
+        record(PLATFORM, "1k", round_number=n, rps=60_000.0 + n * 500, flags=[Flag.BAD_ANSWERS], status_errors=n),
+        record(VIRTUAL, "1k", round_number=n, rps=57_000.0 + n * 700, flags=[Flag.WARMUP_SHORT] if n == 2 else []),
+        record(BARE, "1k", round_number=n, rps=99_000.0 + n, flags=[Flag.SHARED_CORES]),
+        record(GONE, "1k", round_number=n, failure="ended with exit code 1 before it listened"),
+        record(PLATFORM, "25k", round_number=n, rps=37_000.0, **CUT),
+        record(VIRTUAL, "25k", round_number=n, failure="the server | ended while it was measured")
+        if n == 2
+        else record(VIRTUAL, "25k", round_number=n, rps=36_000.0, **CUT),
+    ]
+    for tier, count in {"100": 100, "1k": 1_000, "25k": 19_500}.items():
+        at: dict[str, Any] = dict(CUT) if tier == "25k" else {"flags": []}
+        peak = 60_000 + 14 * count + n
+        made.append(record(VIRTUAL, tier, "sleep", n, rss_peak_kb=peak, **at))
+        if tier != "100":
+            at |= {"flags": [*at["flags"], Flag.POOL_CEILING], "ceiling_rps": 20.0, "rps": 18.2}
+        made.append(record(PLATFORM, tier, "sleep", n, **at))
+    return made
+
+
+def run(rounds: int) -> Run:
+    return builders.run(ENTRIES, tiers=["100", "1k", "25k"], rounds=rounds)
+
+
+def printed(run_: Run, records: list[Record], width: int = 200) -> str:
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    terminal.show(document(run_, records, BARE), console)
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(text.rstrip() for text in console.file.getvalue().splitlines())
+
+
+def table(markdown: str, title: str) -> list[list[str]]:
+    """The rows of a table as cells, its heading first."""
+    body = markdown.partition(f"**{title}")[2].partition("\n\n")[2].partition("\n\n")[0]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in body.splitlines()]
+
+
+THREE = [r for n in (1, 2, 3) for r in one_round(n)]
+
+
+# --- the whole
+
+
+def test_markdown_of_three_rounds(snapshot: SnapshotAssertion) -> None:
+    assert render(document(run(3), THREE, BARE)) == snapshot
+
+
+def test_terminal_of_three_rounds(snapshot: SnapshotAssertion) -> None:
+    assert printed(run(3), THREE) == snapshot
+
+
+def test_markdown_of_a_smoke_run(snapshot: SnapshotAssertion) -> None:
+    assert render(document(run(1), one_round(1), BARE)) == snapshot
+
+
+# --- what must be said
+
+
+def test_one_round_is_called_a_smoke_run_without_statistics() -> None:
+    for text in (render(document(run(1), one_round(1), BARE)), printed(run(1), one_round(1))):
+        assert "1 round: a smoke run, no statistics" in text
+        assert "95 %" not in text
+    assert "smoke" not in render(document(run(3), THREE, BARE))
+
+
+def test_the_head_counts_measured_failed_and_missing_cells() -> None:
+    text = render(document(run(3), THREE, BARE))
+    # 4 entries x 2 scenarios x 3 tiers x 3 rounds = 72; 36 recorded, of them 3 + 1 failed
+    assert "32 of 72 cells measured, 4 failed, 36 not run yet" in text
+
+
+def test_a_tier_that_was_cut_says_so_in_its_title() -> None:
+    text = render(document(run(3), THREE, BARE))
+    assert "**hello 25k → 19,500 (nofile hard limit 20,000) · closed, c = 19,500**" in text
+
+
+def test_lower_bounds_failures_and_ceilings_stand_in_the_tables() -> None:
+    text = render(document(run(3), THREE, BARE))
+    busy = {row[0]: row for row in table(text, "hello 1k")}
+    assert busy[BARE][1] == "≥ 99,002 (99,001–99,003)"
+    assert busy[PLATFORM][1] == "61,000 (60,500–61,500)"
+    assert busy[PLATFORM][4] == "6"
+    assert busy[GONE][1] == "failed: ended with exit code 1 before it listened"
+    heading, _, *sleeping = table(text, "sleep 25k")
+    by_entry = {row[0]: dict(zip(heading, row, strict=True)) for row in sleeping}
+    assert (by_entry[PLATFORM]["all held"], by_entry[PLATFORM]["ceiling"]) == ("no", "20/s")
+    assert by_entry[PLATFORM]["RSS/connection kB"] == "–"
+    assert by_entry[VIRTUAL]["all held"] == "yes"
+    assert by_entry[VIRTUAL]["RSS/connection kB"].startswith("14.0")
+
+
+def test_every_table_has_as_many_cells_in_each_row_even_with_a_bar_in_a_message() -> None:
+    text = render(document(run(3), THREE, BARE))
+    for title in re.findall(r"^\*\*(.*)\*\*$", text, re.MULTILINE):
+        widths = {len(row) for row in table(text, title)}
+        assert len(widths) == 1, title
+    assert r"the server \| ended" in text
+
+
+def test_every_flag_in_a_table_is_explained_and_no_other() -> None:
+    text = render(document(run(3), THREE, BARE))
+    used = {flag for row in rows(THREE, BARE) for flag, _ in row.flags}
+    assert {flag for flag in Flag if f"`{flag.value}`: {flag.text}" in text} == used
+
+
+def test_a_pair_inside_its_interval_is_marked_as_no_difference() -> None:
+    alike = [
+        record(e, round_number=n, rps=rps)
+        for e, by_round in ((VIRTUAL, (100.0, 110.0, 95.0)), (PLATFORM, (105.0, 100.0, 101.0)))
+        for n, rps in enumerate(by_round, 1)
+    ]
+    row = table(render(document(run(3), alike)), "virtual")[2]
+    assert row[:3] == [VIRTUAL, "hello", "1k"]
+    assert re.fullmatch(r"\d\.\d\d \[0\.\d\d, 1\.\d\d\] ○", row[3])
+    apart = [*alike[:3], *(record(PLATFORM, round_number=n, rps=50.0) for n in (1, 2, 3))]
+    assert "○" not in table(render(document(run(3), apart)), "virtual")[2][3]
+
+
+def test_a_narrow_terminal_leaves_the_ranges_out() -> None:
+    assert "(60,500–61,500)" in printed(run(3), THREE, width=250)
+    assert "(60,500–61,500)" not in printed(run(3), THREE, width=120)
+
+
+def test_square_brackets_of_a_message_are_printed_as_they_are() -> None:
+    failed = [record(GONE, failure="GET / answered 200 with b'[/bold] [x]'")]
+    assert "[/bold] [x]" in " ".join(printed(run(1), failed).split())
+
+
+@given(
+    records=st.lists(
+        st.builds(
+            record,
+            st.sampled_from(ENTRIES),
+            st.sampled_from(list(TIERS)),
+            st.sampled_from(["hello", "sleep"]),
+            st.integers(1, 3),
+            st.one_of(st.none(), st.text(min_size=1, max_size=20)),
+            flags=st.lists(st.sampled_from(Flag), unique=True, max_size=3),
+            p99_us=st.one_of(st.none(), st.integers(1, 10**8)),
+            heap_used_kb=st.none(),
+            cpu_s_per_million=st.one_of(st.none(), st.just(0.0), st.floats(0.01, 1e4)),
+            rps=st.one_of(st.just(0.0), st.floats(0.1, 1e6)),
+            actual=st.integers(1, 25_000),
+            limited_by=st.sampled_from([None, "nofile"]),
+            ceiling_rps=st.sampled_from([None, 20.0]),
+        ),
+        max_size=12,
+    ),
+    rounds=st.integers(1, 3),
+)
+@settings(max_examples=25)
+def test_no_set_of_records_breaks_the_report(records: list[Record], rounds: int) -> None:
+    text = render(document(run(rounds), records, BARE))
+    assert text.startswith("# Run 20260102-030405-full\n")
+    assert printed(run(rounds), records, width=100)
+    for row in rows(records, BARE):
+        assert row.entry in text
+
+
+def test_the_report_is_made_of_the_runs_files_alone(tmp_path: Path) -> None:
+    store = Store.create(tmp_path, run(3))
+    for one in THREE:
+        store.append(one)
+    again = Store.open(store.folder)
+    assert render(document(again.run(), again.records(), BARE)) == render(document(run(3), THREE, BARE))
+
+
+# --- figures
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (1234.5, "1,234"), (100, "100"), (12.34, "12.3"), (1.2345, "1.23"), (0.1234, "0.123"), (-250.2, "-250")],
+)
+def test_a_figure_has_three_digits_that_count(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_a_spread_shows_its_range_only_over_rounds() -> None:
+    assert shown(None) == "–"
+    assert shown(Spread(2_000, 2_000, 2_000, 1), 1e-3) == "2"
+    assert shown(Spread(63_100, 61_900, 64_000, 3)) == "63,100 (61,900–64,000)"
+    assert shown(Spread(63_100, 61_900, 64_000, 3), bound=True) == "≥ 63,100 (61,900–64,000)"
+
+
+# --- while it goes on
+
+
+def test_a_finished_cell_is_one_line() -> None:
+    text = line(record(VIRTUAL, "25k", round_number=2, rps=56_789.4, flags=[Flag.CLAMPED]))
+    assert re.split(r"\s{2,}", text) == [
+        "round 2",
+        "java-a:virtual",
+        "hello",
+        "25k",
+        "56,789 req/s",
+        "p50",
+        "1.90 ms",
+        "78 MB",
+        "clamped",
+    ]
+    assert line(record(VIRTUAL, failure="gone")).endswith("FAILED: gone")
+    assert "p50            –" in line(record(VIRTUAL, p50_us=None))
+
+
+def test_without_a_terminal_each_cell_is_a_line_with_the_time_left() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    with Live(console, total_s=600) as live:
+        live.phase("round 1", "warm-up")
+        live.tick(120)
+        live.record(record(VIRTUAL))
+        live.tick(1_000)
+        live.record(record(BARE, failure="answered b'[/b]' and [dim]"))
+    assert isinstance(console.file, io.StringIO)
+    first, second = console.file.getvalue().splitlines()
+    assert first.endswith("(about 8 min left)")
+    assert second.endswith("FAILED: answered b'[/b]' and [dim]  (about 0 min left)")

@@ -1,0 +1,446 @@
+"""Samplers on captured texts and on real processes."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import psutil
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from zoo.sample import diag, jvm, net, noise, proc, sampler
+from zoo.sample.samples import Samples
+
+calm = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+linux = pytest.mark.skipif(not proc.LINUX, reason="needs /proc")
+
+SOCKSTAT = "sockets: used 16\nTCP: inuse 5 orphan 0 tw 4321 alloc 9 mem 12\nUDP: inuse 0 mem 0\n"
+SNMP = "Tcp: RtoAlgorithm MaxConn CurrEstab InSegs\nTcp: 1 -1 39000 19365\nUdp: InDatagrams\nUdp: 7\n"
+NETSTAT = (
+    "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPReqQFullDoCookies TCPReqQFullDrop\n"
+    "TcpExt: 0 11 12 13 14\nIpExt: InNoRoutes\nIpExt: 0\n"
+)
+INFO = """{"server": "java-tomcat", "variant": "virtual", "model": "virtual-thread", "framework": "Tomcat",
+ "framework_version": "11.0.1", "runtime": "OpenJDK 64-Bit Server VM", "runtime_version": "25.0.1+8", "pid": 77,
+ "processors": 2, "thread": "tomcat-handler-1", "virtual": true, "os_threads": 30, "heap_used": 1, "heap_committed": 2,
+ "heap_max": 3, "gc": ["G1 Young Generation"], "gc_count": 1, "gc_time_ms": 5, "requests": 1,
+ "limits": {"max_threads": null, "max_connections": 1000000, "backlog": 65535, "nofile": 20000}}"""
+
+Start = Callable[[str], "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Runs Python code in a child and returns when it has printed a line."""
+    children: list[subprocess.Popen[str]] = []
+
+    def run(code: str) -> "subprocess.Popen[str]":
+        child = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        children.append(child)
+        assert child.stdout is not None
+        child.stdout.readline()
+        return child
+
+    yield run
+    for child in children:
+        child.kill()
+        child.communicate()
+
+
+THREADS = """
+import threading, time
+for _ in range({count}):
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+print('ready', flush=True)
+time.sleep(60)
+"""
+ALLOCATES = """
+import sys
+print('ready', flush=True)
+sys.stdin.readline()
+held = b'x' * (50 << 20)
+print('held', flush=True)
+sys.stdin.readline()
+held = None
+print('freed', flush=True)
+sys.stdin.readline()
+"""
+
+
+def tell(child: "subprocess.Popen[str]") -> None:
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write("go\n")
+    child.stdin.flush()
+    child.stdout.readline()
+
+
+def until_ended(pid: int) -> None:
+    """It is a zombie then: nobody has waited for it."""
+    deadline = time.monotonic() + 10
+    while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+class TestParsing:
+    def test_stat(self) -> None:
+        numbers = ["S", "17", *["0"] * 9, "5", "6", "7", "8", "20", "0", "42", "0", "99"]
+        found = proc.parse_stat(f"123 (a) b (c) {' '.join(numbers)}")
+        assert found == proc.Stat("S", 17, 26, 42)
+        assert proc.parse_stat("123 (java) S 1") is None
+
+    def test_statm(self) -> None:
+        assert proc.parse_statm("765 405 380 5 0 90 0") == 405 * proc.PAGE_KB
+        assert proc.parse_statm("") is None
+
+    def test_fields(self) -> None:
+        text = "Name:\tjava 1\nVmHWM:\t    1620 kB\nPss:                 319 kB\nnonvoluntary_ctxt_switches:\t3\n"
+        assert proc.parse_fields(text) == {"VmHWM": 1620, "Pss": 319, "nonvoluntary_ctxt_switches": 3}
+
+    def test_switches(self) -> None:
+        end = "Mems_allowed_list:\t0\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t3\n"
+        assert proc.parse_switches("Name:\tjava\n" * 100 + end) == (7, 3)
+        assert proc.parse_switches("Name:\tjava\n") == (0, 0)
+
+    def test_net(self) -> None:
+        assert net.parse_sockstat(SOCKSTAT) == net.Sockets(5, 4321, 12 * proc.PAGE_KB)
+        assert net.parse_established(SNMP) == 39_000
+        found = net.parse_counters(NETSTAT)
+        assert found == net.TcpCounters(listen_overflows=11, listen_drops=12, req_q_full_drop=14, req_q_full_cookies=13)
+        assert found.since(found).listen_drops == 0
+        assert net.parse_counters("") is None
+
+    def test_noise(self) -> None:
+        assert noise.parse_cpu("cpu  10 1 20 50 5 2 3 9 7 0\ncpu0 1 2 3 4\n") == noise.CpuTimes(100, 36, 5, 9)
+        text = "some avg10=2.38 avg60=10.54 avg300=18.28 total=104763699\nfull avg10=0.00 total=5\n"
+        assert noise.parse_pressure(text) == 104_763_699
+        assert sampler.parse_runnable("1.23 1.57 0.76 3/93 8023\n") == 2
+
+    @calm
+    @given(st.text() | st.sampled_from([SOCKSTAT, SNMP, NETSTAT]).flatmap(lambda t: st.just(t[: len(t) // 2])))
+    def test_odd_texts_do_no_harm(self, text: str) -> None:
+        proc.parse_stat(text)
+        proc.parse_statm(text)
+        proc.parse_fields(text)
+        proc.parse_switches(text)
+        net.parse_sockstat(text)
+        net.parse_established(text)
+        net.parse_counters(text)
+        noise.parse_cpu(text)
+        noise.parse_pressure(text)
+        sampler.parse_runnable(text)
+
+
+class TestSnapshot:
+    def test_memory_and_peak(self, start: Start) -> None:
+        child = start(ALLOCATES)
+        before = proc.snapshot(child.pid)
+        tell(child)
+        held = proc.snapshot(child.pid, deep=True)
+        assert 50_000 <= held.rss_kb - before.rss_kb < 60_000
+        tell(child)
+        freed = proc.snapshot(child.pid)
+        assert freed.rss_kb < held.rss_kb - 45_000
+        if proc.LINUX:
+            assert held.anon_kb is not None
+            assert held.anon_kb > 50_000
+            assert held.pss_kb is not None
+            assert held.pss_kb <= held.rss_kb + 1_000
+            assert freed.hwm_kb is not None
+            assert freed.hwm_kb >= 50_000
+
+    @linux
+    def test_peak_is_reset(self, start: Start) -> None:
+        child = start(ALLOCATES)
+        tell(child)
+        tell(child)
+        assert proc.reset_peak(child.pid)
+        after = proc.snapshot(child.pid)
+        assert after.hwm_kb is not None
+        assert after.hwm_kb < 45_000
+
+    def test_threads_and_cpu(self, start: Start) -> None:
+        child = start(THREADS.format(count=50))
+        assert proc.snapshot(child.pid).threads == 51
+
+    @linux
+    def test_switches_of_all_threads(self, start: Start) -> None:
+        code = (
+            "import threading, time\ndef work():\n  while True: time.sleep(0.005)\n"
+            "for _ in range(4): threading.Thread(target=work, daemon=True).start()\nprint('ready', flush=True)\n"
+            "time.sleep(60)"
+        )
+        child = start(code)
+        first = proc.snapshot(child.pid)
+        time.sleep(0.5)
+        last = proc.snapshot(child.pid)
+        assert first.voluntary_switches is not None
+        assert last.voluntary_switches is not None
+        assert last.voluntary_switches - first.voluntary_switches > 50
+
+    def test_cpu_grows(self, start: Start) -> None:
+        child = start("print('ready', flush=True)\nwhile True: pass")
+        first = proc.snapshot(child.pid)
+        time.sleep(0.5)
+        assert proc.snapshot(child.pid).cpu_s > first.cpu_s
+
+    def test_children_are_added(self, start: Start) -> None:
+        code = (
+            "import subprocess, sys, time\nchild = subprocess.Popen([sys.executable, '-c', "
+            "\"print('ready', flush=True); import sys; sys.stdin.read()\"], stdin=subprocess.PIPE)\ntime.sleep(60)"
+        )
+        child = start(code)
+        assert proc.snapshot(child.pid).processes == 2
+
+    def test_gone(self, start: Start) -> None:
+        child = start("print('ready', flush=True)")
+        until_ended(child.pid)
+        with pytest.raises(ProcessLookupError):  # a zombie: not waited for yet
+            proc.snapshot(child.pid)
+        child.wait()
+        with pytest.raises(ProcessLookupError):
+            proc.snapshot(child.pid)
+        assert not proc.reset_peak(child.pid)
+
+
+class TestSampler:
+    def test_cost_with_200_threads(self, start: Start) -> None:
+        child = start(THREADS.format(count=200))
+        running = sampler.Sampler(child.pid, hz=10).start()
+        time.sleep(3)
+        got = running.stop()
+        assert got.cost < 0.01
+        assert got.peak_threads == 201
+        assert 20 <= len(got.t) <= 31
+        assert not got.vanished
+        assert Samples.model_validate_json(got.model_dump_json()) == got
+
+    def test_sees_memory_come_and_go(self, start: Start) -> None:
+        child = start(ALLOCATES)
+        running = sampler.Sampler(child.pid, hz=50).start()
+        time.sleep(0.2)
+        tell(child)
+        time.sleep(0.2)
+        tell(child)
+        time.sleep(0.2)
+        got = running.stop()
+        assert got.peak_rss_kb is not None
+        assert got.peak_rss_kb - got.rss_kb[0] > 45_000
+        assert got.rss_kb[-1] < got.peak_rss_kb - 45_000
+        assert got.mean_rss_kb is not None
+        assert got.t == sorted(got.t)
+
+    def test_a_process_that_dies(self, start: Start) -> None:
+        child = start("import time\nprint('ready', flush=True)\ntime.sleep(0.3)")
+        running = sampler.Sampler(child.pid, hz=20).start()
+        until_ended(child.pid)
+        time.sleep(0.2)
+        got = running.stop()
+        assert got.vanished
+        assert got.t
+        assert running.stop() == got
+
+    def test_a_process_that_never_was(self, start: Start) -> None:
+        child = start("print('ready', flush=True)")
+        child.wait()
+        got = sampler.Sampler(child.pid).start().stop()
+        assert got.vanished
+        assert got.peak_rss_kb is None
+        assert got.mean_runnable is None
+        assert got.connections_at_mid_run() is None
+
+    @linux
+    def test_files_are_closed(self) -> None:
+        before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 (iterdir would hold the folder open in between)
+        for _ in range(3):
+            sampler.Sampler(os.getpid(), hz=50).start().stop()
+        assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+    def test_connections_in_mid_run(self) -> None:
+        empty = sampler.Sampler(os.getpid()).start().stop()
+        got = empty.model_copy(update={"established": [3, 3, 203, None, 205, 203, 3, 3, 3]})
+        assert got.sockets_at_mid_run() == 203
+        assert got.connections_at_mid_run(before=3) == 100
+        assert got.connections_at_mid_run(before=3, ends=1) == 200
+
+    @linux
+    def test_sees_both_ends_of_connections(self) -> None:
+        with ExitStack() as stack:
+            server = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=64))
+            for _ in range(40):
+                stack.enter_context(socket.create_connection(server.getsockname()))
+                stack.enter_context(server.accept()[0])
+            running = sampler.Sampler(os.getpid(), hz=50).start()
+            time.sleep(0.2)
+            got = running.stop().sockets_at_mid_run()
+        assert got is not None
+        assert got >= 80
+
+    @linux
+    @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+    def test_connections_of_one_port(self, family: socket.AddressFamily) -> None:
+        """Both families: a JVM listens on IPv6 sockets, reached by IPv4 addresses."""
+        both = family == socket.AF_INET6
+        if both and not socket.has_dualstack_ipv6():
+            pytest.skip("no IPv6 here")
+        with ExitStack() as stack:
+            listening = socket.create_server(("", 0), family=family, backlog=64, dualstack_ipv6=both)
+            server = stack.enter_context(listening)
+            port = server.getsockname()[1]
+            assert diag.established_on(port) == 0
+            for _ in range(300):
+                stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+                stack.enter_context(server.accept()[0])
+            assert diag.established_on(port) == 300
+
+    @given(st.binary(max_size=200))
+    @calm
+    def test_odd_packets_end(self, packet: bytes) -> None:
+        assert len(list(diag.message_types(packet))) <= len(packet) // diag.HEADER.size
+
+    def test_hz(self) -> None:
+        with pytest.raises(ValueError, match="hz"):
+            sampler.Sampler(1, hz=0)
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float, /) -> None:
+        self.now += seconds
+
+
+class TestWait:
+    def test_until_few_linger(self) -> None:
+        counts = iter([9_000, 6_000, 4_000])
+        got = net.wait_for_lingering(clock=FakeClock(), count=lambda: next(counts))
+        assert got == net.Wait(4_000, 1.0, True)
+
+    def test_gives_up(self) -> None:
+        got = net.wait_for_lingering(timeout=60, clock=FakeClock(), count=lambda: 9_000)
+        assert got == net.Wait(9_000, 60.0, False)
+
+    def test_unknown(self) -> None:
+        assert net.wait_for_lingering(clock=FakeClock(), count=lambda: None) == net.Wait(None, 0.0, True)
+
+
+def reading(at: float, cpu: noise.CpuTimes | None, pressure: int | None) -> noise.Reading:
+    return noise.Reading(at, cpu, dict.fromkeys(noise.RESOURCES, pressure), 0.0)
+
+
+class TestNoise:
+    def test_shares(self) -> None:
+        first = reading(10, noise.CpuTimes(1_000, 500, 10, 0), 1_000)
+        last = reading(20, noise.CpuTimes(3_000, 2_000, 110, 40), 501_000)
+        got = noise.between(first, last, known_cpu_s=14.0, runnable=1.5, cores=2)
+        assert (got.busy_share, got.interrupt_share, got.steal_share) == (0.75, 0.05, 0.02)
+        assert got.foreign_share == pytest.approx(0.05)
+        assert got.pressure_cpu == 50_000
+        assert got.runnable_mean == 1.5
+
+    def test_nothing_known(self) -> None:
+        got = noise.between(reading(1, None, None), reading(2, None, None), 0.0, None, None)
+        assert got == noise.Noise(elapsed_s=1)
+
+    @calm
+    @given(st.lists(st.integers(0, 10**12), min_size=6, max_size=6), st.floats(0, 1e6))
+    def test_shares_are_shares(self, n: list[int], known: float) -> None:
+        first, last = noise.CpuTimes(n[0], n[1], n[2], n[2]), noise.CpuTimes(n[3], n[4], n[5], n[5])
+        got = noise.between(reading(0, first, n[0]), reading(1, last, n[3]), known, None, 2)
+        for share in (got.busy_share, got.interrupt_share, got.steal_share, got.foreign_share):
+            assert share is None or 0 <= share <= 1
+
+    @linux
+    def test_own_work_is_not_foreign(self) -> None:
+        cpu, probe = time.process_time(), noise.NoiseProbe().start()
+        deadline = time.monotonic() + 1
+        while time.monotonic() < deadline:
+            noise.canary()
+        got = probe.stop()
+        own = (time.process_time() - cpu) / got.elapsed_s / (os.cpu_count() or 1)
+        assert got.busy_share is not None
+        assert got.foreign_share is not None
+        assert got.busy_share - got.foreign_share == pytest.approx(own, abs=0.03)
+
+    def test_canary(self) -> None:
+        assert 0.001 < noise.canary() < 5
+
+    def test_stop_without_start(self) -> None:
+        with pytest.raises(RuntimeError):
+            noise.NoiseProbe().stop()
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        good = self.path == "/info"
+        self.send_response(200 if good else 404)
+        self.end_headers()
+        self.wfile.write(INFO.encode() if good else b"not found")
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+class TestInfo:
+    def test_parsed(self) -> None:
+        info = jvm.parse_info(INFO)
+        assert info.model == "virtual-thread"
+        assert info.limits.max_threads is None
+
+    @pytest.mark.parametrize(
+        ("old", "new", "names"),
+        [
+            ('"pid": 77', '"pid": "77"', "pid"),
+            ('"server"', '"servers"', "server"),
+            ('"nofile": 20000', '"nofile": 20000, "more": 1', "limits.more"),
+            ("virtual-thread", "green-thread", "model"),
+            ("{", "", "body"),
+        ],
+    )
+    def test_faults_are_named(self, old: str, new: str, names: str) -> None:
+        with pytest.raises(jvm.InfoError, match=names):
+            jvm.parse_info(INFO.replace(old, new, 1))
+
+    @calm
+    @given(st.text() | st.binary())
+    def test_odd_answers(self, text: str | bytes) -> None:
+        with pytest.raises(jvm.InfoError):
+            jvm.parse_info(text)
+
+    def test_fetched(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+        with HTTPServer(("127.0.0.1", 0), Handler) as server:
+            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+            url = f"http://127.0.0.1:{server.server_port}"
+            assert jvm.fetch_info(url).pid == 77
+            with pytest.raises(jvm.InfoError, match="404"):
+                jvm.fetch_info(f"{url}/elsewhere")
+            server.shutdown()
+        with pytest.raises(jvm.InfoError):
+            jvm.fetch_info(url, timeout=1)
+
+    def test_an_answer_that_is_not_http(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+
+            def answer() -> None:
+                with server.accept()[0] as connection:
+                    connection.recv(1_000)
+                    connection.sendall(b"garbage\r\n\r\n")
+
+            threading.Thread(target=answer, daemon=True).start()
+            with pytest.raises(jvm.InfoError):
+                jvm.fetch_info(f"http://127.0.0.1:{server.getsockname()[1]}", timeout=2)

@@ -1,0 +1,469 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import builders
+import pytest
+from fakes import LAST_WORDS, POOL, Call, FakeGenerator, FakeInstruments, FakeReporter, FakeRuntime, World, outcome
+
+from zoo import plan
+from zoo.analysis import rows
+from zoo.load.base import Generator, LoadError, LoadOutcome
+from zoo.plan import Block, Profile
+from zoo.records import Condition, Flag, Measurement, Record
+from zoo.runtime.base import Launch, RuntimeFailure
+from zoo.session import Session
+from zoo.store import Store
+
+PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
+TIERS = [plan.tier(name) for name in ("100", "1k", "25k")]
+Fault = Callable[[Call], LoadOutcome | None]
+PROFILE = Profile(
+    rounds=1,
+    window_s=8,
+    brief_warmup_s=2,
+    warmup_window_s=5,
+    warmup_windows_native=4,
+    warmup_windows_jvm=6,
+    warmup_cap_s=35,
+    sleep_warmup_s=6,
+    sleep_delay_s=10,
+    connect_s=6,
+    idle_s=1,
+    rest_s=5,
+)
+
+
+class Bed:
+    """A session on a made-up machine, its store in a real folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.world = World()
+        self.reporter = FakeReporter()
+        self.store = Store.create(folder / "results", builders.run())
+
+    def run(self, blocks: list[Block], done: frozenset[tuple[str, str, str, int]] = frozenset()) -> list[Record]:
+        Session(
+            catalog=builders.catalog(),
+            runtime=FakeRuntime(self.world),
+            generator=FakeGenerator(self.world),
+            instruments=FakeInstruments(self.world),
+            store=self.store,
+            profile=PROFILE,
+            condition=Condition(jdk="25.0.1", jvm_flags=["-Xmx1g"], env={"MAX_THREADS": "200"}),
+            reporter=self.reporter,
+            nofile=20_000,
+            threads=2,
+            env={"MAX_THREADS": "200"},
+        ).run(blocks, done)
+        return self.store.records()
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Bed:
+    return Bed(tmp_path)
+
+
+def one_block(entry: str = VIRTUAL, scenario: str = "hello") -> list[Block]:
+    return plan.blocks([entry], [scenario], TIERS, rounds=1, seed=1)
+
+
+def once(fault: Fault, when: Callable[[Call], bool]) -> Fault:
+    """A fault of the first call that fits, and of no other."""
+    left = [True]
+
+    def maybe(call: Call) -> LoadOutcome | None:
+        if left[0] and when(call):
+            left[0] = False
+            return fault(call)
+        return None
+
+    return maybe
+
+
+def in_window(connections: int) -> Callable[[Call], bool]:
+    return lambda call: call.measured and call.spec.connections == connections
+
+
+def seen(record: Record) -> Measurement:
+    assert record.measurement is not None, record.failure
+    return record.measurement
+
+
+def kinds(records: list[Record]) -> dict[str, str | None]:
+    """Failure kind by tier, None for a measured one."""
+    return {r.tier: r.failure.kind if r.failure else None for r in records}
+
+
+# --- all goes well
+
+
+def test_a_whole_run_measures_every_cell_once_a_round_in_the_planned_order(bed: Bed) -> None:
+    blocks = plan.blocks([PLATFORM, VIRTUAL, BARE], ["hello", "sleep"], TIERS, rounds=3, seed=5)
+    records = bed.run(blocks)
+    assert [r.key for r in records] == [(b.entry, b.scenario, t.name, b.round) for b in blocks for t in b.tiers]
+    assert all(r.measurement for r in records)
+    assert [(s.launch.entry.id, s.graces) for s in bed.world.servers] == [
+        (b.entry, [plan.BACKLOG_GRACE_S]) for b in blocks
+    ]
+    assert not bed.world.running
+    assert bed.world.sampling == 0
+    assert bed.reporter.records == records
+
+
+def test_a_record_is_on_disk_before_the_next_cell_begins(bed: Bed) -> None:
+    written: list[int] = []
+
+    def look(call: Call) -> None:
+        if call.measured:
+            written.append(len(Store.open(bed.store.folder).records()))
+
+    bed.world.fault = look
+    bed.run(one_block(scenario="hello") + one_block(scenario="sleep"))
+    assert written == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_measured_cell_carries_what_was_read(bed: Bed) -> None:
+    bed.world.kb_per_connection = 10
+    first = bed.run(one_block())[0]
+    cell = seen(first)
+    assert (first.entry, first.model, first.tier, first.round, first.position) == (
+        VIRTUAL,
+        "virtual-thread",
+        "100",
+        1,
+        0,
+    )
+    assert first.condition.jvm_flags == ["-Xmx1g"]
+    assert cell.load.goodput_rps == 50_000
+    assert cell.load.latency.p50_us == 2_000
+    assert cell.load.little == pytest.approx(1.0)
+    assert cell.connections.established == 100
+    assert cell.memory.rss_idle_kb == 50_000
+    assert cell.memory.rss_peak_kb == 51_000
+    assert cell.memory.heap_used_kb == 1_024
+    assert cell.memory.heap_max_kb is None
+    assert cell.work.cpu_s == pytest.approx(2.0)
+    assert cell.work.cpu_s_per_million == pytest.approx(2.0 / (50_000 * PROFILE.window_s) * 1e6)
+    assert cell.work.threads_peak == 31
+    assert cell.warmup.reached
+    assert cell.server.virtual
+    assert cell.flags == []
+    assert (bed.store.folder / cell.load.histogram).is_file()
+    assert (bed.store.folder / cell.sampling.samples).is_file()
+
+
+def test_only_the_last_cell_of_a_block_is_followed_by_a_rest(bed: Bed) -> None:
+    rested = [seen(r).memory.rss_rested_kb is not None for r in bed.run(one_block())]
+    assert rested == [False, False, True]
+
+
+def test_settings_reach_the_server(bed: Bed) -> None:
+    bed.run(one_block())
+    launch = bed.world.servers[0].launch
+    assert launch.env == {"MAX_THREADS": "200"}
+    assert launch.jvm_flags == ("-Xmx1g",)
+    assert launch.port == 8101
+
+
+def test_a_sleeping_cell_is_warmed_without_its_wait_and_measured_with_it(bed: Bed) -> None:
+    bed.run(one_block(scenario="sleep"))
+    paths = [(c.measured, c.spec.url.partition("8101")[2], c.spec.duration_s) for c in bed.world.calls]
+    assert paths == [
+        (False, "/sleep?ms=1", PROFILE.sleep_warmup_s),
+        (True, "/sleep?ms=10000", 11),
+        (True, "/sleep?ms=10000", 11),
+        (True, "/sleep?ms=10000", 25 + PROFILE.connect_s),
+    ]
+    assert all(c.spec.timeout_s > c.spec.duration_s for c in bed.world.calls)
+
+
+def test_a_jvm_is_warmed_longer_than_a_native_server_and_both_briefly_at_each_further_tier(bed: Bed) -> None:
+    bed.run(one_block(VIRTUAL))
+    bed.run(one_block(BARE))
+    warm = {
+        e: [(c.spec.connections, c.spec.duration_s) for c in bed.world.calls if not c.measured and c.entry == e]
+        for e in (VIRTUAL, BARE)
+    }
+    assert warm == {
+        VIRTUAL: [(100, 5)] * 6 + [(1_000, 2), (2_500, 2)],
+        BARE: [(100, 5)] * 4 + [(1_000, 2), (2_500, 2)],
+    }
+
+
+def test_a_warm_up_that_never_settles_ends_at_its_cap_and_is_flagged(bed: Bed) -> None:
+    rates = iter([1_000, 2_000] * 50)
+
+    def wobble(call: Call) -> LoadOutcome | None:
+        return None if call.measured else outcome(call.spec, [[2_000, next(rates)]])
+
+    bed.world.fault = wobble
+    cell = seen(bed.run(one_block())[0])
+    assert cell.warmup.reached is False
+    assert cell.warmup.seconds == PROFILE.warmup_cap_s
+    assert cell.flags == [Flag.WARMUP_SHORT]
+
+
+def test_memory_held_by_a_connection_is_found_again(bed: Bed) -> None:
+    bed.world.kb_per_connection = 17.0
+    records = bed.run(plan.blocks([VIRTUAL], ["sleep"], TIERS, rounds=2, seed=1))
+    for row in rows(records):
+        assert row.held
+        assert row.kb_per_connection is not None
+        assert row.kb_per_connection.median == pytest.approx(17.0, rel=0.05)
+        assert row.kb_per_connection.rounds == 2
+
+
+def test_a_tier_that_the_host_cannot_hold_is_cut_and_says_so(bed: Bed) -> None:
+    bed.world.most_connections = 19_500
+    low, _, high = (seen(r) for r in bed.run(one_block()))
+    assert low.connections.limited_by is None
+    assert high.connections.requested == 25_000
+    assert high.connections.actual == high.connections.established == 19_500
+    assert high.connections.limited_by == "nofile hard limit 20,000"
+    assert high.flags == [Flag.CLAMPED]
+    assert bed.world.windows[-1].spec.connections == 19_500
+
+
+def test_the_time_to_open_many_connections_is_no_part_of_the_load(bed: Bed) -> None:
+    bed.world.connect_s = 4.0
+    low, _, high = (seen(r) for r in bed.run(one_block()))
+    assert low.load.connect_s == 0
+    assert high.load.connect_s == pytest.approx(4.0, rel=0.05)
+    assert high.load.goodput_rps == pytest.approx(50_000, rel=0.02)
+    assert high.load.little == pytest.approx(1.0, rel=0.02)
+    assert high.flags == []
+
+
+def test_a_window_spent_on_connecting_is_flagged(bed: Bed) -> None:
+    bed.world.connect_s = 9.0
+    assert seen(bed.run(one_block())[2]).flags == [Flag.SLOW_CONNECT]
+
+
+# --- a pool
+
+
+def test_a_bounded_pool_reaches_its_ceiling_and_that_is_no_failure(bed: Bed) -> None:
+    low, middle, _ = (seen(r) for r in bed.run(one_block(PLATFORM, "sleep")))
+    assert low.flags == []
+    assert middle.flags == [Flag.POOL_CEILING]
+    assert middle.load.ceiling_rps == POOL / 10
+    assert middle.load.goodput_rps <= middle.load.ceiling_rps
+
+
+def test_a_pool_that_cannot_work_off_its_queue_is_started_anew(bed: Bed) -> None:
+    bed.world.answers = lambda server: bed.world.windows[-1].spec.connections <= POOL
+    records = bed.run(one_block(PLATFORM, "sleep"))
+    assert kinds(records) == {"100": None, "1k": None, "25k": None}
+    by_server = [[c.spec.connections for c in bed.world.windows if c.server is s] for s in bed.world.servers]
+    assert by_server == [[100, 1_000], [25_000]]
+    logs = [s.launch.log for s in bed.world.servers]
+    assert len(set(logs)) == 2
+    assert all(log.is_file() for log in logs)
+    assert not bed.world.running
+
+
+# --- faults
+
+
+def test_a_server_that_does_not_start_fails_its_cells_and_the_run_goes_on(bed: Bed) -> None:
+    def refuse(launch: Launch) -> None:
+        if launch.entry.id == PLATFORM:
+            raise RuntimeFailure("not_started", "ended with exit code 1 before it listened", "address already in use")
+
+    bed.world.refuse_start = refuse
+    records = bed.run(one_block(PLATFORM) + one_block(VIRTUAL))
+    failed = [r.failure for r in records if r.entry == PLATFORM]
+    assert [f and (f.kind, f.log_tail) for f in failed] == [("not_started", "address already in use")] * 3
+    assert [r.failure for r in records if r.entry == VIRTUAL] == [None] * 3
+
+
+def test_a_server_that_breaks_the_contract_is_not_measured(bed: Bed) -> None:
+    def refuse(server: object) -> None:
+        raise RuntimeFailure("contract", "contract probe: GET / answered 500")
+
+    bed.world.refuse_probe = refuse
+    records = bed.run(one_block())
+    assert kinds(records) == {"100": "contract", "1k": "contract", "25k": "contract"}
+    assert records[0].failure is not None
+    assert records[0].failure.log_tail == LAST_WORDS
+    assert bed.world.calls == []
+    assert not bed.world.running
+
+
+def test_a_server_that_ends_right_after_its_probe_fails_its_cells(bed: Bed) -> None:
+    instruments_rest = FakeInstruments.rest
+
+    def end(self: FakeInstruments, seconds: float) -> None:
+        instruments_rest(self, seconds)
+        for server in bed.world.running:
+            server.running = False
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FakeInstruments, "rest", end)
+        records = bed.run(one_block())
+    assert kinds(records) == {"100": "crashed", "1k": "crashed", "25k": "crashed"}
+
+
+def test_a_crash_in_warm_up_names_the_crash_not_the_generator(bed: Bed) -> None:
+    def crash(call: Call) -> LoadOutcome:
+        call.server.running = False
+        raise LoadError("generator_failed", "wrk ended without a report")
+
+    bed.world.fault = crash
+    records = bed.run(one_block())
+    assert kinds(records) == {"100": "crashed", "1k": "crashed", "25k": "crashed"}
+    assert records[0].failure is not None
+    assert records[0].failure.log_tail == LAST_WORDS
+
+
+def test_a_crash_in_warm_up_that_the_generator_does_not_notice_is_a_crash(bed: Bed) -> None:
+    def crash(call: Call) -> LoadOutcome:
+        call.server.running = False
+        return outcome(call.spec, [], connect=100)
+
+    bed.world.fault = once(crash, lambda call: not call.measured)
+    assert kinds(bed.run(one_block())) == {"100": "crashed", "1k": None, "25k": None}
+
+
+def test_a_crash_in_a_window_costs_that_cell_and_the_next_has_a_fresh_server(bed: Bed) -> None:
+    def crash(call: Call) -> LoadOutcome:
+        call.server.running = False
+        return outcome(call.spec, [[2_000, 500]])
+
+    bed.world.fault = once(crash, in_window(1_000))
+    records = bed.run(one_block())
+    assert kinds(records) == {"100": None, "1k": "crashed", "25k": None}
+    assert records[1].failure is not None
+    assert records[1].failure.log_tail == LAST_WORDS
+    assert len(bed.world.servers) == 2
+    assert seen(records[2]).warmup.reached
+    assert not bed.world.running
+    assert bed.world.sampling == 0
+
+
+def test_no_request_and_no_error_is_a_hung_server(bed: Bed) -> None:
+    bed.world.fault = once(lambda call: outcome(call.spec, []), in_window(1_000))
+    records = bed.run(one_block())
+    assert kinds(records) == {"100": None, "1k": "hung", "25k": None}
+    assert records[1].failure is not None
+    assert records[1].failure.log_tail == LAST_WORDS
+    assert (bed.store.raw / "java-a-virtual-hello-1k-r1-threads.json").is_file()
+
+
+def test_connect_errors_fail_the_cell_and_say_how_many(bed: Bed) -> None:
+    def refused(call: Call) -> LoadOutcome:
+        return outcome(call.spec, [[2_000, 1_000]], connect=5_005)
+
+    bed.world.fault = once(refused, in_window(25_000))
+    records = bed.run(one_block())
+    assert kinds(records) == {"100": None, "1k": None, "25k": "connect_errors"}
+    assert records[2].failure is not None
+    assert records[2].failure.message == "5,005 of 25,000 connections could not be opened"
+
+
+def test_bad_answers_are_flagged_and_left_out_of_goodput(bed: Bed) -> None:
+    def bad(call: Call) -> LoadOutcome | None:
+        return outcome(call.spec, [[2_000, 400_000]], status=40) if call.measured else None
+
+    bed.world.fault = bad
+    cell = seen(bed.run(one_block())[0])
+    assert cell.load.goodput == 399_960
+    assert cell.flags == [Flag.BAD_ANSWERS]
+
+
+def test_a_missing_generator_fails_every_cell_of_the_block(bed: Bed) -> None:
+    def missing(call: Call) -> LoadOutcome:
+        raise LoadError("generator_missing", "wrk is not there")
+
+    bed.world.fault = missing
+    records = bed.run(one_block())
+    assert {r.failure.kind for r in records if r.failure} == {"generator_missing"}
+    assert len(records) == 3
+    assert not bed.world.running
+
+
+def test_a_histogram_that_contradicts_itself_fails_its_cell_alone(bed: Bed) -> None:
+    def invalid(call: Call) -> LoadOutcome:
+        raise LoadError("histogram_invalid", "a negative bin", "what wrk printed")
+
+    bed.world.fault = once(invalid, in_window(100))
+    records = bed.run(one_block())
+    assert kinds(records) == {"100": "histogram_invalid", "1k": None, "25k": None}
+    assert records[0].failure is not None
+    assert records[0].failure.log_tail == "what wrk printed"
+    assert bed.world.sampling == 0
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_ctrl_c_leaves_nothing_running_and_keeps_what_is_done(bed: Bed, measured: bool) -> None:
+    def interrupt(call: Call) -> None:
+        if call.spec.connections == 1_000 and call.measured is measured:
+            raise KeyboardInterrupt
+
+    bed.world.fault = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        bed.run(one_block())
+    assert kinds(bed.store.records()) == {"100": None}
+    assert not bed.world.running
+    assert bed.world.sampling == 0
+
+
+def test_ctrl_c_in_the_first_warm_up_stops_the_server(bed: Bed) -> None:
+    def interrupt(call: Call) -> None:
+        raise KeyboardInterrupt
+
+    bed.world.fault = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        bed.run(one_block())
+    assert len(bed.world.servers) == 1
+    assert not bed.world.running
+
+
+def test_a_fault_of_the_harness_itself_leaves_nothing_running(bed: Bed) -> None:
+    def full(call: Call) -> None:
+        if call.measured:
+            raise OSError(28, "No space left on device")
+
+    bed.world.fault = full
+    with pytest.raises(OSError, match="No space left"):
+        bed.run(one_block())
+    assert not bed.world.running
+
+
+# --- going on
+
+
+def test_resuming_measures_just_what_is_missing_in_the_stored_order(bed: Bed) -> None:
+    blocks = plan.blocks([PLATFORM, VIRTUAL, BARE], ["hello", "sleep"], TIERS, rounds=2, seed=3)
+    every = [(b.entry, b.scenario, t.name, b.round) for b in blocks for t in b.tiers]
+
+    def interrupt(call: Call) -> None:
+        if len(bed.world.windows) == 14:
+            raise KeyboardInterrupt
+
+    bed.world.fault = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        bed.run(blocks)
+    done = frozenset(r.key for r in bed.store.records())
+    assert len(done) == 13
+
+    bed.world.fault = lambda call: None
+    started = len(bed.world.servers)
+    records = bed.run(blocks, done)
+    assert [r.key for r in records] == every
+    assert len(bed.world.servers) - started == len(blocks) - 4  # four blocks were whole
+
+
+def test_a_complete_run_is_not_measured_again(bed: Bed) -> None:
+    blocks = one_block()
+    done = frozenset(r.key for r in bed.run(blocks))
+    bed.run(blocks, done)
+    assert len(bed.world.servers) == 1
+    assert len(bed.store.records()) == 3
+
+
+def test_the_fake_generator_is_one() -> None:
+    generator: Generator = FakeGenerator(World())
+    assert generator.pids() == []

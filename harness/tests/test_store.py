@@ -1,0 +1,221 @@
+"""A run's folder on disk, the form of its records, and the documents generated from it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import builders
+import pytest
+from builders import record
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zoo import documents
+from zoo.catalog import Catalog, load_catalog
+from zoo.documents import DocumentError
+from zoo.records import Flag, Record, Run, schema
+from zoo.store import Store, StoreError
+
+PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.create(tmp_path / "results", builders.run())
+
+
+def lines(store: Store) -> Path:
+    return store.folder / "records.ndjson"
+
+
+# --- the folder
+
+
+def test_what_was_written_is_read_again(store: Store) -> None:
+    written = [record(PLATFORM), record(VIRTUAL, failure="died – “übel”\nand a second line\u2028"), record(BARE, "25k")]
+    for one in written:
+        store.append(one)
+    again = Store.open(store.folder)
+    assert again.records() == written
+    assert again.run() == builders.run()
+
+
+def test_a_record_is_one_line_there_as_soon_as_it_is_appended(store: Store) -> None:
+    store.append(record(PLATFORM, failure="two\nlines"))
+    assert lines(store).read_bytes().count(b"\n") == 1
+
+
+def test_latest_points_to_the_newest_run_and_a_run_found_by_it_stays_that_run(tmp_path: Path) -> None:
+    first = Store.create(tmp_path, builders.run())
+    opened = Store.open(tmp_path / "latest")
+    second = Store.create(tmp_path, builders.run().model_copy(update={"id": "later"}))
+    assert Store.open(tmp_path / "latest").folder == second.folder
+    opened.append(record(BARE))
+    assert len(first.records()) == 1
+    assert second.records() == []
+
+
+def test_a_folder_without_a_run_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"nowhere: no run there .* make bench-quick"):
+        Store.open(tmp_path / "nowhere")
+
+
+def test_a_run_file_that_is_not_one_is_named(store: Store) -> None:
+    (store.folder / "run.json").write_text('{"id": "x", "colour": "red"}', encoding="utf-8")
+    with pytest.raises(StoreError, match=r"run\.json: "):
+        Store.open(store.folder).run()
+
+
+@given(cut=st.integers(1, 400))
+def test_a_last_line_cut_off_anywhere_is_left_out_and_mended(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    store = Store.create(tmp_path_factory.mktemp("run"), builders.run())
+    store.append(record(PLATFORM))
+    whole = lines(store).read_bytes()
+    store.append(record(VIRTUAL, failure="ü" * 200))
+    data = lines(store).read_bytes()
+    lines(store).write_bytes(data[:-cut])
+    assert store.records() == [record(PLATFORM)]
+    store.mend()
+    assert lines(store).read_bytes() == whole
+    store.append(record(BARE))
+    assert store.records() == [record(PLATFORM), record(BARE)]
+
+
+def test_mending_a_sound_run_changes_nothing(store: Store) -> None:
+    store.mend()
+    store.append(record(PLATFORM))
+    before = lines(store).read_bytes()
+    store.mend()
+    assert lines(store).read_bytes() == before
+
+
+@pytest.mark.parametrize("bad", ["{", '{"entry": "a:b"}', "", "null"])
+def test_a_bad_line_is_named_by_file_and_number(store: Store, bad: str) -> None:
+    store.append(record(PLATFORM))
+    with lines(store).open("a", encoding="utf-8") as out:
+        out.write(bad + "\n")
+    store.append(record(VIRTUAL))
+    with pytest.raises(StoreError, match=r"records\.ndjson:2: "):
+        store.records()
+
+
+def test_raw_data_is_compressed_json_below_the_run(store: Store) -> None:
+    where = store.write_raw("cell", [[10, 3], [20, 1]])
+    assert json.loads(gzip.decompress((store.folder / where).read_bytes())) == [[10, 3], [20, 1]]
+    first = (store.folder / where).read_bytes()
+    store.write_raw("cell", [[10, 3], [20, 1]])
+    assert (store.folder / where).read_bytes() == first  # no time in it: equal data, equal file
+
+
+# --- the form of records
+
+
+def test_a_record_with_a_key_that_the_model_does_not_know_is_refused() -> None:
+    data = json.loads(record(PLATFORM).model_dump_json())
+    assert Record.model_validate(data) == record(PLATFORM)
+    data["measurement"]["load"]["guess"] = 1
+    with pytest.raises(ValueError, match=r"measurement\.load\.guess"):
+        Record.model_validate(data)
+
+
+def test_the_schema_is_that_of_runs_and_records() -> None:
+    made = schema()
+    assert set(Run.model_fields) == set(made["run"]["properties"])
+    assert set(Record.model_fields) == set(made["record"]["properties"])
+    assert {"rss_idle_kb", "pss_after_kb", "heap_max_kb"} <= set(made["record"]["$defs"]["Memory"]["properties"])
+
+
+# --- documents
+
+README = "# Zoo\n<!-- generated: entries -->\nold\n<!-- end -->\ntext between\n{results}after\n"
+RESULTS = "<!-- generated: results -->\n<!-- end -->\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository with three entries in two servers."""
+    for server in builders.catalog().servers:
+        (tmp_path / server.name).mkdir()
+        (tmp_path / server.name / "README.md").write_text(f"# {server.name}\n{RESULTS}", encoding="utf-8")
+    (tmp_path / "README.md").write_text(README.format(results=""), encoding="utf-8")
+    return tmp_path
+
+
+def at(root: Path) -> Catalog:
+    """The catalog with its folders below `root`."""
+    servers = builders.catalog().servers
+    return Catalog(tuple(type(s)(root / s.folder, s.manifest) for s in servers))
+
+
+def reference(root: Path, records: list[Record]) -> None:
+    """Commit a reference run, with room for its table in the README."""
+    made = Store.create(root / "results" / "reference", builders.run([PLATFORM, VIRTUAL, BARE]))
+    for one in records:
+        made.append(one)
+    made.folder.rename(root / documents.REFERENCE)
+    (root / "README.md").write_text(README.format(results=RESULTS), encoding="utf-8")
+
+
+def sleeping(entry: str, *flags: Flag, ceiling_rps: float | None = None) -> list[Record]:
+    return [record(entry, tier, "sleep", flags=flags, ceiling_rps=ceiling_rps) for tier in ("100", "1k", "25k")]
+
+
+def test_stale_documents_are_named_and_left_alone_when_only_checked(root: Path) -> None:
+    before = (root / "README.md").read_text(encoding="utf-8")
+    stale = documents.refresh(root, at(root), write=False)
+    assert set(stale) == {root / "README.md", root / "docs" / "records.schema.json"}
+    assert (root / "README.md").read_text(encoding="utf-8") == before
+    assert not (root / "docs").exists()
+
+
+def test_what_was_generated_is_fresh_until_something_changes(root: Path) -> None:
+    documents.refresh(root, at(root), write=True)
+    assert documents.refresh(root, at(root), write=False) == []
+    text = (root / "README.md").read_text(encoding="utf-8")
+    assert "| [`java-a:virtual`](java-a/) | virtual-thread | a virtual-thread |" in text
+    assert "old" not in text
+    assert text.startswith("# Zoo\n")
+    assert text.endswith("text between\nafter\n")
+    assert json.loads((root / "docs" / "records.schema.json").read_text(encoding="utf-8")) == schema()
+    (root / "README.md").write_text(text.replace("virtual-thread |", "green-thread |"), encoding="utf-8")
+    assert documents.refresh(root, at(root), write=False) == [root / "README.md"]
+
+
+@pytest.mark.parametrize("text", ["# Zoo\n", README.format(results="") * 2])
+def test_a_document_without_its_markers_once_is_an_error(root: Path, text: str) -> None:
+    (root / "README.md").write_text(text, encoding="utf-8")
+    with pytest.raises(DocumentError, match="markers of the generated part 'entries' once"):
+        documents.refresh(root, at(root), write=False)
+
+
+def test_results_of_the_reference_run_stand_in_the_readmes(root: Path) -> None:
+    pooled = sleeping(PLATFORM, Flag.POOL_CEILING, ceiling_rps=20.0)
+    hello = [record(e, t, rps=50_000.0) for e in (PLATFORM, VIRTUAL, BARE) for t in ("100", "1k", "25k")]
+    reference(root, [*hello, *pooled, *sleeping(VIRTUAL), *sleeping(BARE, Flag.STARVED)])
+    stale = documents.refresh(root, at(root), write=True)
+    assert {root / s.name / "README.md" for s in builders.catalog().servers} <= set(stale)
+    assert documents.refresh(root, at(root), write=False) == []
+    whole, java = ((root / name).read_text(encoding="utf-8") for name in ("README.md", "java-a/README.md"))
+    rows = {row.split("|")[1].strip(): row for row in whole.splitlines() if row.startswith("| `")}
+    assert set(rows) == {f"`{PLATFORM}`", f"`{VIRTUAL}`", f"`{BARE}`"}
+    assert "not held (at most 20 req/s)" in rows[f"`{PLATFORM}`"]
+    assert "not held |" in rows[f"`{BARE}`"]
+    assert "≥ 50,000" in rows[f"`{VIRTUAL}`"]  # as fast as the bare reference
+    assert f"`{VIRTUAL}`" in java
+    assert BARE not in java
+
+
+def test_a_server_that_the_reference_run_did_not_have_needs_no_results(root: Path) -> None:
+    reference(root, [record(PLATFORM)])
+    documents.refresh(root, at(root), write=True)
+    assert RESULTS in (root / "rust-n" / "README.md").read_text(encoding="utf-8")
+    assert documents.refresh(root, at(root), write=False) == []
+
+
+def test_the_committed_documents_are_up_to_date() -> None:
+    assert documents.refresh(ROOT, load_catalog(ROOT), write=False) == []

@@ -1,0 +1,5 @@
+"""`python -m zoo`."""
+
+from zoo.cli import main
+
+main()

@@ -1,0 +1,215 @@
+"""Puts a run together from what a person asked for, and carries it out."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from zoo import __version__, plan
+from zoo.build import build, is_built
+from zoo.catalog import Catalog, Entry, Language
+from zoo.host import facts, namespace
+from zoo.host.jdk import Jdk, find_jdk
+from zoo.instruments import RealInstruments
+from zoo.load.wrk import Wrk
+from zoo.plan import FULL, QUICK, Block, PlanError, Profile, Tier
+from zoo.progress import Live
+from zoo.records import Condition, PlanFacts, Record, Run
+from zoo.runtime.process import ProcessRuntime
+from zoo.scenario import SCENARIOS
+from zoo.session import Session
+from zoo.store import Store
+
+PASSED_ON = ("MAX_THREADS", "BACKLOG", "CONNECTOR")
+"""Settings of the servers that a person may put in front of a command; they become part of the condition."""
+
+
+class BenchError(Exception):
+    """Something a person can mend before a run; the message says how."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What was asked for on the command line; empty means all."""
+
+    servers: Sequence[str] = ()
+    variants: Sequence[str] = ()
+    scenarios: Sequence[str] = ()
+    tiers: Sequence[str] = ("100", "1k", "25k")
+    rounds: int | None = None
+    duration_s: int | None = None
+    quick: bool = False
+    seed: int | None = None
+
+    def profile(self) -> Profile:
+        """Times of the run; a duration replaces the window of scenarios without a wait."""
+        base = QUICK if self.quick else FULL
+        rounds = base.rounds if self.rounds is None else self.rounds
+        return replace(base, rounds=rounds, window_s=base.window_s if self.duration_s is None else self.duration_s)
+
+
+def plan_of(wish: Wish, catalog: Catalog, condition: Condition) -> PlanFacts:
+    """The plan of a new run; `PlanError` or `CatalogError` for words that name nothing."""
+    for name in wish.scenarios:
+        if name not in SCENARIOS:
+            raise PlanError(f'no scenario "{name}"; known: {", ".join(SCENARIOS)}')
+    tiers = {t.connections: t.name for t in map(plan.tier, wish.tiers)}
+    if not tiers:
+        raise PlanError("no tier; name connection counts such as 100,1k,25k")
+    profile = wish.profile()
+    return PlanFacts(
+        entries=[e.id for e in catalog.select(wish.servers, wish.variants)],
+        scenarios=list(dict.fromkeys(wish.scenarios)) or list(SCENARIOS),
+        tiers=[tiers[connections] for connections in sorted(tiers)],
+        rounds=profile.rounds,
+        seed=secrets.randbelow(2**31) if wish.seed is None else wish.seed,
+        profile=profile.numbers(),
+        condition=condition,
+    )
+
+
+def blocks_of(facts_: PlanFacts) -> list[Block]:
+    """The blocks of a stored plan, in the order they are measured."""
+    tiers: list[Tier] = [plan.tier(name) for name in facts_.tiers]
+    return plan.blocks(facts_.entries, facts_.scenarios, tiers, facts_.rounds, facts_.seed)
+
+
+def profile_of(facts_: PlanFacts) -> Profile:
+    """The profile of a stored plan."""
+    numbers = facts_.profile
+    whole = {"rounds", "warmup_windows_native", "warmup_windows_jvm"}
+    return Profile(**{name: int(value) if name in whole else value for name, value in numbers.items()})  # type: ignore[arg-type]
+
+
+def seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> float:
+    """Estimated wall time of all blocks."""
+    total = 0.0
+    for block in blocks:
+        entry = catalog.entry(block.entry)
+        bounded = entry.variant.model.value == "platform-thread"
+        total += plan.block_seconds(block, profile, native=entry.native, bounded_pool=bounded)
+    return total
+
+
+def jdk_for(entries: Sequence[Entry]) -> Jdk | None:
+    """The JDK that Java entries need; None when there are none. `JdkError` when it is missing."""
+    wanted = os.environ.get("JDK")
+    needed = any(e.server.manifest.language is Language.JAVA for e in entries)
+    return find_jdk(wanted=wanted) if needed else None
+
+
+def condition_of(jdk: Jdk | None) -> Condition:
+    """The condition that this environment sets."""
+    env = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    network = "private" if namespace.wrapper() else "host"
+    return Condition(runtime="process", network=network, jdk=jdk.version if jdk else None, env=env)
+
+
+def build_all(entries: Sequence[Entry], jdk: Jdk | None, console: Console) -> None:
+    """Build what is not built or stale, one server at a time."""
+    for server in dict.fromkeys(e.server.name for e in entries):
+        folder = next(e.server for e in entries if e.server.name == server)
+        if is_built(folder):
+            continue
+        with console.status(f"building {server}"):
+            build(folder, jdk)
+        console.print(f"built {server}")
+
+
+def new_run(root: Path, wish: Wish, planned: PlanFacts, jdk: Jdk | None) -> Run:
+    """A run that has not begun."""
+    now = datetime.now(UTC)
+    commit, dirty = revision(root)
+    return Run(
+        id=f"{now:%Y%m%d-%H%M%S}-{'quick' if wish.quick else 'full'}",
+        started_at=now.isoformat(timespec="seconds"),
+        commit=commit,
+        dirty=dirty,
+        harness=__version__,
+        plan=planned,
+        host=facts.gather(jdk),
+    )
+
+
+def revision(root: Path) -> tuple[str | None, bool | None]:
+    """Commit of the checkout and whether tracked files were changed since; None outside a checkout."""
+    commit = _git(root, "rev-parse", "HEAD")
+    status = _git(root, "status", "--porcelain", "--untracked-files=no")
+    return commit or None, None if status is None else bool(status)
+
+
+def carry_out(root: Path, store: Store, catalog: Catalog, jdk: Jdk | None, console: Console) -> list[Record]:
+    """Measure what the stored run lacks; gives all its records. Ctrl-C leaves no child and keeps what is done.
+
+    The host's facts are gathered anew: in a network namespace some limits are others.
+    """
+    run = store.run()
+    run = run.model_copy(update={"host": facts.gather(jdk)})
+    store.write_run(run)
+    profile = profile_of(run.plan)
+    done = frozenset(record.key for record in store.records())
+    todo = [b for b in blocks_of(run.plan) if any((b.entry, b.scenario, t.name, b.round) not in done for t in b.tiers)]
+    limits = run.host.limits
+    with _terminated_like_ctrl_c(), Live(console, seconds(todo, profile, catalog)) as live:
+        Session(
+            catalog=catalog,
+            runtime=ProcessRuntime(jdk),
+            generator=Wrk(),
+            instruments=RealInstruments(limits, jdk.home if jdk else None),
+            store=store,
+            profile=profile,
+            condition=run.plan.condition,
+            reporter=live,
+            nofile=limits.nofile_hard,
+            threads=min(run.host.cores or 2, 4),
+            env=run.plan.condition.env,
+        ).run(todo, done)
+    store.write_run(run.model_copy(update={"finished_at": datetime.now(UTC).isoformat(timespec="seconds")}))
+    return store.records()
+
+
+def _git(root: Path, *words: str) -> str | None:
+    try:
+        done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def be_alone(root: Path) -> None:
+    """Two runs at once would measure each other. The lock lasts as long as this process, also through exec."""
+    folder = root / "results"
+    folder.mkdir(exist_ok=True)
+    lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise BenchError("another run is being measured here; wait for it or stop it") from None
+    os.set_inheritable(lock, True)
+
+
+@contextmanager
+def _terminated_like_ctrl_c() -> Iterator[None]:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def settings(condition: Condition) -> Mapping[str, str]:
+    """The condition as name and value, for people."""
+    return {"runtime": condition.runtime, "network": condition.network, "JDK": condition.jdk or "none", **condition.env}

@@ -1,0 +1,193 @@
+"""The entries of the zoo, found by their `server.toml` manifests."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+
+class CatalogError(Exception):
+    """A manifest or an entry name that cannot be used; the message says which and what was expected."""
+
+
+class Model(StrEnum):
+    """How a variant runs its requests."""
+
+    PLATFORM_THREAD = "platform-thread"
+    VIRTUAL_THREAD = "virtual-thread"
+    EVENT_LOOP = "event-loop"
+    ASYNC_TASK = "async-task"
+    ASYNC_SERVLET = "async-servlet"
+
+
+class Language(StrEnum):
+    """What a server is written in; it decides tool chain and warm-up."""
+
+    JAVA = "java"
+    RUST = "rust"
+
+
+Words = Annotated[list[str], Field(min_length=1)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Build(_Table):
+    """How the folder is built, what that makes, and which sources make it stale."""
+
+    command: Words
+    makes: Words
+    sources: Words
+
+
+class Run(_Table):
+    """The start command; `{java}` and `{jvm_flags}` are filled in by the runtime."""
+
+    command: Words
+
+
+class Variant(_Table):
+    """One thread model of a server."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9]*$")
+    model: Model
+    summary: str
+    env: dict[str, str] = {}
+    reference: bool = False
+
+
+class Manifest(_Table):
+    """One `server.toml`."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    title: str
+    language: Language
+    port: int = Field(ge=1024, le=32767)
+    build: Build
+    run: Run
+    jvm: dict[str, list[str]] = {}
+    variants: list[Variant] = Field(min_length=1)
+    links: list[str] = []
+
+    @model_validator(mode="after")
+    def _variants_differ(self) -> Self:
+        names = [v.name for v in self.variants]
+        if len(set(names)) != len(names):
+            raise ValueError("variants must have different names")
+        return self
+
+
+@dataclass(frozen=True)
+class Server:
+    """A folder of the zoo and its manifest."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Server and variant: what is started, asked and measured."""
+
+    server: Server
+    variant: Variant
+
+    @property
+    def id(self) -> str:
+        return f"{self.server.name}:{self.variant.name}"
+
+    @property
+    def native(self) -> bool:
+        """True when no virtual machine has to warm up."""
+        return self.server.manifest.language is not Language.JAVA
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All servers below one root, by name."""
+
+    servers: tuple[Server, ...]
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        return [Entry(server, variant) for server in self.servers for variant in server.manifest.variants]
+
+    def entry(self, entry_id: str) -> Entry:
+        """The entry of that name; `CatalogError` names the known ones."""
+        for entry in self.entries:
+            if entry.id == entry_id:
+                return entry
+        raise CatalogError(f'no entry "{entry_id}"; known: {", ".join(e.id for e in self.entries)}')
+
+    def select(self, servers: Sequence[str] = (), variants: Sequence[str] = ()) -> list[Entry]:
+        """The entries of these servers and variants; no names mean all. `CatalogError` when nothing fits."""
+        names = [s.name for s in self.servers]
+        for name in servers:
+            if name not in names:
+                raise CatalogError(f'no server "{name}"; known: {", ".join(names)}')
+        chosen = [e for e in self.entries if not servers or e.server.name in servers]
+        known = sorted({e.variant.name for e in chosen})
+        for name in variants:
+            if name not in known:
+                raise CatalogError(f'no variant "{name}" there; known: {", ".join(known)}')
+        return [e for e in chosen if not variants or e.variant.name in variants]
+
+    @property
+    def reference(self) -> Entry | None:
+        """The bare server that others are held against, when there is one."""
+        return next((e for e in self.entries if e.variant.reference), None)
+
+
+def load_manifest(path: Path) -> Manifest:
+    """Read and validate one manifest; the error names file, key and what was expected."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise CatalogError(f"{path}: {error}") from error
+    try:
+        manifest = Manifest.model_validate(data)
+    except ValidationError as error:
+        lines = [f"{path}: {_key(e['loc'])}: {_expected(e)}" for e in error.errors()]
+        raise CatalogError("\n".join(lines)) from None
+    if manifest.name != path.parent.name:
+        raise CatalogError(f'{path}: name: expected the folder\'s name "{path.parent.name}", got "{manifest.name}"')
+    if manifest.language is Language.JAVA and "{java}" not in manifest.run.command:
+        raise CatalogError(f'{path}: run.command: expected the placeholder "{{java}}" in a Java server\'s command')
+    return manifest
+
+
+def load_catalog(root: Path) -> Catalog:
+    """All servers in the folders right below `root`, ordered by name; ports and names must differ."""
+    paths = sorted(root.glob("*/server.toml"))
+    servers = tuple(Server(path.parent, load_manifest(path)) for path in paths)
+    ports: dict[int, str] = {}
+    for server in servers:
+        port = server.manifest.port
+        if port in ports:
+            raise CatalogError(f"{server.folder / 'server.toml'}: port: {port} is already that of {ports[port]}")
+        ports[port] = server.name
+    return Catalog(servers)
+
+
+def _key(location: tuple[str | int, ...]) -> str:
+    return ".".join(str(part) for part in location) or "(top level)"
+
+
+def _expected(error: object) -> str:
+    assert isinstance(error, dict)
+    got = error.get("input")
+    shown = "" if error["type"] == "missing" or isinstance(got, dict | list) else f", got {got!r}"
+    return f"{error['msg']}{shown}"

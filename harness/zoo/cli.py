@@ -1,0 +1,287 @@
+"""The `zoo` command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from zoo import bench as benches
+from zoo import documents, plan
+from zoo.bench import BenchError, Wish
+from zoo.build import BuildError
+from zoo.catalog import Catalog, CatalogError, load_catalog
+from zoo.host import doctor as doctors
+from zoo.host import facts, namespace
+from zoo.host.jdk import Jdk, JdkError, find_jdk
+from zoo.load.base import LoadError
+from zoo.plan import PlanError
+from zoo.records import PlanFacts
+from zoo.report import terminal
+from zoo.report.document import document
+from zoo.report.markdown import render
+from zoo.store import Store, StoreError
+
+ROOT = Path(__file__).resolve().parents[2]
+FAULTS = (documents.DocumentError, CatalogError, PlanError, BenchError, BuildError, JdkError, StoreError, LoadError)
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Finds out what a thread model is worth on this machine: starts servers, loads them with wrk, reports.",
+)
+console = Console()
+
+Servers = Annotated[list[str] | None, typer.Option("--server", help="a server's folder name; repeat for more")]
+Variants = Annotated[list[str] | None, typer.Option("--variant", help="a variant's name; repeat for more")]
+Scenarios = Annotated[list[str] | None, typer.Option("--scenario", help="hello or sleep; repeat for more")]
+Tiers = Annotated[str, typer.Option(help="connection counts, with commas between")]
+Rounds = Annotated[int | None, typer.Option(min=1, help="how often every cell is measured, in fresh processes")]
+Duration = Annotated[int | None, typer.Option(min=1, help="seconds of load in a cell that does not wait")]
+Quick = Annotated[bool, typer.Option("--quick", help="one short round: a smoke run, no statistics")]
+Results = Annotated[Path, typer.Option(help="where runs are written")]
+Seed = Annotated[int | None, typer.Option(help="of the order of entries; random and stored without it")]
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """A user's mistake is told in plain words, without a stack trace."""
+    try:
+        yield
+    except FAULTS as fault:
+        print(f"zoo: {fault}", file=sys.stderr)
+        raise typer.Exit(2) from None
+
+
+@app.command("list")
+def list_entries() -> None:
+    """The entries of the zoo."""
+    with _plainly():
+        table = Table(header_style="bold")
+        for column in ("entry", "model", "port", "what it is"):
+            table.add_column(column, overflow="fold")
+        for entry in load_catalog(ROOT).entries:
+            port = str(entry.server.manifest.port)
+            table.add_row(entry.id, entry.variant.model, port, entry.variant.summary)
+        console.print(table)
+
+
+@app.command()
+def doctor() -> None:
+    """What this machine allows, tier by tier, and what would mend it. Changes nothing."""
+    try:
+        jdk = find_jdk()
+    except JdkError:
+        jdk = None
+    found = doctors.checks(facts.gather(jdk))
+    doctors.show(found, console)
+    raise typer.Exit(1 if doctors.worst(found) == "bad" else 0)
+
+
+@app.command()
+def build(server: Servers = None) -> None:
+    """Build servers whose sources changed."""
+    with _plainly():
+        entries = load_catalog(ROOT).select(server or ())
+        benches.build_all(entries, benches.jdk_for(entries), console)
+
+
+@app.command("plan")
+def show_plan(
+    server: Servers = None,
+    variant: Variants = None,
+    scenario: Scenarios = None,
+    tiers: Tiers = "100,1k,25k",
+    rounds: Rounds = None,
+    duration: Duration = None,
+    quick: Quick = False,
+    seed: Seed = None,
+) -> None:
+    """Which cells a bench would measure and how long that takes, without measuring.
+
+    Example: zoo plan --server java-tomcat --scenario sleep --tiers 1k --rounds 5
+    """
+    with _plainly():
+        catalog = load_catalog(ROOT)
+        wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed)
+        entries = catalog.select(wish.servers, wish.variants)
+        _announce(benches.plan_of(wish, catalog, benches.condition_of(benches.jdk_for(entries))), catalog)
+
+
+@app.command()
+def bench(
+    server: Servers = None,
+    variant: Variants = None,
+    scenario: Scenarios = None,
+    tiers: Tiers = "100,1k,25k",
+    rounds: Rounds = None,
+    duration: Duration = None,
+    quick: Quick = False,
+    seed: Seed = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with the newest run that was interrupted")] = False,
+    strict_tiers: Annotated[
+        bool, typer.Option("--strict-tiers", help="refuse a tier that this host cannot hold, instead of clamping it")
+    ] = False,
+    results: Results = ROOT / "results",
+) -> None:
+    """Measure entries and write a run below results/.
+
+    Example: zoo bench --server java-tomcat --variant platform --variant virtual --scenario hello --tiers 100,1k
+    """
+    with _plainly():
+        catalog = load_catalog(ROOT)
+        if resume:
+            benches.be_alone(ROOT)
+            store = Store.open(results / "latest")
+            store.mend()
+            entries = [catalog.entry(name) for name in store.run().plan.entries]
+            jdk = benches.jdk_for(entries)
+        else:
+            wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed)
+            entries = catalog.select(wish.servers, wish.variants)
+            jdk = benches.jdk_for(entries)
+            run = benches.new_run(ROOT, wish, benches.plan_of(wish, catalog, benches.condition_of(jdk)), jdk)
+            _refuse_clamped(run.plan, run.host, strict_tiers)
+            benches.be_alone(ROOT)
+        benches.build_all(entries, jdk, console)
+        if not resume:
+            store = Store.create(results, run)
+        _enter(store, catalog)
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(help="a run's folder")] = ROOT / "results" / "latest",
+    quiet: Annotated[bool, typer.Option("--quiet", help="write report.md, print nothing")] = False,
+) -> None:
+    """Show a run again and write its report.md, from its files alone.
+
+    Example: zoo report results/reference/bench-all
+    """
+    with _plainly():
+        _report(Store.open(run), load_catalog(ROOT), quiet=quiet)
+
+
+@app.command()
+def docs(check: Annotated[bool, typer.Option("--check", help="only say whether they are up to date")] = False) -> None:
+    """Generate the tables between markers in the READMEs, and the schema of the records."""
+    with _plainly():
+        stale = documents.refresh(ROOT, load_catalog(ROOT), write=not check)
+        for path in stale:
+            print(f"{'stale' if check else 'wrote'}: {path.relative_to(ROOT)}")
+        if stale and check:
+            print("run: .venv/bin/zoo docs", file=sys.stderr)
+            raise typer.Exit(1)
+
+
+def _wish(
+    server: list[str] | None,
+    variant: list[str] | None,
+    scenario: list[str] | None,
+    tiers: str,
+    rounds: int | None,
+    duration: int | None,
+    quick: bool,
+    seed: int | None,
+) -> Wish:
+    names = [name for name in tiers.split(",") if name.strip()]
+    return Wish(server or (), variant or (), scenario or (), names, rounds, duration, quick, seed)
+
+
+def _refuse_clamped(planned: PlanFacts, host: facts.HostFacts, strict: bool) -> None:
+    limits = namespace.widened(host.limits) if planned.condition.network == "private" else host.limits
+    for name in planned.tiers:
+        tier = plan.tier(name)
+        feasible = limits.feasible(tier.connections)
+        if feasible.limited_by is None:
+            continue
+        if strict or feasible.actual < 1:
+            raise BenchError(f"tier {name} cannot be run here: {feasible.limited_by} allows {feasible.actual:,}")
+        console.print(
+            f"tier {name} runs at {feasible.actual:,} connections here: {feasible.limited_by} (zoo doctor tells more)"
+        )
+
+
+def _announce(planned: PlanFacts, catalog: Catalog) -> None:
+    blocks = benches.blocks_of(planned)
+    profile = benches.profile_of(planned)
+    minutes = benches.seconds(blocks, profile, catalog) / 60
+    cells = sum(len(b.tiers) for b in blocks)
+    console.print(
+        f"{cells} cells = {len(planned.entries)} entries × {', '.join(planned.scenarios)} × "
+        f"{', '.join(planned.tiers)} connections × {planned.rounds} round(s), about {minutes:.0f} min"
+    )
+    setting = ", ".join(f"{name} {value}" for name, value in benches.settings(planned.condition).items())
+    console.print(f"entries: {', '.join(planned.entries)}\ncondition: {setting}; order seed {planned.seed}")
+
+
+@app.command(hidden=True)
+def measure(
+    folder: Path,
+    private: Annotated[bool, typer.Option(help="this process is in a network namespace of its own")],
+) -> None:
+    """Measure what the run in this folder lacks."""
+    with _plainly():
+        if private:
+            for name in namespace.prepare():
+                console.print(f"{name} could not be set in the run's network namespace")
+        catalog = load_catalog(ROOT)
+        store = Store.open(folder)
+        entries = [catalog.entry(name) for name in store.run().plan.entries]
+        _carry_out(store, catalog, benches.jdk_for(entries))
+
+
+def _enter(store: Store, catalog: Catalog) -> NoReturn:
+    """Become the process that measures: in a network namespace of its own, where the system allows one."""
+    planned = store.run().plan
+    _announce(planned, catalog)
+    console.print(f"run: {_shown(store.folder)} (Ctrl-C keeps what is done)")
+    wrapper = namespace.wrapper() if planned.condition.network == "private" else None
+    if planned.condition.network == "private" and wrapper is None:
+        raise BenchError("this run was begun in a network namespace of its own, which is refused now; start a new run")
+    if wrapper is None:
+        console.print("no network namespace of its own (unshare is refused here): the host's ports and counters")
+    private = "--private" if wrapper else "--no-private"
+    command = [*(wrapper or []), sys.executable, "-m", "zoo", "measure", str(store.folder), private]
+    sys.stdout.flush()
+    os.execvp(command[0], command)
+
+
+def _carry_out(store: Store, catalog: Catalog, jdk: Jdk | None) -> None:
+    try:
+        records = benches.carry_out(ROOT, store, catalog, jdk, console)
+    except KeyboardInterrupt:
+        _report(store, catalog, quiet=True)
+        console.print("\ninterrupted; what is done is kept. Go on with: make bench RESUME=1")
+        raise typer.Exit(130) from None
+    _report(store, catalog, quiet=False)
+    failed = sum(record.failure is not None for record in records)
+    if failed:
+        console.print(f"{failed} cell(s) failed; see the report and the logs in {_shown(store.raw)}")
+        raise typer.Exit(1)
+
+
+def _report(store: Store, catalog: Catalog, *, quiet: bool) -> None:
+    reference = catalog.reference
+    sections = document(store.run(), store.records(), reference.id if reference else None)
+    path = store.write_text("report.md", render(sections))
+    if not quiet:
+        terminal.show(sections, console)
+        console.print(f"\nreport: {_shown(path)}")
+
+
+def _shown(path: Path) -> str:
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
+def main() -> None:
+    """Entry point of the `zoo` command."""
+    app()

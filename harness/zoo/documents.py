@@ -1,0 +1,115 @@
+"""Keeps generated parts of the documentation in step: tables between markers, the records' JSON schema."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from zoo.analysis import Row, rows
+from zoo.catalog import Catalog
+from zoo.records import Run, schema
+from zoo.report.document import Table, shown
+from zoo.report.markdown import render_table
+from zoo.store import Store
+
+
+class DocumentError(Exception):
+    """A document without the markers of its generated part."""
+
+
+REFERENCE = Path("results/reference/bench-all")
+
+
+def refresh(root: Path, catalog: Catalog, *, write: bool) -> list[Path]:
+    """Files whose generated parts are stale; rewritten when `write`."""
+    wanted = {root / "docs/records.schema.json": json.dumps(schema(), indent=2, sort_keys=True) + "\n"}
+    for path, parts in _marked(root, catalog).items():
+        wanted[path] = _replaced(path, path.read_text(encoding="utf-8"), parts)
+    stale = [p for p, text in wanted.items() if not p.exists() or p.read_text(encoding="utf-8") != text]
+    if write:
+        for path in stale:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(wanted[path], encoding="utf-8")
+    return stale
+
+
+def _marked(root: Path, catalog: Catalog) -> dict[Path, dict[str, str]]:
+    """Each document's generated parts by marker name."""
+    parts = {root / "README.md": {"entries": render_table(_entries(catalog))}}
+    folder = root / REFERENCE
+    if (folder / "run.json").exists():
+        store = Store.open(folder)
+        reference = catalog.reference
+        run, found = store.run(), rows(store.records(), reference.id if reference else None)
+        parts[root / "README.md"]["results"] = results(run, found)
+        for server in catalog.servers:
+            mine = [r for r in found if r.entry.startswith(f"{server.name}:")]
+            if mine:
+                parts[server.folder / "README.md"] = {"results": results(run, mine)}
+    return parts
+
+
+def _replaced(path: Path, text: str, parts: dict[str, str]) -> str:
+    """Fill `<!-- generated: NAME -->` … `<!-- end -->`; a part without its markers is an error of the document."""
+    for name, part in parts.items():
+        found = re.findall(rf"<!-- generated: {name} -->\n.*?<!-- end -->", text, flags=re.DOTALL)
+        if len(found) != 1:
+            raise DocumentError(
+                f"{path}: expected the markers of the generated part {name!r} once, found them {len(found)} times"
+            )
+        text = text.replace(found[0], f"<!-- generated: {name} -->\n{part}\n<!-- end -->")
+    return text
+
+
+def _entries(catalog: Catalog) -> Table:
+    body = [[f"[`{e.id}`]({e.server.name}/)", e.variant.model, e.variant.summary] for e in catalog.entries]
+    return Table("entries", ["entry", "model", "how it runs a request"], body)
+
+
+def results(run: Run, found: list[Row]) -> str:
+    """A short table of a run: throughput and latency at 1k, CPU, and what a held connection costs."""
+    cells = {(r.entry, r.scenario, r.tier): r for r in found}
+    tiers = sorted({(r.requested, r.tier) for r in found})
+    entries = list(dict.fromkeys(r.entry for r in sorted(found, key=lambda r: r.entry)))
+    columns = ["entry", *(f"hello req/s, {name}" for _, name in tiers), "p99 ms, 1k", "CPU s/M req, 1k"]
+    top = tiers[-1][1]
+    columns += [f"peak RSS MB, sleep {top}", "RSS/connection kB"]
+    body = []
+    for entry in entries:
+        hello = [cells.get((entry, "hello", name)) for _, name in tiers]
+        middle, sleep = cells.get((entry, "hello", "1k")), cells.get((entry, "sleep", top))
+        body.append(
+            [
+                f"`{entry}`",
+                *(_median(r) for r in hello),
+                shown(middle.p99_us, 1e-3) if middle else "–",
+                shown(middle.cpu_s_per_million) if middle else "–",
+                _sleeping(sleep),
+                shown(sleep.kb_per_connection) if sleep else "–",
+            ]
+        )
+    return render_table(Table("results", columns, body)) + "\n\n" + _source(run, found)
+
+
+def _median(row: Row | None) -> str:
+    return shown(row.rps, bound=row.lower_bound) if row else "–"
+
+
+def _sleeping(row: Row | None) -> str:
+    if row is None or not row.measured:
+        return "–"
+    if row.held:
+        return shown(row.rss_peak_mb)
+    return "not held" if row.ceiling_rps is None else f"not held (at most {row.ceiling_rps:g} req/s)"
+
+
+def _source(run: Run, found: list[Row]) -> str:
+    host = run.host
+    cut = next((r for r in found if r.limited_by), None)
+    clamped = f" Tier {cut.tier} ran at {cut.actual:,} connections ({cut.limited_by})." if cut and cut.actual else ""
+    return (
+        f"Median (lowest–highest) of {run.plan.rounds} rounds; ≥: a lower bound, see the report's flags. "
+        f"{host.cpu_model}, {host.cores} cores shared by server and wrk, commit {(run.commit or 'unknown')[:12]}, "
+        f"JDK {run.plan.condition.jdk or 'none'}.{clamped}"
+    )

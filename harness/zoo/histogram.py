@@ -1,0 +1,144 @@
+"""Latency histograms in whole microseconds: merged, inverted, asked for quantiles. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+class HistogramError(ValueError):
+    """The figures cannot be a histogram, or not one that wrk's correction made."""
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    values_us: Ints  # strictly rising
+    counts: Ints  # above zero
+
+    def __post_init__(self) -> None:
+        if self.values_us.shape != self.counts.shape or self.values_us.ndim != 1:
+            raise HistogramError("as many counts as values are expected")
+        if len(self.values_us) and (self.values_us[0] < 0 or np.any(np.diff(self.values_us) <= 0)):
+            raise HistogramError("values must rise from 0 or more")
+        if np.any(self.counts <= 0):
+            raise HistogramError("counts must be above zero")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        return np.array_equal(self.values_us, other.values_us) and np.array_equal(self.counts, other.counts)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays cannot be hashed
+
+    @property
+    def total(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def mean_us(self) -> float:
+        """0 without samples, as are the two below: ask `total` first."""
+        return float(np.average(self.values_us, weights=self.counts)) if len(self.counts) else 0.0
+
+    @property
+    def min_us(self) -> int:
+        return int(self.values_us[0]) if len(self.values_us) else 0
+
+    @property
+    def max_us(self) -> int:
+        return int(self.values_us[-1]) if len(self.values_us) else 0
+
+    def quantile(self, q: float) -> int | None:
+        """Nearest rank: the smallest value that at least this share of the samples does not exceed."""
+        if not len(self.counts):
+            return None
+        return int(self.values_us[np.searchsorted(np.cumsum(self.counts), self._rank(q))])
+
+    def supports(self, q: float, beyond: int = 100) -> bool:
+        """Whether enough samples lie beyond the quantile for it to mean something."""
+        return self.total - self._rank(q) >= beyond
+
+    def quantized(self, digits: int = 3) -> Histogram:
+        """A smaller histogram whose values are off by at most 0.5 * 10**-digits of themselves.
+
+        Each octave is cut into the smallest power of two of equal parts that is at least 10**digits;
+        a part is named by its middle. Values below twice that power stay exact, and so does the total.
+        """
+        part_bits = math.ceil(math.log2(10**digits))
+        bit_lengths = np.frexp(self.values_us.astype(np.float64))[1].astype(np.int64)
+        shift = np.maximum(bit_lengths - part_bits - 1, 0)
+        middle = np.where(shift > 0, np.int64(1) << np.maximum(shift - 1, 0), 0)
+        return _collected((self.values_us >> shift << shift) + middle, self.counts)
+
+    def to_pairs(self) -> list[list[int]]:
+        """For JSON: [[microseconds, samples], ...]."""
+        return np.column_stack((self.values_us, self.counts)).tolist()  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_pairs(cls, pairs: Iterable[Sequence[int]]) -> Histogram:
+        table = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
+        return cls(table[:, 0].copy(), table[:, 1].copy())
+
+    def _rank(self, q: float) -> int:
+        if not 0 <= q <= 1:
+            raise ValueError(f"a quantile lies between 0 and 1, got {q}")
+        # str() gives the decimal that was meant: 0.07 * 100 is a little above 7 in binary
+        return max(1, math.ceil(Fraction(str(q)) * self.total))
+
+
+def merge(hs: Iterable[Histogram]) -> Histogram:
+    """Added bin by bin."""
+    parts = list(hs)
+    empty = np.empty(0, dtype=np.int64)
+    return _collected(
+        np.concatenate([empty, *(h.values_us for h in parts)]),
+        np.concatenate([empty, *(h.counts for h in parts)]),
+    )
+
+
+def correct(raw: Histogram, interval_us: int) -> Histogram:
+    """What wrk does before done() runs (stats_correct in its src/stats.c): for every latency n above
+    2 * interval it adds samples at n - interval, n - 2 * interval, ... as long as they exceed the interval."""
+    _check_interval(interval_us)
+    bins = dict(zip(raw.values_us.tolist(), raw.counts.tolist(), strict=True))
+    for value, count in list(bins.items()):
+        for added in range(value - interval_us, interval_us, -interval_us):
+            bins[added] = bins.get(added, 0) + count
+    return Histogram.from_pairs(sorted(bins.items()))
+
+
+def uncorrect(corrected: Histogram, interval_us: int) -> Histogram:
+    """The inverse of `correct`: raw[m] = corrected[m] - corrected[m + interval] for m above the interval.
+
+    The samples invented at m are the samples, true and invented, at m + interval; so each bin above 2 * interval
+    is taken off the bin one interval below, which must be there and as large.
+    """
+    _check_interval(interval_us)
+    values, counts = corrected.values_us, corrected.counts
+    above = values > 2 * interval_us
+    below = np.searchsorted(values, values[above] - interval_us)  # within range: each value looked for is not the last
+    invented = counts[above]
+    if np.any(values[below] != values[above] - interval_us) or np.any(counts[below] < invented):
+        raise HistogramError(f"a negative bin: this is no histogram corrected with an interval of {interval_us} us")
+    raw = counts.copy()
+    raw[below] -= invented
+    return Histogram(values[raw > 0], raw[raw > 0])
+
+
+def _check_interval(interval_us: int) -> None:
+    if interval_us < 1:
+        raise HistogramError(f"the interval must be at least 1 us, got {interval_us}")
+
+
+def _collected(values_us: Ints, counts: Ints) -> Histogram:
+    """From values in any order, repeated or not."""
+    values, where = np.unique(values_us, return_inverse=True)
+    sums = np.zeros(len(values), dtype=np.int64)
+    np.add.at(sums, where, counts)
+    return Histogram(values, sums)

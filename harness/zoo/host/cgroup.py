@@ -1,0 +1,153 @@
+"""The limits that control groups put on this process (versions 1 and 2)."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+# Version 1 writes "no limit" as the largest multiple of the page size.
+UNLIMITED_FROM = 1 << 60
+
+N = TypeVar("N", int, float)
+Reader = Callable[[str], str | None]
+"""Gives a file's text, or None where there is no such file."""
+
+
+class CgroupLimits(BaseModel):
+    """None means no limit, or none that can be seen."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: str | None = None
+    memory_kb: int | None = None
+    cpus: float | None = None
+    pids: int | None = None
+
+
+@dataclass(frozen=True)
+class Mount:
+    """One cgroup hierarchy: controllers is empty for version 2."""
+
+    root: str
+    point: str
+    controllers: frozenset[str]
+
+
+def parse_membership(text: str) -> dict[str, str]:
+    """/proc/self/cgroup: controller -> path; version 2 stands under the empty name."""
+    paths: dict[str, str] = {}
+    for line in text.splitlines():
+        fields = line.split(":", 2)
+        if len(fields) == 3:
+            paths.update(dict.fromkeys(fields[1].split(","), fields[2]))
+    return paths
+
+
+def parse_mounts(text: str) -> list[Mount]:
+    """/proc/self/mountinfo: its cgroup mounts."""
+    mounts = []
+    for line in text.splitlines():
+        before, _, after = line.partition(" - ")
+        left, right = before.split(), after.split()
+        if len(left) < 5 or len(right) < 3 or right[0] not in ("cgroup", "cgroup2"):
+            continue
+        options = frozenset(right[2].split(",")) if right[0] == "cgroup" else frozenset()
+        mounts.append(Mount(_unescape(left[3]), _unescape(left[4]), options))
+    return mounts
+
+
+def parse_amount(text: str | None) -> int | None:
+    """A limit file's number; `max`, -1 and version 1's huge number are no limit."""
+    word = (text or "").strip()
+    if not (word.isascii() and word.isdigit()):
+        return None
+    number = int(word)
+    return number if number < UNLIMITED_FROM else None
+
+
+def parse_cpu_max(text: str | None) -> float | None:
+    """Version 2's `cpu.max`: `quota period` or `max period`."""
+    words = (text or "").split()
+    return _cpus(words[0], words[1]) if len(words) == 2 else None
+
+
+def read_cgroup(read: Reader | None = None) -> CgroupLimits:
+    """The limits in force on this process: the tightest from its group up to the root that is visible."""
+    read = read or _read
+    paths = parse_membership(read("/proc/self/cgroup") or "")
+    mounts = parse_mounts(read("/proc/self/mountinfo") or "")
+    memory: list[int | None] = []
+    cpus: list[float | None] = []
+    pids: list[int | None] = []
+    for folder in _folders(mounts, paths, "memory"):
+        memory += [parse_amount(read(f"{folder}/{name}")) for name in ("memory.max", "memory.limit_in_bytes")]
+    for folder in _folders(mounts, paths, "pids"):
+        pids.append(parse_amount(read(f"{folder}/pids.max")))
+    for folder in _folders(mounts, paths, "cpu"):
+        cpus.append(parse_cpu_max(read(f"{folder}/cpu.max")))
+        quota, period = read(f"{folder}/cpu.cfs_quota_us"), read(f"{folder}/cpu.cfs_period_us")
+        cpus.append(_cpus(quota or "", period or ""))
+    bytes_ = _least(memory)
+    return CgroupLimits(
+        version=version_of(mounts),
+        memory_kb=None if bytes_ is None else bytes_ // 1024,
+        cpus=_least(cpus),
+        pids=_least(pids),
+    )
+
+
+def version_of(mounts: list[Mount]) -> str | None:
+    """`v1`, `v2`, or `hybrid`: controllers under version 1, version 2 mounted beside them."""
+    v2 = any(not mount.controllers for mount in mounts)
+    v1 = any(mount.controllers & {"memory", "cpu", "pids"} for mount in mounts)
+    if v1:
+        return "hybrid" if v2 else "v1"
+    return "v2" if v2 else None
+
+
+def _folders(mounts: list[Mount], paths: dict[str, str], controller: str) -> Iterator[str]:
+    """The group's folder and those above it, in the hierarchy that has the controller."""
+    for mount in mounts:
+        name = controller if mount.controllers else ""
+        if name not in paths or (mount.controllers and controller not in mount.controllers):
+            continue
+        inside = PurePosixPath(paths[name])
+        # In a container the path may be the host's, while the mount shows only the container's part.
+        if inside.is_relative_to(mount.root):
+            inside = inside.relative_to(mount.root)
+        parts = [part for part in inside.parts if part not in ("/", "..")]
+        for depth in range(len(parts), -1, -1):
+            yield "/".join([mount.point, *parts[:depth]])
+
+
+def _cpus(quota: str, period: str) -> float | None:
+    amount, per = parse_amount(quota), parse_amount(period)
+    return amount / per if amount and per else None
+
+
+def _least(values: Sequence[N | None]) -> N | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _unescape(path: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), path)
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+
+
+def usable_cpus(limits: CgroupLimits) -> float | None:
+    """CPUs this process may use, by affinity and by quota."""
+    try:
+        cpus: int | None = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        cpus = os.cpu_count()
+    return _least([float(cpus) if cpus else None, limits.cpus])

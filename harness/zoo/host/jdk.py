@@ -1,0 +1,203 @@
+"""Finds the JDKs of this machine."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+MINIMUM = 21
+
+# Where Debian, RHEL, SUSE, container images, SDKMAN, asdf, mise, IDEs, macOS and Homebrew put JDK homes.
+FOLDERS = (
+    "/usr/lib/jvm/*",
+    "/usr/lib64/jvm/*",
+    "/usr/java/*",
+    "/usr/local/java/*",
+    "/opt/*",
+    "/opt/java/*",
+    "~/.sdkman/candidates/java/*",
+    "~/.asdf/installs/java/*",
+    "~/.local/share/mise/installs/java/*",
+    "~/.jdks/*",
+    "/Library/Java/JavaVirtualMachines/*/Contents/Home",
+    "~/Library/Java/JavaVirtualMachines/*/Contents/Home",
+    "/opt/homebrew/opt/openjdk*/libexec/openjdk.jdk/Contents/Home",
+    "/usr/local/opt/openjdk*/libexec/openjdk.jdk/Contents/Home",
+)
+
+# macOS keeps launchers in /usr/bin that only look like a JDK.
+NOT_A_HOME = Path("/usr")
+
+HOW_TO_GET_ONE = (
+    "install one (Debian/Ubuntu: apt install openjdk-{n}-jdk, Fedora/RHEL: dnf install java-{n}-openjdk-devel, "
+    "macOS: brew install openjdk@{n}, or Eclipse Temurin by SDKMAN: sdk install java) or set JAVA_HOME to one"
+)
+
+
+class JdkError(Exception):
+    """No JDK that would do."""
+
+
+@dataclass(frozen=True)
+class Jdk:
+    home: Path
+    java: Path
+    version: str
+    major: int
+    vendor: str
+
+    @property
+    def label(self) -> str:
+        return f"Java {self.version} in {self.home}"
+
+
+def parse_release(text: str) -> dict[str, str]:
+    """The key="value" lines of a JDK's `release` file."""
+    return {key: value for key, value in re.findall(r'^(\w+)="?([^"\n]*)"?\s*$', text, re.MULTILINE) if value}
+
+
+def parse_java_version(text: str) -> str | None:
+    """The version from what `java -version` prints: the build if it is there, else the quoted version."""
+    build = re.search(r"\(build ([^\s)]+)\)", text)
+    quoted = re.search(r'version "([^"]+)"', text)
+    found = build or quoted
+    return tidy_version(found.group(1)) if found else None
+
+
+def tidy_version(text: str) -> str | None:
+    """`25.0.1+8-LTS` -> `25.0.1+8`, `17.0.15+6-Debian-1` -> `17.0.15+6`, `1.8.0_402-b06` -> `1.8.0_402`."""
+    found = re.match(r"[0-9]+(?:\.[0-9]+)*(?:_[0-9]+)?(?:-ea)?(?:\+[0-9]+)?", text.strip())
+    return found.group(0) if found else None
+
+
+def major_of(version: str) -> int:
+    """The feature release: 25 of `25.0.1+8`, 8 of `1.8.0_402`."""
+    numbers = version_key(version)
+    return numbers[1] if numbers[0] == 1 and len(numbers) > 1 else numbers[0]
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """Numbers in order, the build left out, so that versions compare."""
+    return tuple(int(number) for number in re.findall(r"[0-9]+", version.partition("+")[0])) or (0,)
+
+
+def find_jdks() -> list[Jdk]:
+    """Every JDK found: JAVA_HOME's first, then the one on PATH, then those of the usual folders."""
+    found: dict[Path, Jdk] = {}
+    for home in _homes():
+        try:
+            real = home.resolve()
+            jdk = None if real in found else read_jdk(real)
+        except (OSError, RuntimeError):  # a folder closed to us, a loop of links
+            continue
+        if jdk:
+            found[real] = jdk
+    return list(found.values())
+
+
+def read_jdk(home: Path) -> Jdk | None:
+    """The JDK at `home`; None when there is none, or only a runtime without a compiler."""
+    java = home / "bin" / "java"
+    if home == NOT_A_HOME or not _runs(java) or not _runs(home / "bin" / "javac"):
+        return None
+    release = _release(home)
+    version = _version(release) or parse_java_version(_ask(java))
+    if version is None:
+        return None
+    return Jdk(home, java, version, major_of(version), release.get("IMPLEMENTOR", "unknown"))
+
+
+def find_jdk(minimum: int = MINIMUM, wanted: str | int | None = None) -> Jdk:
+    """JAVA_HOME's JDK if it will do, else the newest that will."""
+    return choose(find_jdks(), minimum, wanted, _java_home())
+
+
+def choose(jdks: list[Jdk], minimum: int, wanted: str | int | None = None, java_home: Path | None = None) -> Jdk:
+    """`wanted` is a feature release (25), the start of a version (25.0.1), or a JDK's folder or its name."""
+    fit = [jdk for jdk in jdks if jdk.major >= minimum and (wanted is None or _matches(jdk, str(wanted)))]
+    if not fit:
+        raise JdkError(_complaint(jdks, minimum, wanted, java_home))
+    preferred = java_home.resolve() if java_home else None
+    return max(fit, key=lambda jdk: (jdk.home == preferred, version_key(jdk.version)))
+
+
+def _matches(jdk: Jdk, wanted: str) -> bool:
+    if wanted.isdecimal():
+        return jdk.major == int(wanted)
+    return (
+        wanted in (jdk.version, jdk.home.name)
+        or re.match(rf"{re.escape(wanted)}[.+]", jdk.version) is not None
+        or ("/" in wanted and Path(wanted).expanduser().resolve() == jdk.home)
+    )
+
+
+def _complaint(jdks: list[Jdk], minimum: int, wanted: str | int | None, java_home: Path | None) -> str:
+    found = "found " + ", ".join(jdk.label for jdk in jdks) if jdks else "found no JDK"
+    if java_home and java_home.resolve() not in (jdk.home for jdk in jdks):
+        found = f"JAVA_HOME ({java_home}) is not a JDK; {found}"
+    need = f"need {minimum} or newer" if wanted is None else f"asked for {wanted}, need {minimum} or newer"
+    digits = re.match(r"[0-9]+", str(wanted or ""))
+    release = max(minimum, int(digits.group(0)) if digits else minimum)
+    return f"{found}; {need}: {HOW_TO_GET_ONE.format(n=release)}"
+
+
+def _homes() -> Iterator[Path]:
+    if java_home := _java_home():
+        yield java_home
+    if java := shutil.which("java"):
+        yield _home_of(Path(java).resolve())
+    yield from _glob(FOLDERS)
+    if sdkman := os.environ.get("SDKMAN_DIR"):
+        yield from _glob([f"{sdkman}/candidates/java/*"])
+
+
+def _java_home() -> Path | None:
+    value = os.environ.get("JAVA_HOME")
+    return Path(value).expanduser() if value else None
+
+
+def _home_of(java: Path) -> Path:
+    """Java 8 keeps its launcher in jre/bin."""
+    home = java.parent.parent
+    return home.parent if home.name == "jre" else home
+
+
+def _glob(patterns: Iterable[str]) -> Iterator[Path]:
+    for pattern in patterns:
+        root = Path(os.path.expanduser(pattern))  # noqa: PTH111 (Path.expanduser fails where there is no home)
+        if not root.is_absolute():
+            continue
+        try:
+            yield from sorted(Path(root.anchor).glob(str(root.relative_to(root.anchor))))
+        except OSError:
+            continue
+
+
+def _runs(file: Path) -> bool:
+    return file.is_file() and os.access(file, os.X_OK)
+
+
+def _release(home: Path) -> dict[str, str]:
+    try:
+        return parse_release((home / "release").read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return {}
+
+
+def _version(release: dict[str, str]) -> str | None:
+    """JAVA_RUNTIME_VERSION names the build too; older JDKs and some vendors have only JAVA_VERSION."""
+    for key in ("JAVA_RUNTIME_VERSION", "SEMANTIC_VERSION", "JAVA_VERSION"):
+        if version := tidy_version(release.get(key, "")):
+            return version
+    return None
+
+
+def _ask(java: Path) -> str:
+    try:
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stderr + done.stdout

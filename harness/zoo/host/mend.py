@@ -1,0 +1,81 @@
+"""The command that mends a lack, by kind of system. Nothing here is ever run."""
+
+# For systems that do not pack a tool, or not a usable one.
+BY_HAND = {
+    "jdk": "unpack Eclipse Temurin 21 or newer and set JAVA_HOME, or with SDKMAN: sdk install java",
+    "cargo": "install Rust with rustup (see rustup.rs)",
+    "maven": "unpack Apache Maven and put its bin folder on PATH",
+    "wrk": "build wrk from its sources (github.com/wg/wrk): make, then put wrk on PATH",
+    "docker": "install Docker Engine as its documentation says",
+}
+
+PACKAGES = {
+    "debian": {
+        "jdk": "sudo apt-get install -y openjdk-21-jdk-headless",
+        "maven": "sudo apt-get install -y maven",
+        "wrk": "sudo apt-get install -y wrk",
+        "docker": "sudo apt-get install -y docker.io",
+    },
+    "fedora": {
+        "jdk": "sudo dnf install -y java-21-openjdk-devel",
+        "cargo": "sudo dnf install -y cargo",
+        "maven": "sudo dnf install -y maven",
+    },
+    "suse": {
+        "jdk": "sudo zypper install -y java-21-openjdk-devel",
+        "cargo": "sudo zypper install -y cargo",
+        "maven": "sudo zypper install -y maven",
+        "docker": "sudo zypper install -y docker",
+    },
+    "arch": {
+        "jdk": "sudo pacman -S --needed jdk21-openjdk",
+        "cargo": "sudo pacman -S --needed rust",
+        "maven": "sudo pacman -S --needed maven",
+        "wrk": "sudo pacman -S --needed wrk",
+        "docker": "sudo pacman -S --needed docker",
+    },
+    "alpine": {
+        "jdk": "sudo apk add openjdk21",
+        "cargo": "sudo apk add cargo",
+        "maven": "sudo apk add maven",
+        "wrk": "sudo apk add wrk",
+        "docker": "sudo apk add docker",
+    },
+    "macos": {
+        "jdk": "brew install openjdk@21",
+        "cargo": "brew install rust",
+        "maven": "brew install maven",
+        "wrk": "brew install wrk",
+        "docker": "brew install --cask docker",
+    },
+}
+
+# Releases whose packages have no JDK 21.
+WITHOUT_JDK_21 = ("Debian GNU/Linux 12", "Debian GNU/Linux 11", "Ubuntu 20.04")
+
+
+def install(tool: str, family: str | None, distribution: str | None = None) -> str:
+    """How to get `jdk`, `cargo`, `maven`, `wrk` or `docker`."""
+    if tool == "jdk" and (distribution or "").startswith(WITHOUT_JDK_21):
+        return BY_HAND[tool]
+    return PACKAGES.get(family or "", {}).get(tool, BY_HAND[tool])
+
+
+def raise_nofile(wanted: int, family: str | None) -> str:
+    """For this shell and what it starts; to keep it, `hard nofile` in /etc/security/limits.d."""
+    if family == "macos":
+        return f"sudo launchctl limit maxfiles {wanted} {wanted}"
+    return f"sudo prlimit --pid $$ --nofile={wanted}:{wanted}"
+
+
+def keep_nofile(wanted: int, family: str | None) -> str | None:
+    """For good, from the next log-in on; `*` leaves root out. (A systemd service: LimitNOFILE=.)"""
+    if family in ("macos", "alpine"):
+        return None
+    return f"printf '%s - nofile {wanted}\\n' '*' root | sudo tee /etc/security/limits.d/zoo.conf"
+
+
+def sysctl(name: str, value: str) -> str:
+    """Until the next boot."""
+    quoted = f'"{value}"' if " " in value else value
+    return f"sudo sysctl -w {name}={quoted}"

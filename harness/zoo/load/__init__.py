@@ -1,0 +1,1 @@
+"""Load generators: one small protocol, one module a tool."""

@@ -1,0 +1,171 @@
+"""Which cells in which order, and how long they take. Pure."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from zoo.scenario import SCENARIOS
+from zoo.scenario.base import sleeping_window
+
+STEADY_WINDOWS = 4
+BACKLOG_GRACE_S = 3.0
+MANY = 5_000
+
+
+class PlanError(Exception):
+    """A plan that cannot be made from the words given; the message says what was expected."""
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A connection count by the name a person types: `100`, `1k`, `25k`."""
+
+    name: str
+    connections: int
+
+
+def tier(name: str) -> Tier:
+    """Parse a tier's name; `PlanError` for anything that is not a whole number of connections."""
+    found = re.fullmatch(r"([1-9]\d{0,6})(k?)", name.strip().lower())
+    if not found:
+        raise PlanError(f'tier must be a connection count such as 100, 1k or 25k, got "{name}"')
+    return Tier(found.group(0), int(found.group(1)) * (1000 if found.group(2) else 1))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The times of a run, in seconds, and how often it is repeated.
+
+    `connect_s` is added to windows with over `MANY` connections: past half of the ephemeral ports each connect()
+    searches them all.
+    """
+
+    rounds: int
+    window_s: float
+    brief_warmup_s: float
+    warmup_window_s: float
+    warmup_windows_native: int
+    warmup_windows_jvm: int
+    warmup_cap_s: float
+    sleep_warmup_s: float
+    sleep_delay_s: float
+    connect_s: float
+    idle_s: float
+    rest_s: float
+
+    def numbers(self) -> dict[str, float]:
+        """The profile as it is stored in a run."""
+        return {name: float(value) for name, value in asdict(self).items()}
+
+    def warmup_windows(self, *, native: bool) -> int:
+        """At least so many windows before warm-up may end."""
+        return self.warmup_windows_native if native else self.warmup_windows_jvm
+
+
+FULL = Profile(
+    rounds=3,
+    window_s=7,
+    brief_warmup_s=2,
+    warmup_window_s=5,
+    warmup_windows_native=4,
+    warmup_windows_jvm=6,
+    warmup_cap_s=30,
+    sleep_warmup_s=5,
+    sleep_delay_s=10,
+    connect_s=3,
+    idle_s=1,
+    rest_s=5,
+)
+QUICK = Profile(
+    rounds=1,
+    window_s=2,
+    brief_warmup_s=1,
+    warmup_window_s=2,
+    warmup_windows_native=2,
+    warmup_windows_jvm=2,
+    warmup_cap_s=4,
+    sleep_warmup_s=1,
+    sleep_delay_s=2,
+    connect_s=2,
+    idle_s=0.5,
+    rest_s=1,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One life of a server process: an entry, a scenario, its tiers in rising order."""
+
+    entry: str
+    scenario: str
+    tiers: tuple[Tier, ...]
+    round: int
+    position: int
+
+
+def order(entries: Sequence[str], round_number: int, seed: int) -> list[str]:
+    """The entries of a round: a random permutation in odd rounds, its reverse in the even round after it."""
+    pair = (round_number + 1) // 2
+    shuffled = random.Random(f"{seed}/{pair}").sample(list(entries), len(entries))
+    return shuffled if round_number % 2 else shuffled[::-1]
+
+
+def blocks(
+    entries: Sequence[str], scenarios: Sequence[str], tiers: Sequence[Tier], rounds: int, seed: int
+) -> list[Block]:
+    """Every cell once a round, in the order they are measured."""
+    rising = tuple(sorted(set(tiers), key=lambda t: t.connections))
+    return [
+        Block(entry, scenario, rising, number, position)
+        for number in range(1, rounds + 1)
+        for position, entry in enumerate(order(entries, number, seed))
+        for scenario in scenarios
+    ]
+
+
+def delay(scenario: str, profile: Profile) -> float:
+    """Seconds that each request of the scenario waits under this profile."""
+    return profile.sleep_delay_s if SCENARIOS[scenario].delay_s else 0.0
+
+
+def window(block: Block, at: Tier, profile: Profile) -> float:
+    """Seconds of load in one cell, the time to open many connections included."""
+    wait = delay(block.scenario, profile)
+    load = sleeping_window(wait, highest=at == block.tiers[-1]) if wait else profile.window_s
+    return load + (profile.connect_s if at.connections > MANY else 0.0)
+
+
+def block_seconds(block: Block, profile: Profile, *, native: bool, bounded_pool: bool) -> float:
+    """Estimated wall time of a block; a bounded pool is restarted after tiers that it cannot work off."""
+    scenario = SCENARIOS[block.scenario]
+    start = (0.5 if native else 2.0) + profile.idle_s
+    if scenario.settle:
+        least = profile.warmup_windows(native=native) * profile.warmup_window_s
+        warm = least if native else max(least, profile.warmup_cap_s)
+    else:
+        warm = profile.sleep_warmup_s
+    brief = profile.brief_warmup_s * (len(block.tiers) - 1) if scenario.settle else 0
+    total = start + warm + brief + sum(window(block, t, profile) + 0.8 for t in block.tiers) + profile.rest_s
+    if bounded_pool and scenario.delay_s:
+        backlogged = sum(t.connections > 200 for t in block.tiers)
+        total += backlogged * BACKLOG_GRACE_S + max(backlogged - 1, 0) * (start + warm)
+    return total
+
+
+def steady(rates: Sequence[float]) -> bool:
+    """True when the last windows vary by less than 2 % (coefficient of variation) and show no slope.
+
+    No slope: the least-squares line over the four windows rises or falls by less than 2 % of their mean.
+    """
+    last = rates[-STEADY_WINDOWS:]
+    if len(last) < STEADY_WINDOWS or min(last) <= 0:
+        return False
+    n = len(last)
+    mean = sum(last) / n
+    variance = sum((r - mean) ** 2 for r in last) / (n - 1)
+    middle = (n - 1) / 2
+    slope = sum((i - middle) * (r - mean) for i, r in enumerate(last)) / sum((i - middle) ** 2 for i in range(n))
+    return variance**0.5 < 0.02 * mean and abs(slope) * (n - 1) < 0.02 * mean

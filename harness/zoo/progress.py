@@ -1,0 +1,87 @@
+"""What a person sees while a run goes on: phase, live figures, time left; plain lines when not a terminal."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from zoo.records import Record
+
+
+class Reporter(Protocol):
+    """Told of each step of a session."""
+
+    def phase(self, where: str, what: str) -> None: ...
+    def tick(self, seconds: float) -> None:
+        """So many seconds of the estimate are done since the last call."""
+        ...
+
+    def record(self, record: Record) -> None: ...
+
+
+class Silent:
+    """Says nothing."""
+
+    def phase(self, where: str, what: str) -> None: ...
+    def tick(self, seconds: float) -> None: ...
+    def record(self, record: Record) -> None: ...
+
+
+class Live:
+    """A bar with time left on a terminal; one line a cell elsewhere."""
+
+    def __init__(self, console: Console, total_s: float) -> None:
+        self._console = console
+        self._total_s = total_s
+        self._done_s = 0.0
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TaskProgressColumn(),
+            TextColumn("about"),
+            TimeRemainingColumn(elapsed_when_finished=True),
+            TextColumn("left"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("starting", total=total_s)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def phase(self, where: str, what: str) -> None:
+        self._bar.update(self._task, description=f"{where}  [dim]{what}[/dim]")
+
+    def tick(self, seconds: float) -> None:
+        self._done_s += seconds
+        self._bar.update(self._task, completed=min(self._done_s, self._total_s))
+
+    def record(self, record: Record) -> None:
+        left = max(self._total_s - self._done_s, 0) / 60
+        told = f"{escape(line(record))}  [dim](about {left:.0f} min left)[/dim]"
+        self._console.print(told, highlight=False, soft_wrap=True)
+
+
+def line(record: Record) -> str:
+    """One finished cell in one line."""
+    where = f"round {record.round}  {record.entry:<20} {record.scenario:<6} {record.tier:>4}"
+    if record.failure:
+        return f"{where}  FAILED: {record.failure.message}"
+    seen = record.measurement
+    assert seen is not None
+    median = "–" if seen.load.latency.p50_us is None else f"{seen.load.latency.p50_us / 1000:,.2f} ms"
+    marks = " ".join(flag.value for flag in seen.flags)
+    return (
+        f"{where}  {seen.load.goodput_rps:>10,.0f} req/s  p50 {median:>12}  "
+        f"{seen.memory.rss_peak_kb / 1024:>7,.0f} MB  {marks}"
+    )

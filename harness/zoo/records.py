@@ -1,0 +1,278 @@
+"""The data model of a run: what is written to `run.json` and `records.ndjson`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from zoo.host.facts import HostFacts
+from zoo.sample.noise import Noise
+
+PROTOCOL = 1
+"""Version of the measurement protocol; runs of different protocols are not comparable."""
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Flag(StrEnum):
+    """What an expert would object to in a cell. Its text says what happened and what to do."""
+
+    CLAMPED = "clamped"
+    GENERATOR_SATURATED = "generator_saturated"
+    SHARED_CORES = "shared_cores"
+    STARVED = "starved"
+    POOL_CEILING = "pool_ceiling"
+    LITTLE_HIGH = "little_high"
+    NOT_ESTABLISHED = "not_established"
+    SLOW_CONNECT = "slow_connect"
+    LISTEN_DROPS = "listen_drops"
+    WARMUP_SHORT = "warmup_short"
+    FOREIGN_CPU = "foreign_cpu"
+    NEAR_REFERENCE = "near_reference"
+    SOCKETS_LINGER = "sockets_linger"
+    BAD_ANSWERS = "bad_answers"
+
+    @property
+    def text(self) -> str:
+        return _FLAG_TEXT[self]
+
+
+_FLAG_TEXT = {
+    Flag.CLAMPED: "this host cannot hold the tier; it ran at the largest feasible count (zoo doctor: what to raise)",
+    Flag.GENERATOR_SATURATED: "a wrk thread used over 90 % of a core: a lower bound (give the generator more cores)",
+    Flag.SHARED_CORES: "server and generator left under 10 % of the shared cores idle: a lower bound, "
+    "compare CPU per request",
+    Flag.STARVED: "goodput × latency is below 90 % of the connections: some were starved, hung or never opened",
+    Flag.POOL_CEILING: "the pool serves at most threads ÷ delay; the rest waited: the thread model, not an error",
+    Flag.LITTLE_HIGH: "goodput × latency is over 110 % of the connections: the histogram is wrong, do not use this",
+    Flag.NOT_ESTABLISHED: "fewer than 98 % of the connections were established in mid-run",
+    Flag.SLOW_CONNECT: "opening the connections took over half of the window; what was left of it is short",
+    Flag.LISTEN_DROPS: "the kernel dropped connection attempts (raise net.core.somaxconn)",
+    Flag.WARMUP_SHORT: "throughput had not settled when warm-up ended (the record has its windows)",
+    Flag.FOREIGN_CPU: "other programs used over 3 % of the machine (stop them and repeat)",
+    Flag.NEAR_REFERENCE: "within 10 % of the bare reference server: generator or kernel may limit it, a lower bound",
+    Flag.SOCKETS_LINGER: "over 5,000 sockets of the cell before were still in TIME_WAIT",
+    Flag.BAD_ANSWERS: "some answers were errors or cut off; goodput leaves them out",
+}
+
+LOWER_BOUND = frozenset({Flag.GENERATOR_SATURATED, Flag.SHARED_CORES, Flag.NEAR_REFERENCE})
+"""Flags that turn a throughput into a lower bound (method: was it the server that was measured?)."""
+
+
+class Condition(_Data):
+    """What besides entry, scenario and tier identifies a cell."""
+
+    runtime: str = "process"
+    network: str = Field(
+        default="host", description="`private`: in a network namespace of the run's own; `host`: in the host's"
+    )
+    jdk: str | None = None
+    jvm_flags: list[str] = []
+    env: dict[str, str] = {}
+
+
+class Connections(_Data):
+    """How many were asked for, how many this host allowed, and what stood in the way."""
+
+    requested: int
+    actual: int
+    limited_by: str | None = None
+    established: int | None = Field(None, description="seen in mid-run; null where not observed")
+    lingering: int | None = Field(None, description="TIME_WAIT sockets when the window began")
+
+
+class ErrorCounts(_Data):
+    """wrk's counts; `status` are answers above 399, `timeout` replies later than the limit."""
+
+    connect: int
+    read: int
+    write: int
+    status: int
+    timeout: int
+
+
+class Latency(_Data):
+    """From the raw histogram, in microseconds; null where fewer than 100 samples lie beyond the quantile."""
+
+    samples: int
+    mean_us: float
+    p50_us: int | None
+    p90_us: int | None
+    p99_us: int | None
+    p999_us: int | None
+    max_us: int
+
+
+class Load(_Data):
+    """What the generator did and saw in the window."""
+
+    generator: str
+    version: str
+    path: str
+    delay_s: float = Field(description="what the scenario asks the server to wait")
+    duration_s: float
+    timeout_s: float
+    runtime_s: float = Field(description="the generator's own run time")
+    connect_s: float = Field(description="of it, until all connections were open; 0 where it is too short to see")
+    threads: int
+    shards: int
+    requests: int
+    goodput: int = Field(description="requests - bad statuses - timeouts")
+    goodput_rps: float = Field(description="goodput / (runtime - connect)")
+    bytes: int
+    errors: ErrorCounts
+    latency: Latency
+    little: float = Field(description="goodput x mean latency / connections, whole cycles only; about 1")
+    ceiling_rps: float | None = Field(None, description="threads / delay of a bounded pool")
+    cpu_s: float
+    busiest_thread: float = Field(description="share of a core")
+    histogram: str = Field(description="file below the run's folder")
+
+
+class Memory(_Data):
+    """Of the server, in kB; socket memory is the kernel's, outside RSS."""
+
+    rss_idle_kb: int
+    rss_before_kb: int
+    rss_peak_kb: int
+    rss_after_kb: int
+    rss_rested_kb: int | None = Field(None, description="after the rest that ends a block")
+    pss_after_kb: int | None
+    anon_after_kb: int | None
+    hwm_kb: int | None
+    socket_before_kb: int | None
+    socket_peak_kb: int | None
+    heap_used_kb: int | None
+    heap_committed_kb: int | None
+    heap_max_kb: int | None
+
+
+class Work(_Data):
+    """What the server spent in the window."""
+
+    cpu_s: float
+    cpu_s_per_million: float | None = Field(description="CPU-seconds per million good answers")
+    threads_peak: int
+    voluntary_switches: int | None = Field(description="of threads alive at both ends; null when some ended")
+    involuntary_switches: int | None
+    gc_count: int | None
+    gc_time_ms: int | None
+
+
+class Warmup(_Data):
+    """Windows of load before the measured one; `reached` is null for a fixed, brief one."""
+
+    seconds: float
+    connections: int
+    window_rps: list[float]
+    reached: bool | None
+
+
+class Sampling(_Data):
+    """The sampler's own cost and where its samples are."""
+
+    hz: float
+    cpu_share: float
+    samples: str
+
+
+class Failure(_Data):
+    """Why a cell has no figures."""
+
+    kind: str
+    message: str
+    log_tail: str = ""
+
+
+class ServerFacts(_Data):
+    """What the server said of itself when probed."""
+
+    framework: str
+    framework_version: str
+    runtime: str
+    runtime_version: str
+    thread: str
+    virtual: bool
+    gc: list[str]
+    limits: dict[str, int | None]
+    ready_s: float
+
+
+class Kernel(_Data):
+    """Counters of the network stack over the window."""
+
+    listen_overflows: int
+    listen_drops: int
+    req_q_full_drop: int
+    req_q_full_cookies: int
+
+
+class Measurement(_Data):
+    """All figures of a measured cell."""
+
+    connections: Connections
+    load: Load
+    memory: Memory
+    work: Work
+    warmup: Warmup
+    noise: Noise
+    kernel: Kernel | None
+    canary_s: float
+    sampling: Sampling
+    server: ServerFacts
+    flags: list[Flag]
+
+
+class Record(_Data):
+    """What one cell gave in one round: a measurement or a failure."""
+
+    protocol: int = PROTOCOL
+    entry: str
+    model: str
+    scenario: str
+    tier: str
+    condition: Condition
+    round: int
+    position: int = Field(description="place of the entry in the round's order, from 0")
+    started_at: str
+    measurement: Measurement | None = None
+    failure: Failure | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        return (self.entry, self.scenario, self.tier, self.round)
+
+
+class PlanFacts(_Data):
+    """The plan a run carries out; with the seed it gives the order of every round."""
+
+    entries: list[str]
+    scenarios: list[str]
+    tiers: list[str]
+    rounds: int
+    seed: int
+    profile: dict[str, float]
+    condition: Condition
+
+
+class Run(_Data):
+    """`run.json`: what was to be measured, where, with what."""
+
+    protocol: int = PROTOCOL
+    id: str
+    started_at: str
+    finished_at: str | None = None
+    commit: str | None
+    dirty: bool | None
+    harness: str
+    plan: PlanFacts
+    host: HostFacts
+
+
+def schema() -> dict[str, Any]:
+    """JSON schema of `run.json` and of one line of `records.ndjson`."""
+    return {"run": Run.model_json_schema(), "record": Record.model_json_schema()}

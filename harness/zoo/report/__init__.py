@@ -1,0 +1,1 @@
+"""A run shown: the same document as terminal text and as Markdown."""

@@ -1,0 +1,247 @@
+"""What a report says, before it is given a form: headings, paragraphs and tables. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from zoo.analysis import Row, Spread, rows
+from zoo.pairs import Pair, model_pairs
+from zoo.records import Flag, Record, Run
+from zoo.stats import Ratio
+
+NONE = "–"
+COUNT = "A×2: in 2 of the rounds; without a number: in all of them."
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells are text already; all columns but the first are figures and stand right."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Section:
+    heading: str
+    paragraphs: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    bullets: list[str] = field(default_factory=list)
+
+
+def document(run: Run, records: Sequence[Record], reference: str | None = None) -> list[Section]:
+    """The whole report of a run."""
+    found = rows(records, reference)
+    sections = [_head(run, records), _pairs(model_pairs(records), run)]
+    for scenario in dict.fromkeys(r.scenario for r in found):
+        sections.append(_scenario(scenario, [r for r in found if r.scenario == scenario]))
+    sections.append(_flags(found))
+    sections.append(_host(run))
+    return sections
+
+
+def number(value: float) -> str:
+    """Three significant digits at least, thousands separated: 1234.5 → 1,234; 12.34 → 12.3; 0.1234 → 0.123."""
+    if value == round(value) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
+
+
+def shown(value: Spread | None, scale: float = 1.0, bound: bool = False) -> str:
+    """Median with the range over rounds: `63,100 (61,900–64,000)`; `≥` marks a lower bound."""
+    if value is None:
+        return NONE
+    text = number(value.median * scale)
+    if value.rounds > 1:
+        text += f" ({number(value.low * scale)}–{number(value.high * scale)})"
+    return f"≥ {text}" if bound else text
+
+
+def tier_label(row: Row) -> str:
+    """`25k → 19,500 (nofile hard limit 20,000)` where a limit cut the tier."""
+    if row.limited_by is None or row.actual is None:
+        return row.tier
+    return f"{row.tier} → {row.actual:,} ({row.limited_by})"
+
+
+def _head(run: Run, records: Sequence[Record]) -> Section:
+    plan = run.plan
+    latest = {r.key: r for r in records}.values()
+    failed = sum(r.failure is not None for r in latest)
+    cells = len(plan.entries) * len(plan.scenarios) * len(plan.tiers) * plan.rounds
+    dirty = " with uncommitted changes" if run.dirty else ""
+    missing = cells - len(latest)
+    state = f"{len(latest) - failed} of {cells} cells measured, {failed} failed"
+    if missing > 0:
+        state += f", {missing} not run yet"
+    rounds = (
+        f"{plan.rounds} rounds: medians over rounds with the lowest and highest round in brackets"
+        if plan.rounds > 1
+        else "1 round: a smoke run, no statistics"
+    )
+    return Section(
+        f"Run {run.id}",
+        [
+            f"{state}. {rounds}. Commit {(run.commit or 'unknown')[:12]}{dirty}; protocol {run.protocol}; "
+            f"runtime {plan.condition.runtime}; JDK {plan.condition.jdk or 'none'}; order seed {plan.seed}.",
+            "Load: wrk, closed model (each connection sends its next request when the last is answered). Latency is "
+            "read from wrk's histogram with its coordinated-omission correction taken out again.",
+        ],
+    )
+
+
+def _ratio(ratio: Ratio | None, bound: bool) -> str:
+    if ratio is None:
+        return NONE
+    text = f"{ratio.value:.2f}"
+    if ratio.low is not None and ratio.high is not None:
+        text += f" [{ratio.low:.2f}, {ratio.high:.2f}]{'' if ratio.differs else ' ○'}"
+    return f"{text} ≥" if bound else text
+
+
+def _pairs(pairs: Sequence[Pair], run: Run) -> Section:
+    if not pairs:
+        return Section("Virtual threads over platform threads", ["No pair of one server was measured."])
+    metrics = list(pairs[0].ratios)
+    table = Table(
+        "virtual ÷ platform, same server, same round",
+        ["pair", "scenario", "tier", *metrics],
+        [
+            [p.a, p.scenario, p.tier, *(_ratio(p.ratios[m], p.lower_bound and m == "req/s") for m in metrics)]
+            for p in pairs
+        ],
+    )
+    notes = ["Above 1 the virtual variant has more of it: good for req/s, bad for the others."]
+    if run.plan.rounds > 1:
+        notes.append(
+            "Brackets: 95 % interval of the paired ratio (Student, on logarithms). ○: the interval contains 1, "
+            "so no difference is shown. Intervals are for each cell alone, not corrected for their number."
+        )
+    else:
+        notes.append("One round has no interval: these ratios may be noise.")
+    notes.append(
+        "≥: a req/s of the pair is a lower bound; the ratio is then one of the shared machine, not of the servers."
+    )
+    return Section("Virtual threads over platform threads", notes, [table])
+
+
+def _scenario(scenario: str, found: Sequence[Row]) -> Section:
+    section = Section(f"Scenario {scenario}", [_question(scenario, found)])
+    top = max(r.requested for r in found)
+    for requested in sorted({r.requested for r in found}):
+        at = [r for r in found if r.requested == requested]
+        labels = list(dict.fromkeys(tier_label(r) for r in at if r.measured)) or [at[0].tier]
+        actual = next((r.actual for r in at if r.actual is not None), requested)
+        title = f"{scenario} {' / '.join(labels)} · closed, c = {actual:,}"
+        if scenario == "sleep":
+            section.tables.append(_sleep_table(title, at, highest=requested == top))
+        else:
+            section.tables.append(_busy_table(title, at))
+    return section
+
+
+def _question(scenario: str, found: Sequence[Row]) -> str:
+    if scenario == "sleep":
+        wait = next((f"{r.delay_s:g} s" for r in found if r.delay_s), "for a while")
+        return (
+            f"Every request waits {wait}. A bounded pool serves at most threads ÷ wait requests a second; "
+            "`ceiling` names that bound where it applies. RSS/connection is the slope of peak RSS over the tiers' "
+            "connection counts from rest, shown for entries that held every tier; kernel socket memory is not in it."
+        )
+    return "13 bytes, no wait. `≥` marks a lower bound: the server was not what limited the figure (see the flags)."
+
+
+def _busy_table(title: str, at: Sequence[Row]) -> Table:
+    columns = ["entry", "req/s", "p50 ms", "p99 ms", "errors", "peak RSS MB", "peak threads"]
+    columns += ["server CPU s/M req", "wrk CPU s/M req", "flags"]
+    body = []
+    for row in at:
+        if not row.measured:
+            body.append(_failed(row, len(columns)))
+            continue
+        body.append(
+            [
+                row.entry,
+                shown(row.rps, bound=row.lower_bound),
+                shown(row.p50_us, 1e-3),
+                shown(row.p99_us, 1e-3),
+                f"{row.errors:,}",
+                shown(row.rss_peak_mb),
+                shown(row.threads_peak),
+                shown(row.cpu_s_per_million),
+                shown(row.generator_cpu_s_per_million),
+                _marks(row),
+            ]
+        )
+    return Table(title, columns, body)
+
+
+def _sleep_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
+    columns = ["entry", "all held", "req/s", "ceiling", "p50 s", "p99 s", "errors", "peak RSS MB", "peak threads"]
+    columns += ["server CPU s/M req", "sockets MB", "flags"]
+    if highest:
+        columns.insert(8, "RSS/connection kB")
+    body = []
+    for row in at:
+        if not row.measured:
+            body.append(_failed(row, len(columns)))
+            continue
+        cells = [
+            row.entry,
+            "yes" if row.held else "no",
+            shown(row.rps),
+            NONE if row.ceiling_rps is None else f"{number(row.ceiling_rps)}/s",
+            shown(row.p50_us, 1e-6),
+            shown(row.p99_us, 1e-6),
+            f"{row.errors:,}",
+            shown(row.rss_peak_mb),
+            shown(row.threads_peak),
+            shown(row.cpu_s_per_million),
+            shown(row.socket_mb),
+            _marks(row),
+        ]
+        if highest:
+            cells.insert(8, shown(row.kb_per_connection))
+        body.append(cells)
+    return Table(title, columns, body)
+
+
+def _failed(row: Row, width: int) -> list[str]:
+    return [row.entry, f"failed: {row.failures[-1]}", *[NONE] * (width - 2)]
+
+
+def letter(flag: Flag) -> str:
+    """A flag's letter in tables."""
+    return chr(ord("A") + list(Flag).index(flag))
+
+
+def _marks(row: Row) -> str:
+    marks = [f"{letter(flag)}×{count}" if count < row.measured else letter(flag) for flag, count in row.flags]
+    if row.failures:
+        marks.append(f"failed in {len(row.failures)} round(s): {row.failures[-1]}")
+    return " ".join(marks) or NONE
+
+
+def _flags(found: Sequence[Row]) -> Section:
+    used = {flag for row in found for flag, _ in row.flags}
+    bullets = [f"{letter(flag)} `{flag.value}`: {flag.text}" for flag in Flag if flag in used]
+    return Section("What the flags mean", bullets=[*bullets, COUNT] if bullets else ["No cell was flagged."])
+
+
+def _host(run: Run) -> Section:
+    host, limits = run.host, run.host.limits
+    memory = f"{host.memory_kb / 1048576:.1f} GiB" if host.memory_kb else "unknown memory"
+    return Section(
+        "Host",
+        bullets=[
+            f"{host.cpu_model or 'unknown CPU'}, {host.cores} cores shared by server and generator, {memory}, "
+            f"{host.virtualization or 'no virtualisation seen'}",
+            f"{host.distribution or host.system}, kernel {host.kernel}, {host.libc or 'unknown libc'}",
+            f"descriptors {limits.nofile_hard}, somaxconn {limits.somaxconn}, "
+            f"ports {limits.port_low}-{limits.port_high}, max_map_count {limits.max_map_count}",
+            f"JDK {host.jdk.version if host.jdk else 'none'}, rustc {host.tools.rustc or 'none'}, "
+            f"wrk {host.tools.wrk or 'none'}",
+        ],
+    )

@@ -1,0 +1,31 @@
+"""A report as Markdown. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zoo.report.document import Section, Table
+
+
+def render(sections: Sequence[Section]) -> str:
+    """The first section's heading is the title."""
+    parts: list[str] = []
+    for depth, section in enumerate(sections):
+        parts.append(f"{'#' if depth == 0 else '##'} {section.heading}")
+        parts += section.paragraphs
+        for table in section.tables:
+            parts.append(f"**{table.title}**")
+            parts.append(render_table(table))
+        if section.bullets:
+            parts.append("\n".join(f"- {bullet}" for bullet in section.bullets))
+    return "\n\n".join(parts) + "\n"
+
+
+def render_table(table: Table) -> str:
+    """A pipe table; figures stand right."""
+    rule = [":--", *["--:"] * (len(table.columns) - 1)]
+    return "\n".join("| " + " | ".join(_cell(c) for c in row) + " |" for row in [table.columns, rule, *table.rows])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,38 @@
+"""A report on the terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from zoo.report.document import Section, Table
+
+WIDE = 160
+"""Columns from which on the ranges over rounds have room beside the medians."""
+
+
+def show(sections: Sequence[Section], console: Console) -> None:
+    """Print all sections."""
+    for section in sections:
+        console.print(f"\n[bold]{escape(section.heading)}[/bold]")
+        for paragraph in section.paragraphs:
+            console.print(escape(paragraph), highlight=False)
+        for table in section.tables:
+            console.print()
+            console.print(_drawn(table, ranges=console.width >= WIDE))
+        for bullet in section.bullets:
+            console.print(f"• {escape(bullet)}", highlight=False)
+
+
+def _drawn(table: Table, *, ranges: bool) -> RichTable:
+    drawn = RichTable(title=table.title, title_justify="left", header_style="bold", box=None, padding=(0, 1, 0, 0))
+    for index, column in enumerate(table.columns):
+        drawn.add_column(column, justify="left" if index == 0 else "right", no_wrap=index == 0)
+    for row in table.rows:
+        cells = row if ranges else [re.sub(r" \([\d.,]+–[\d.,]+\)", "", cell) for cell in row]
+        drawn.add_row(*(escape(cell) for cell in cells))
+    return drawn

@@ -1,0 +1,136 @@
+"""Servers as plain child processes of the harness."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from zoo.catalog import Entry
+from zoo.host.jdk import Jdk
+from zoo.runtime.base import Launch, RuntimeFailure
+
+
+def command(entry: Entry, java: Path | None, jvm_flags: tuple[str, ...] = ()) -> list[str]:
+    """The start command of an entry with its placeholders filled in, to be run in the server's folder."""
+    manifest = entry.server.manifest
+    words: list[str] = []
+    for word in manifest.run.command:
+        if word == "{jvm_flags}":
+            words += [*manifest.jvm.get("base", []), *jvm_flags]
+        elif word == "{java}":
+            if java is None:
+                raise RuntimeFailure("no_jdk", f"{entry.id} needs a JDK, and none was given")
+            words.append(str(java))
+        else:
+            words.append(word)
+    return words
+
+
+class HostedProcess:
+    """One server process, its log in a file of the run."""
+
+    def __init__(self, child: subprocess.Popen[bytes], launch: Launch) -> None:
+        self._child = child
+        self._launch = launch
+        self._ready_s = 0.0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._launch.port}"
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    @property
+    def ready_s(self) -> float:
+        return self._ready_s
+
+    def alive(self) -> bool:
+        return self._child.poll() is None
+
+    def log_tail(self, lines: int = 20) -> str:
+        try:
+            text = self._launch.log.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def wait_ready(self, started: float, timeout_s: float) -> None:
+        """Return when the promised line is in the log; `RuntimeFailure` when it ends or is late."""
+        line = f"listening on {self.url} ({self._launch.entry.id})"
+        while True:
+            if line in self.log_tail(1000):
+                self._ready_s = time.monotonic() - started
+                return
+            code = self._child.poll()
+            if code is not None:
+                raise RuntimeFailure("not_started", f"ended with exit code {code} before it listened", self.log_tail())
+            if time.monotonic() - started > timeout_s:
+                raise RuntimeFailure("not_started", f"did not listen within {timeout_s:.0f} s", self.log_tail())
+            time.sleep(0.01)
+
+    def stop(self, grace_s: float = 15.0) -> int | None:
+        if self._child.poll() is None:
+            self._child.terminate()
+            try:
+                self._child.wait(grace_s)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                return None
+            except BaseException:
+                self.kill()
+                raise
+        return self._child.returncode
+
+    def kill(self) -> None:
+        """End it at once, with whatever it started."""
+        if self._child.poll() is None:
+            os.killpg(self._child.pid, signal.SIGKILL)
+            self._child.wait()
+
+
+class ProcessRuntime:
+    """Starts servers in sessions of their own, so that a Ctrl-C reaches them only through the harness."""
+
+    name = "process"
+
+    def __init__(self, jdk: Jdk | None) -> None:
+        self._jdk = jdk
+
+    def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedProcess:
+        entry = launch.entry
+        argv = command(entry, self._jdk.java if self._jdk else None, launch.jvm_flags)
+        env = {
+            **os.environ,
+            **entry.variant.env,
+            "VARIANT": entry.variant.name,
+            "HOST": "127.0.0.1",
+            "PORT": str(launch.port),
+            **launch.env,
+        }
+        launch.log.parent.mkdir(parents=True, exist_ok=True)
+        started = time.monotonic()
+        with launch.log.open("wb") as log:
+            try:
+                child = subprocess.Popen(
+                    argv,
+                    cwd=entry.server.folder,
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise RuntimeFailure("not_started", f"{argv[0]}: {error.strerror}") from error
+        hosted = HostedProcess(child, launch)
+        try:
+            hosted.wait_ready(started, ready_timeout_s)
+        except BaseException:
+            hosted.kill()
+            raise
+        return hosted

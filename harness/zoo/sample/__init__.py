@@ -1,0 +1,1 @@
+"""What a process and its host do while a cell runs."""

@@ -1,0 +1,156 @@
+"""What else the machine did while a cell ran."""
+
+import hashlib
+import os
+import re
+import time
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+from zoo.sample.proc import read
+
+CANARY_BLOCK = bytes(1 << 20)
+CANARY_BLOCKS = 80
+RESOURCES = ("cpu", "memory", "io")
+
+
+class Noise(BaseModel):
+    """Shares are of the whole machine, 0 to 1; None where this system does not tell.
+
+    `busy_share` contains interrupts and leaves out waiting for I/O and stolen time. `foreign_share` is busy less what
+    server, generator and harness used. Some kernels (IRQ_TIME_ACCOUNTING) keep the handling of network packets apart
+    from the processes that caused it: there it is in `foreign_share`, at most `interrupt_share` of it.
+    Pressure is the time in which some task waited, in microseconds a second.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    elapsed_s: float
+    busy_share: float | None = None
+    interrupt_share: float | None = None
+    steal_share: float | None = None
+    foreign_share: float | None = None
+    runnable_mean: float | None = None
+    pressure_cpu: float | None = None
+    pressure_memory: float | None = None
+    pressure_io: float | None = None
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """Ticks of all processors together."""
+
+    total: int
+    busy: int
+    interrupt: int
+    steal: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The host's counters at one moment."""
+
+    at: float
+    cpu: CpuTimes | None
+    pressure_us: dict[str, int | None]
+    own_cpu_s: float
+
+
+def parse_cpu(stat: str) -> CpuTimes | None:
+    """The `cpu` line of /proc/stat; guest time is within user time already."""
+    found = re.search(r"^cpu +([0-9 ]+)$", stat, re.MULTILINE | re.ASCII)
+    fields = [int(field) for field in found.group(1).split()] if found else []
+    if len(fields) < 4:
+        return None
+    user, nice, system, idle, iowait, irq, softirq, steal = (fields + [0] * 4)[:8]
+    interrupt = irq + softirq
+    busy = user + nice + system + interrupt
+    return CpuTimes(busy + idle + iowait + steal, busy, interrupt, steal)
+
+
+def parse_pressure(text: str) -> int | None:
+    """The `some` line's total of a pressure file, in microseconds."""
+    found = re.search(r"^some .*\btotal=([0-9]+)", text, re.MULTILINE | re.ASCII)
+    return int(found.group(1)) if found else None
+
+
+def take_reading() -> Reading:
+    return Reading(
+        at=time.monotonic(),
+        cpu=parse_cpu(read("/proc/stat")),
+        pressure_us={name: parse_pressure(read(f"/proc/pressure/{name}")) for name in RESOURCES},
+        own_cpu_s=time.process_time(),
+    )
+
+
+def between(first: Reading, last: Reading, known_cpu_s: float, runnable: float | None, cores: int | None) -> Noise:
+    """What happened from one reading to the next; `known_cpu_s` is what server, generator and harness used."""
+    elapsed = last.at - first.at
+    shares = _shares(first.cpu, last.cpu)
+    foreign = None
+    if shares and elapsed > 0 and cores:
+        foreign = min(1.0, max(0.0, shares[0] - known_cpu_s / (elapsed * cores)))
+    return Noise(
+        elapsed_s=elapsed,
+        busy_share=shares[0] if shares else None,
+        interrupt_share=shares[1] if shares else None,
+        steal_share=shares[2] if shares else None,
+        foreign_share=foreign,
+        runnable_mean=runnable,
+        pressure_cpu=_rate(first, last, "cpu"),
+        pressure_memory=_rate(first, last, "memory"),
+        pressure_io=_rate(first, last, "io"),
+    )
+
+
+def _shares(first: CpuTimes | None, last: CpuTimes | None) -> tuple[float, float, float] | None:
+    if first is None or last is None or last.total <= first.total:
+        return None
+    total = last.total - first.total
+    parts = (last.busy - first.busy, last.interrupt - first.interrupt, last.steal - first.steal)
+    busy, interrupt, steal = (min(1.0, max(0.0, part / total)) for part in parts)
+    return busy, interrupt, steal
+
+
+def _rate(first: Reading, last: Reading, name: str) -> float | None:
+    before, after = first.pressure_us.get(name), last.pressure_us.get(name)
+    elapsed = last.at - first.at
+    if before is None or after is None or elapsed <= 0:
+        return None
+    return max(0, after - before) / elapsed
+
+
+class NoiseProbe:
+    """Brackets a cell."""
+
+    def __init__(self) -> None:
+        self._first: Reading | None = None
+
+    def start(self) -> "NoiseProbe":
+        self._first = take_reading()
+        return self
+
+    def stop(
+        self,
+        server_cpu_s: float = 0.0,
+        generator_cpu_s: float = 0.0,
+        harness_cpu_s: float | None = None,
+        runnable: float | None = None,
+    ) -> Noise:
+        """Given the CPU time of the parts since `start`; the harness is this process unless told otherwise."""
+        if self._first is None:
+            raise RuntimeError("stop without start")
+        last = take_reading()
+        own = last.own_cpu_s - self._first.own_cpu_s if harness_cpu_s is None else harness_cpu_s
+        return between(self._first, last, server_cpu_s + generator_cpu_s + own, runnable, os.cpu_count())
+
+
+def canary() -> float:
+    """Seconds for a fixed piece of work (SHA-256 over 80 MiB): longer than usual means a slower machine."""
+    started = time.perf_counter()
+    digest = hashlib.sha256()
+    for _ in range(CANARY_BLOCKS):
+        digest.update(CANARY_BLOCK)
+    digest.digest()
+    return time.perf_counter() - started

@@ -1,0 +1,202 @@
+"""A thread that records what a process uses while a cell runs, cheaply."""
+
+import os
+import re
+import threading
+import time
+from dataclasses import dataclass
+
+from zoo.sample.net import parse_established, parse_sockstat
+from zoo.sample.proc import DEAD, LINUX, TICKS, parse_stat, parse_statm, snapshot, tree
+from zoo.sample.samples import Samples
+
+# Children are looked for this often: it means reading every process of the host.
+CHILDREN_EVERY_S = 10.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sample."""
+
+    rss_kb: int
+    cpu_s: float
+    threads: int
+    established: int | None = None
+    tcp_mem_kb: int | None = None
+    runnable: int | None = None
+
+
+def parse_runnable(loadavg: str) -> int | None:
+    """`1.23 1.57 0.76 3/93 8023` -> 2: the reader runs too and is left out."""
+    found = re.match(r"\S+ \S+ \S+ ([0-9]+)/[0-9]+", loadavg, re.ASCII)
+    return max(0, int(found.group(1)) - 1) if found else None
+
+
+class File:
+    """A file of /proc kept open: reading it again at 0 gives its content anew."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            self._handle: int | None = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._handle = None
+
+    def read(self) -> str:
+        """Empty when the process is gone."""
+        if self._handle is None:
+            return ""
+        try:
+            return os.pread(self._handle, 16_384, 0).decode("ascii", "replace")
+        except OSError:
+            return ""
+
+    def close(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+class Member:
+    """One process of the tree."""
+
+    def __init__(self, pid: int) -> None:
+        self._stat = File(f"/proc/{pid}/stat")
+        self._statm = File(f"/proc/{pid}/statm")
+
+    def row(self) -> Row | None:
+        """None when it has ended, waited for or not."""
+        stat, rss_kb = parse_stat(self._stat.read()), parse_statm(self._statm.read())
+        if stat is None or rss_kb is None or stat.state in DEAD:
+            return None
+        return Row(rss_kb, stat.cpu_ticks / TICKS, stat.threads)
+
+    def close(self) -> None:
+        self._stat.close()
+        self._statm.close()
+
+
+class LinuxProbe:
+    """Reads a process tree and its network namespace from /proc."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._members: dict[int, Member] = {}
+        self._snmp = File(f"/proc/{pid}/net/snmp")
+        self._sockstat = File(f"/proc/{pid}/net/sockstat")
+        self._loadavg = File("/proc/loadavg")
+        self._looked = -CHILDREN_EVERY_S
+
+    def row(self) -> Row | None:
+        """None when the process has ended."""
+        self._look_for_children()
+        rows = {pid: member.row() for pid, member in self._members.items()}
+        if rows.get(self._pid) is None:
+            return None
+        alive = [row for row in rows.values() if row is not None]
+        sockets = parse_sockstat(self._sockstat.read())
+        return Row(
+            rss_kb=sum(row.rss_kb for row in alive),
+            cpu_s=sum(row.cpu_s for row in alive),
+            threads=sum(row.threads for row in alive),
+            established=parse_established(self._snmp.read()),
+            tcp_mem_kb=sockets.memory_kb if sockets else None,
+            runnable=parse_runnable(self._loadavg.read()),
+        )
+
+    def close(self) -> None:
+        for member in self._members.values():
+            member.close()
+        for file in (self._snmp, self._sockstat, self._loadavg):
+            file.close()
+
+    def _look_for_children(self) -> None:
+        now = time.monotonic()
+        if now - self._looked < CHILDREN_EVERY_S:
+            return
+        self._looked = now
+        present = tree(self._pid)
+        for pid in present:
+            self._members.setdefault(pid, Member(pid))
+        for pid in set(self._members).difference(present):
+            self._members.pop(pid).close()
+
+
+class PortableProbe:
+    """What psutil knows, on systems without /proc."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+
+    def row(self) -> Row | None:
+        try:
+            now = snapshot(self._pid)
+        except ProcessLookupError:
+            return None
+        return Row(now.rss_kb, now.cpu_s, now.threads)
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+
+class Sampler:
+    """Records from `start` to `stop`, or until the process ends, which the samples then say."""
+
+    def __init__(self, pid: int, hz: float = 5.0) -> None:
+        if hz <= 0:
+            raise ValueError("hz must be above 0")
+        self._pid = pid
+        self._hz = hz
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
+        self._times: list[float] = []
+        self._rows: list[Row] = []
+        self._vanished = False
+        self._elapsed_s = 0.0
+        self._own_cpu_s = 0.0
+
+    def start(self) -> "Sampler":
+        self._thread.start()
+        return self
+
+    def stop(self) -> Samples:
+        """Ends the recording and gives it. May be called again."""
+        self._done.set()
+        self._thread.join()
+        return Samples(
+            hz=self._hz,
+            elapsed_s=self._elapsed_s,
+            own_cpu_s=self._own_cpu_s,
+            vanished=self._vanished,
+            t=[round(at, 4) for at in self._times],
+            rss_kb=[row.rss_kb for row in self._rows],
+            cpu_s=[row.cpu_s for row in self._rows],
+            threads=[row.threads for row in self._rows],
+            established=[row.established for row in self._rows],
+            tcp_mem_kb=[row.tcp_mem_kb for row in self._rows],
+            runnable=[row.runnable for row in self._rows],
+        )
+
+    def _run(self) -> None:
+        started, cpu = time.monotonic(), time.thread_time()
+        probe = LinuxProbe(self._pid) if LINUX else PortableProbe(self._pid)
+        try:
+            self._record(probe, started)
+        finally:
+            probe.close()
+            self._elapsed_s = time.monotonic() - started
+            self._own_cpu_s = time.thread_time() - cpu
+
+    def _record(self, probe: LinuxProbe | PortableProbe, started: float) -> None:
+        """At whole steps of 1/hz after the start; a late sample skips steps instead of bunching up."""
+        step = 1.0 / self._hz
+        while True:
+            at = time.monotonic() - started
+            row = probe.row()
+            if row is None:
+                self._vanished = True
+                return
+            self._times.append(at)
+            self._rows.append(row)
+            now = time.monotonic() - started
+            if self._done.wait(step - now % step):
+                return

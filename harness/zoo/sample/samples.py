@@ -1,0 +1,73 @@
+"""What a sampler recorded, and its summaries."""
+
+import statistics
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Samples(BaseModel):
+    """One list a column, all equally long; None where this system does not tell.
+
+    `established` counts TCP sockets of the server's network namespace, so both ends of a connection that does not
+    leave it, and whatever else is connected there; `diag.established_on` counts one port. `runnable` leaves the
+    sampler itself out.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    hz: float
+    elapsed_s: float
+    own_cpu_s: float
+    vanished: bool
+    t: list[float]
+    rss_kb: list[int]
+    cpu_s: list[float]
+    threads: list[int]
+    established: list[int | None]
+    tcp_mem_kb: list[int | None]
+    runnable: list[int | None]
+
+    @property
+    def cost(self) -> float:
+        """The sampler's own CPU time, as a share of a core."""
+        return self.own_cpu_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+    @property
+    def peak_rss_kb(self) -> int | None:
+        return max(self.rss_kb, default=None)
+
+    @property
+    def peak_threads(self) -> int | None:
+        return max(self.threads, default=None)
+
+    @property
+    def peak_tcp_mem_kb(self) -> int | None:
+        return max(_known(self.tcp_mem_kb), default=None)
+
+    @property
+    def mean_rss_kb(self) -> float | None:
+        return _mean(self.rss_kb)
+
+    @property
+    def mean_runnable(self) -> float | None:
+        return _mean(self.runnable)
+
+    def sockets_at_mid_run(self) -> int | None:
+        """The median of the middle third of `established`."""
+        third = len(self.established) // 3
+        middle = _known(self.established[third : len(self.established) - third])
+        return statistics.median_low(middle) if middle else None
+
+    def connections_at_mid_run(self, before: int = 0, ends: int = 2) -> int | None:
+        """Connections of the load: `before` sockets were there without it; `ends` is 1 for a remote generator."""
+        sockets = self.sockets_at_mid_run()
+        return None if sockets is None else max(0, sockets - before) // ends
+
+
+def _known(values: list[int | None]) -> list[int]:
+    return [value for value in values if value is not None]
+
+
+def _mean(values: list[int | None] | list[int]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None

@@ -1,0 +1,103 @@
+"""A run's folder: `run.json`, `records.ndjson` (flushed after each cell), `raw/` and the reports."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from zoo.records import Record, Run
+
+
+class StoreError(Exception):
+    """A run that cannot be read; the message names file and line."""
+
+
+class Store:
+    """Reads and writes one run's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.raw = folder / "raw"
+        self._records = folder / "records.ndjson"
+
+    @classmethod
+    def create(cls, results: Path, run: Run) -> Store:
+        """A new folder named after the run, made the `latest`."""
+        store = cls(results / run.id)
+        store.raw.mkdir(parents=True)
+        store.write_run(run)
+        store._records.touch()
+        _point(results / "latest", run.id)
+        return store
+
+    @classmethod
+    def open(cls, folder: Path) -> Store:
+        """An existing run; `StoreError` when there is none."""
+        if not (folder / "run.json").is_file():
+            raise StoreError(f"{folder}: no run there (run.json is missing); start one with: make bench-quick")
+        return cls(folder.resolve())
+
+    def write_run(self, run: Run) -> None:
+        _replace(self.folder / "run.json", run.model_dump_json(indent=2) + "\n")
+
+    def run(self) -> Run:
+        path = self.folder / "run.json"
+        try:
+            return Run.model_validate_json(path.read_text(encoding="utf-8"))
+        except (OSError, ValidationError) as error:
+            raise StoreError(f"{path}: {error}") from error
+
+    def append(self, record: Record) -> None:
+        """Write one record and force it to disk."""
+        with self._records.open("a", encoding="utf-8") as out:
+            out.write(record.model_dump_json() + "\n")
+            out.flush()
+            os.fsync(out.fileno())
+
+    def records(self) -> list[Record]:
+        """All records in the order written; a last line cut off by a crash is left out."""
+        lines = self._records.read_bytes().split(b"\n")
+        found: list[Record] = []
+        for number, line in enumerate(lines[:-1], start=1):
+            try:
+                found.append(Record.model_validate_json(line))
+            except ValidationError as error:
+                raise StoreError(f"{self._records}:{number}: {error}") from error
+        return found
+
+    def mend(self) -> None:
+        """Cut off an unfinished last line, so that a resumed run can be appended to."""
+        data = self._records.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole != len(data):
+            os.truncate(self._records, whole)
+
+    def write_raw(self, name: str, data: object) -> str:
+        """Store compressed JSON below `raw/`; gives the path below the run's folder."""
+        path = self.raw / f"{name}.json.gz"
+        with gzip.GzipFile(path, "wb", mtime=0) as out:
+            out.write(json.dumps(data, separators=(",", ":")).encode())
+        return f"raw/{path.name}"
+
+    def write_text(self, name: str, text: str) -> Path:
+        """Store a report beside the records."""
+        path = self.folder / name
+        _replace(path, text)
+        return path
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(path.name + ".new")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def _point(link: Path, target: str) -> None:
+    temporary = link.with_name(link.name + ".new")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(target)
+    temporary.replace(link)

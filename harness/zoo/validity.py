@@ -1,0 +1,99 @@
+"""Was it the server that was measured? Flags of one cell, from its figures. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from zoo.catalog import Model
+from zoo.records import Connections, ErrorCounts, Flag, Kernel, Warmup
+
+GENERATOR_LIMIT = 0.90
+IDLE_LIMIT = 0.10
+FOREIGN_LIMIT = 0.03
+LINGER_LIMIT = 5_000
+ESTABLISHED_LIMIT = 0.98
+ALL_OPEN = 0.999
+
+
+def little(goodput: int, mean_s: float, connections: int, seconds: float, delay_s: float) -> float:
+    """Goodput × mean latency / connections (Little's law), about 1 when every connection was busy all the time.
+
+    A window of 25 s holds only two whole cycles of a 10 s wait; the third is cut off and not counted. So with a wait
+    the busy time that can be counted is whole cycles only, and the ratio is taken against that.
+    """
+    if not goodput or seconds <= 0:
+        return 0.0
+    share = 1.0
+    if delay_s:
+        share = math.floor(seconds / delay_s) * delay_s / seconds or 1.0
+    return goodput / seconds * mean_s / connections / share
+
+
+def connecting(times: Sequence[float], established: Sequence[int | None], connections: int) -> float | None:
+    """Seconds until all connections of the load were open, from samples of the host's established sockets.
+
+    wrk sends nothing before a thread has opened all its connections, so this time is no part of the load. Both ends
+    of a connection count; what was open before the load is the first sample. Between two samples the count is taken to
+    grow as it did before. None where the samples never show all of them.
+    """
+    known = [(t, n) for t, n in zip(times, established, strict=True) if n is not None]
+    if not known:
+        return None
+    full = known[0][1] + 2 * connections * ALL_OPEN
+    for i, (t, n) in enumerate(known):
+        if n < full:
+            continue
+        if i < 2:
+            return t
+        (t1, n1), (t2, n2) = known[i - 2], known[i - 1]
+        rate = (n2 - n1) / (t2 - t1)
+        return min(t, t2 + (full - n2) / rate) if rate > 0 else t
+    return None
+
+
+def ceiling(model: Model, max_threads: int | None, delay_s: float) -> float | None:
+    """Requests a second that a pool of blocked threads can serve at most; null where no pool bounds them."""
+    if model is not Model.PLATFORM_THREAD or max_threads is None or delay_s <= 0:
+        return None
+    return max_threads / delay_s
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the flags are read off."""
+
+    connections: Connections
+    errors: ErrorCounts
+    little: float
+    busiest_thread: float
+    idle_share: float
+    foreign_share: float | None
+    delay_s: float
+    pool_bound: bool
+    cut_short: bool
+    warmup: Warmup
+    kernel: Kernel | None
+
+
+def flags(seen: Evidence) -> list[Flag]:
+    """Everything an expert would object to, in the order of the enum."""
+    busy = not seen.delay_s
+    established = seen.connections.established
+    raised = {
+        Flag.CLAMPED: seen.connections.limited_by is not None,
+        Flag.GENERATOR_SATURATED: busy and seen.busiest_thread > GENERATOR_LIMIT,
+        Flag.SHARED_CORES: busy and seen.idle_share < IDLE_LIMIT,
+        Flag.STARVED: seen.little < 0.9 and not seen.pool_bound,
+        Flag.POOL_CEILING: seen.pool_bound,
+        Flag.LITTLE_HIGH: seen.little > 1.1,
+        Flag.NOT_ESTABLISHED: established is not None and established < ESTABLISHED_LIMIT * seen.connections.actual,
+        Flag.SLOW_CONNECT: seen.cut_short,
+        Flag.LISTEN_DROPS: seen.kernel is not None and seen.kernel.listen_drops > 0,
+        Flag.WARMUP_SHORT: busy and seen.warmup.reached is False,
+        Flag.FOREIGN_CPU: seen.foreign_share is not None and seen.foreign_share > FOREIGN_LIMIT,
+        Flag.SOCKETS_LINGER: (seen.connections.lingering or 0) > LINGER_LIMIT,
+        Flag.BAD_ANSWERS: seen.errors.status + seen.errors.read + seen.errors.write + seen.errors.timeout > 0,
+    }
+    return [flag for flag in Flag if raised.get(flag)]

@@ -1,0 +1,159 @@
+-- Shows the latencies that wrk measured, not the ones it prints.
+--
+--   wrk -t2 -c100 -d10s --timeout 20s -s wrk-scripts/report.lua http://127.0.0.1:8101/
+--
+-- Before done() runs, wrk "corrects" its histogram for coordinated omission: for every latency n above
+-- 2 * interval it adds samples at n - interval, n - 2 * interval, ... down to the interval. With connections
+-- that send as fast as answers come, those samples are invented. The addition is exact, so it is undone here.
+--
+-- With ZOO_WRK_JSON=file in the environment, done() writes one JSON object to that file, the histogram as
+-- wrk had it, and prints nothing: the harness inverts and checks it.
+--
+-- With ZOO_WRK_ADDRESSES=127.0.0.1,127.0.0.2 the threads take these addresses in turn instead of the URL's. The
+-- server must listen on all of them (0.0.0.0). Wanted from some 14,000 connections on: see README.md.
+
+local ffi = require("ffi")
+
+-- src/stats.h of wrk 4.x. latency(i) counts bins from the start on each call; the struct is read once.
+ffi.cdef [[
+  typedef struct { uint64_t count, limit, min, max; uint64_t data[]; } wrk_stats;
+]]
+
+local METRIC = { k = 1e3, m = 1e6, g = 1e9 }
+local TIME = { s = 1, m = 60, h = 3600 }
+
+local function scaled(text, units)
+  local number, unit = text:match("^(%d+)(%a?)")
+  return tonumber(number) * (units[unit:lower()] or 1)
+end
+
+-- wrk does not hand its options to a script; /proc has them. Later ones win, as in getopt.
+local function options()
+  local file = assert(io.open("/proc/self/cmdline", "rb"))
+  local words = {}
+  for word in file:read("*a"):gmatch("(%Z*)%z") do words[#words + 1] = word end
+  file:close()
+
+  local found = { c = "10", T = "2" }
+  local long = { connections = "c", duration = "d", threads = "t", script = "s", header = "H", timeout = "T" }
+  local i = 2
+  while i <= #words and words[i] ~= "--" do
+    local word, key, value = words[i], nil, nil
+    local name = word:match("^%-%-([^=]+)")
+    if name then
+      for full, short in pairs(long) do
+        if full:sub(1, #name) == name then key = short end
+      end
+      value = word:match("=(.*)") or ""
+    else
+      key, value = word:match("^%-[Lr]*([tcdsHT])(.*)")
+    end
+    if key and value == "" then
+      i = i + 1
+      value = words[i]
+    end
+    if key then found[key] = value end
+    i = i + 1
+  end
+  return scaled(found.c, METRIC), scaled(found.T, TIME)
+end
+
+-- The struct behind the latency object, and proof that it has the layout declared above.
+local function stats_of(latency, timeout_s)
+  local stats = ffi.cast("wrk_stats **", latency)[0]
+  local limit = tonumber(stats.limit)
+  assert(limit == timeout_s * 1e6 + 1, "wrk's stats have another layout: limit " .. limit)
+  assert(stats.count == 0 or (stats.min <= stats.max and stats.max < stats.limit), "wrk's stats: min, max")
+  return stats
+end
+
+-- Non-empty bins in rising order: microseconds, samples. Without an interval as wrk has them.
+local function bins(stats, interval)
+  local values, counts, total = {}, {}, 0
+  if stats.count == 0 then return values, counts, total end
+  local data, max = stats.data, tonumber(stats.max)
+  for us = tonumber(stats.min), max do
+    local count = tonumber(data[us])
+    if interval and us > interval and us + interval <= max then
+      count = count - tonumber(data[us + interval])
+    end
+    if count ~= 0 then
+      assert(count > 0, "the correction cannot be undone: a negative bin")
+      values[#values + 1], counts[#counts + 1] = us, count
+      total = total + count
+    end
+  end
+  return values, counts, total
+end
+
+local function write_json(path, summary, stats)
+  local values, counts, total = bins(stats)
+  assert(total == tonumber(stats.count), "wrk's stats have another layout: count is not the sum of the bins")
+  local e = summary.errors
+  local file = assert(io.open(path, "w"))
+  assert(file:write(
+    string.format('{"requests":%.0f,"bytes":%.0f,"runtime_us":%.0f,"limit":%.0f,"count":%.0f,',
+      summary.requests, summary.bytes, summary.duration, tonumber(stats.limit), total),
+    string.format('"errors":{"connect":%d,"read":%d,"write":%d,"status":%d,"timeout":%d},',
+      e.connect, e.read, e.write, e.status, e.timeout),
+    '"values":[', table.concat(values, ","), '],"counts":[', table.concat(counts, ","), "]}\n"))
+  assert(file:close())
+end
+
+-- Nearest rank: the smallest latency that at least this share of the samples does not exceed.
+local function percentile(values, counts, total, percent)
+  local rank, seen = math.max(1, math.ceil(percent * total / 100 - 1e-9)), 0
+  for i = 1, #values do
+    seen = seen + counts[i]
+    if seen >= rank then return values[i], total - rank end
+  end
+end
+
+local function print_latencies(values, counts, total)
+  print("  Latency as measured (wrk's correction undone)")
+  for _, percent in ipairs { 50, 75, 90, 99, 99.9, 99.99 } do
+    local us, beyond = percentile(values, counts, total, percent)
+    print(string.format("  %8s%% %12.3f ms%s", percent, us / 1e3, beyond < 100 and "  (fewer than 100 samples beyond)" or ""))
+  end
+  print(string.format("       max  %12.3f ms", values[#values] / 1e3))
+end
+
+local function print_table(summary, stats, connections)
+  local each = math.floor(summary.requests / connections)
+  local interval = each > 0 and math.floor(summary.duration / each) or nil
+  local values, counts, total = bins(stats, interval)
+  local e = summary.errors
+  assert(total == summary.requests - e.timeout, "the correction cannot be undone: samples are not requests - timeouts")
+
+  print("")
+  if total > 0 then print_latencies(values, counts, total) end
+  local sum = 0
+  for i = 1, #values do sum = sum + values[i] * counts[i] end
+  print(string.format("  %.0f samples, %.0f requests in %.2f s, %.0f of them good",
+    total, summary.requests, summary.duration / 1e6, math.max(0, summary.requests - e.status - e.timeout)))
+  print(string.format("  Errors: connect %d, read %d, write %d, status %d, timeout %d",
+    e.connect, e.read, e.write, e.status, e.timeout))
+  print(string.format("  Connections kept busy: %.0f %% of %d", 100 * sum / summary.duration / connections, connections))
+end
+
+local addresses = {}
+for address in (os.getenv("ZOO_WRK_ADDRESSES") or ""):gmatch("[^,]+") do addresses[#addresses + 1] = address end
+local threads = 0
+
+function setup(thread)
+  if #addresses > 0 then
+    thread.addr = wrk.lookup(addresses[threads % #addresses + 1], wrk.port or wrk.scheme)[1]
+    threads = threads + 1
+  end
+end
+
+function done(summary, latency)
+  local connections, timeout_s = options()
+  local stats = stats_of(latency, timeout_s)
+  local path = os.getenv("ZOO_WRK_JSON")
+  if path then
+    write_json(path, summary, stats)
+  else
+    print_table(summary, stats, connections)
+  end
+end
