@@ -1,0 +1,88 @@
+# `make` lists the commands. Each sets up what it needs first and says so.
+
+PYTHON ?= python3
+VENV := .venv
+ZOO := $(VENV)/bin/zoo
+PYTEST := $(VENV)/bin/python -m pytest
+
+SERVER ?=
+VARIANT ?=
+SCENARIO ?=
+TIERS ?= 100,1k,25k
+ROUNDS ?=
+DURATION ?=
+RESUME ?=
+STRICT ?=
+RUN ?= results/latest
+
+comma := ,
+words = $(foreach word,$(subst $(comma), ,$(2)),--$(1) $(word))
+BENCH = $(call words,server,$(SERVER)) $(call words,variant,$(VARIANT)) $(call words,scenario,$(SCENARIO)) \
+	--tiers $(TIERS) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(DURATION),--duration $(DURATION)) \
+	$(if $(STRICT),--strict-tiers)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup wrk build plan bench bench-all bench-quick report list doctor docs test test-unit test-contract lint clean
+
+help: ## list the commands
+	@echo "usage: make COMMAND [SERVER=java-tomcat] [VARIANT=platform,virtual] [SCENARIO=hello,sleep] [TIERS=100,1k,25k] [ROUNDS=n] [DURATION=s]"
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
+
+setup: $(VENV)/.ready wrk ## Python environment and wrk
+
+$(VENV)/.ready: harness/requirements.lock harness/pyproject.toml
+	@echo "setting up $(VENV) from harness/requirements.lock"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; PYTHON=/path/to/python3 names one"; exit 2; }
+	@$(PYTHON) -m venv $(VENV) || { echo "the venv module is missing; on Debian or Ubuntu: apt-get install python3-venv"; exit 2; }
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r harness/requirements.lock
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e harness
+	@touch $@
+
+wrk: # from the system's packages, where that needs no password
+	@command -v wrk >/dev/null || sh harness/install-wrk.sh
+
+build: $(VENV)/.ready ## build the servers (SERVER= for one)
+	@$(ZOO) build $(call words,server,$(SERVER))
+
+bench-all: setup ## every entry × hello and sleep × 100, 1k, 25k connections, three rounds
+	@$(ZOO) bench
+
+bench-quick: setup ## the same in one short round: a smoke run, no statistics
+	@$(ZOO) bench --quick
+
+bench: setup ## what SERVER, VARIANT, SCENARIO, TIERS, ROUNDS, DURATION say; RESUME=1 goes on with the newest run
+	@$(ZOO) bench $(if $(RESUME),--resume,$(BENCH))
+
+plan: $(VENV)/.ready ## the cells of `make bench` with these settings, and their time
+	@$(ZOO) plan $(filter-out --strict-tiers,$(BENCH))
+
+report: $(VENV)/.ready ## show a run again (RUN=results/…)
+	@$(ZOO) report $(RUN)
+
+list: $(VENV)/.ready ## the entries
+	@$(ZOO) list
+
+doctor: $(VENV)/.ready ## what this machine allows at which tier, and what mends it
+	@$(ZOO) doctor
+
+docs: $(VENV)/.ready ## generate the tables in the READMEs and the records' schema
+	@$(ZOO) docs
+
+test: setup build lint ## everything: lint, unit tests, the contract suite against every entry
+	@$(PYTEST) -c harness/pyproject.toml --rootdir . harness/tests contract -n 2 --dist loadgroup
+
+test-unit: setup ## the harness's own tests
+	@$(PYTEST) -c harness/pyproject.toml --rootdir . harness/tests -n 2
+
+test-contract: setup build ## the contract suite (SERVER=, VARIANT= for less)
+	@$(PYTEST) -c harness/pyproject.toml --rootdir . contract -n 2 --dist loadgroup
+
+lint: $(VENV)/.ready ## formatting, lint and types, without changing a file
+	@$(VENV)/bin/ruff format --quiet --check --config harness/pyproject.toml harness contract
+	@$(VENV)/bin/ruff check --quiet --config harness/pyproject.toml harness contract
+	@cd harness && ../$(VENV)/bin/mypy zoo tests
+	@cd rust-axum && cargo fmt --check && cargo clippy --quiet --locked --all-targets -- -D warnings
+
+clean: ## remove what builds made; runs in results/ stay
+	@rm -rf $(VENV) */target .mypy_cache .ruff_cache .pytest_cache
