@@ -3,7 +3,9 @@
 PYTHON ?= python3
 VENV := .venv
 ZOO := $(VENV)/bin/zoo
-PYTEST := $(VENV)/bin/python -m pytest
+PYTEST := $(VENV)/bin/python -m pytest -c harness/pyproject.toml --rootdir .
+UNIT := $(PYTEST) harness/tests --ignore harness/tests/test_whole_run.py -n 2
+CONTRACT := $(PYTEST) contract -n 2
 
 SERVER ?=
 VARIANT ?=
@@ -70,18 +72,21 @@ docs: $(VENV)/.ready ## generate the tables in the READMEs and the records' sche
 	@$(ZOO) docs
 
 test: setup build lint ## everything: lint, unit tests, the contract suite against every entry
-	@$(PYTEST) -c harness/pyproject.toml --rootdir . harness/tests contract -n 2 --dist loadgroup
+	@$(UNIT)
+	@$(PYTEST) harness/tests/test_whole_run.py
+	@$(CONTRACT)
 
-test-unit: setup ## the harness's own tests
-	@$(PYTEST) -c harness/pyproject.toml --rootdir . harness/tests -n 2
+test-unit: setup ## the harness's own tests that need no built server
+	@$(UNIT)
 
-test-contract: setup build ## the contract suite (SERVER=, VARIANT= for less)
-	@$(PYTEST) -c harness/pyproject.toml --rootdir . contract -n 2 --dist loadgroup
+test-contract: setup build ## the contract suite (SERVER= for one)
+	@$(CONTRACT) $(call words,server,$(SERVER))
 
 lint: $(VENV)/.ready ## formatting, lint and types, without changing a file
 	@$(VENV)/bin/ruff format --quiet --check --config harness/pyproject.toml harness contract
 	@$(VENV)/bin/ruff check --quiet --config harness/pyproject.toml harness contract
 	@cd harness && ../$(VENV)/bin/mypy zoo tests
+	@cd contract && MYPYPATH=.:../harness ../$(VENV)/bin/mypy --config-file ../harness/pyproject.toml .
 	@cd rust-axum && cargo fmt --check && cargo clippy --quiet --locked --all-targets -- -D warnings
 
 clean: ## remove what builds made; runs in results/ stay

@@ -1,4 +1,7 @@
-"""The command as a person runs it: real server, real wrk, a network namespace where the system allows one."""
+"""The command as a person runs it: real server, real wrk, a network namespace where the system allows one.
+
+Needs rust-axum built. One after the other, as only one run at a time is allowed.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from zoo.cli import ROOT
 from zoo.host import namespace
 from zoo.records import Record
 from zoo.store import Store
 
 BENCH = [sys.executable, "-m", "zoo", "bench", "--server", "rust-axum", "--variant", "hyper", "--quick"]
 PATIENCE_S = 120
-
-pytestmark = pytest.mark.xdist_group("whole-run")
 
 
 @pytest.fixture
@@ -154,7 +154,3 @@ def test_a_namespace_has_loopback_and_wide_limits_and_the_host_keeps_its_own() -
     done = subprocess.run([*wrapper, sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["10240", "65535", "65535"], done.stderr
     assert ports.read_text(encoding="ascii") == before
-
-
-def test_the_bench_is_run_from_the_repository() -> None:
-    assert (ROOT / "rust-axum" / "target" / "release" / "rust-axum").exists(), "build first: make build"

@@ -1,0 +1,20 @@
+"""Becomes the server: dies with the suite, has default signals and, when asked, a low soft limit of descriptors.
+
+Usage: launch.py SOFT_LIMIT|- COMMAND...   (a program of its own, as little may be done between fork and exec)
+"""
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1
+
+soft, *command = sys.argv[1:]
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+if soft != "-":
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (int(soft), hard))
+os.execvp(command[0], command)

@@ -1,0 +1,8 @@
+"""Where things are."""
+
+from pathlib import Path
+
+CONTRACT = Path(__file__).resolve().parent.parent
+OPENAPI = CONTRACT / "openapi.yaml"
+ZOO = CONTRACT.parent
+FAKE = CONTRACT / "suite_proof" / "fake" / "server.toml"

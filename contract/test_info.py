@@ -1,0 +1,127 @@
+"""`/info`: exactly the promised keys, and true: above all about the thread model."""
+
+import json
+import os
+import re
+import resource
+import time
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from kit.process import Server
+from kit.rules import JSON, expect, expect_hello, info, openapi
+from kit.shared import SmallPool
+from kit.targets import Target
+from kit.wire import Wire, fetch, request
+
+SLEEPERS = 150
+
+
+def test_keys_and_types(port: int) -> None:
+    schema = openapi()["components"]["schemas"]["Info"]
+    errors = [f"{list(error.path)}: {error.message}" for error in Draft202012Validator(schema).iter_errors(info(port))]
+    assert not errors, f"/info does not fit its schema: {errors}"
+
+
+def test_says_which_entry_it_is(port: int, target: Target, server: Server) -> None:
+    told = info(port)
+    assert told["server"] == target.server
+    assert told["variant"] == target.variant
+    assert told["model"] == target.model
+    assert told["pid"] == server.pid
+    assert 1 <= told["processors"] <= (os.cpu_count() or 1)
+
+
+def test_thread_is_virtual_exactly_where_the_variant_says_so(port: int, target: Target) -> None:
+    virtual = target.model == "virtual-thread"
+    with Wire(port) as wire:
+        for _ in range(20):
+            wire.send(request("/info"))
+            told = json.loads(wire.read().body)
+            assert told["virtual"] is virtual, f"handled on {told['thread']!r}, virtual: {told['virtual']}"
+
+
+def test_os_threads_grow_with_sleepers_exactly_on_platform_threads(port: int, server: Server, target: Target) -> None:
+    """150 sleepers hold 150 OS threads where each holds one; elsewhere the count hardly moves."""
+    fetch(port, "/sleep?ms=0")
+    before = _threads(server.pid)
+    wires = [Wire(port) for _ in range(SLEEPERS)]
+    try:
+        for wire in wires:
+            wire.send(request("/sleep?ms=1500"))
+        time.sleep(0.7)
+        during = info(port)["os_threads"]
+        actual = _threads(server.pid)
+        for wire in wires:
+            expect_hello(wire.read())
+    finally:
+        for wire in wires:
+            wire.close()
+    if target.bounded:
+        assert during >= SLEEPERS, f"{SLEEPERS} sleepers on {during} OS threads: not a thread each"
+    else:
+        assert during - before < SLEEPERS // 2, f"{before} OS threads became {during} with {SLEEPERS} sleepers"
+    assert abs(during - actual) <= 10, f"/info says {during} OS threads, the kernel says {actual}"
+
+
+def test_limits_are_raised(port: int, server: Server, target: Target) -> None:
+    """The server was started with a soft limit of 1,024 descriptors; it must have raised it to the hard one."""
+    limits = info(port)["limits"]
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    assert resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[0] == hard, "soft descriptor limit was not raised"
+    assert limits["nofile"] == hard
+    assert limits["backlog"] == 65535
+    assert limits["max_connections"] is None or limits["max_connections"] > 25_000
+    _check_max_threads(limits["max_threads"], target, 200)
+
+
+def test_limits_follow_the_environment(small_pool: SmallPool, target: Target) -> None:
+    limits = small_pool.first_info["limits"]
+    assert limits["backlog"] == small_pool.backlog
+    _check_max_threads(limits["max_threads"], target, small_pool.threads)
+
+
+def test_requests_are_counted(small_pool: SmallPool) -> None:
+    """From one on, and whatever the answer was. Nobody else asks this process meanwhile."""
+    first = small_pool.first_info["requests"]
+    assert first == 1, f"the first request is counted as {first}"
+    before = info(small_pool.port)["requests"]
+    asked = [("/", "GET"), ("/", "HEAD"), ("/bytes?n=1", "GET"), ("/nope", "GET"), ("/", "POST"), ("/cpu", "GET")]
+    for path, method in asked:
+        fetch(small_pool.port, path, method)
+    counted = info(small_pool.port)["requests"] - before
+    assert counted == len(asked) + 1, f"{len(asked) + 1} requests are counted as {counted}"
+
+
+def test_runtime_facts(port: int, target: Target) -> None:
+    told = info(port)
+    for key in ("framework", "framework_version", "runtime", "runtime_version", "thread"):
+        assert told[key].strip(), f"{key} is blank"
+    assert re.search(r"[0-9]+\.[0-9]+", told["framework_version"]), told["framework_version"]
+    assert re.match(r"[0-9]+(\.[0-9]+)*", told["runtime_version"]), told["runtime_version"]
+    if target.jvm:
+        assert 0 < told["heap_used"] <= told["heap_committed"] <= told["heap_max"]
+        assert told["gc"], "a JVM has collectors"
+    else:
+        assert (told["heap_used"], told["heap_committed"], told["heap_max"]) == (None, None, None)
+        assert (told["gc"], told["gc_count"], told["gc_time_ms"]) == ([], 0, 0)
+
+
+def _check_max_threads(told: int | None, target: Target, asked: int) -> None:
+    if target.model in ("platform-thread", "async-servlet"):
+        assert told == asked, f"max_threads is {told}, not {asked}"
+    else:
+        assert told is None, f"max_threads is {told} though {target.model} has no such bound"
+
+
+def _threads(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    found = re.search(r"^Threads:\s+(\d+)", status, re.MULTILINE)
+    assert found
+    return int(found[1])
+
+
+@pytest.mark.parametrize("query", ["?", "?x=1"])
+def test_query_is_ignored(port: int, query: str) -> None:
+    expect(fetch(port, f"/info{query}"), 200, JSON, None)
