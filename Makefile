@@ -18,8 +18,8 @@ STRICT ?=
 RUN ?= results/latest
 
 comma := ,
-words = $(foreach word,$(subst $(comma), ,$(2)),--$(1) $(word))
-BENCH = $(call words,server,$(SERVER)) $(call words,variant,$(VARIANT)) $(call words,scenario,$(SCENARIO)) \
+options = $(foreach word,$(subst $(comma), ,$(2)),--$(1) $(word))
+BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(call options,scenario,$(SCENARIO)) \
 	--tiers $(TIERS) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(DURATION),--duration $(DURATION)) \
 	$(if $(STRICT),--strict-tiers)
 
@@ -45,7 +45,7 @@ wrk: # from the system's packages, where that needs no password
 	@command -v wrk >/dev/null || sh harness/install-wrk.sh
 
 build: $(VENV)/.ready ## build the servers (SERVER= for one)
-	@$(ZOO) build $(call words,server,$(SERVER))
+	@$(ZOO) build $(call options,server,$(SERVER))
 
 bench-all: setup ## every entry × hello and sleep × 100, 1k, 25k connections, three rounds
 	@$(ZOO) bench
@@ -80,7 +80,7 @@ test-unit: setup ## the harness's own tests that need no built server
 	@$(UNIT)
 
 test-contract: setup build ## the contract suite (SERVER= for one)
-	@$(CONTRACT) $(call words,server,$(SERVER))
+	@$(CONTRACT) $(call options,server,$(SERVER))
 
 lint: $(VENV)/.ready ## formatting, lint and types, without changing a file
 	@$(VENV)/bin/ruff format --quiet --check --config harness/pyproject.toml harness contract
