@@ -117,6 +117,7 @@ def measurement(
                 max_us=9_000,
             ),
             little=1.0,
+            served=1.0 if delay_s else None,
             ceiling_rps=ceiling_rps,
             cpu_s=4.0,
             busiest_thread=0.5,

@@ -339,7 +339,7 @@ class TestWait:
 
 
 def reading(at: float, cpu: noise.CpuTimes | None, pressure: int | None) -> noise.Reading:
-    return noise.Reading(at, cpu, dict.fromkeys(noise.RESOURCES, pressure), 0.0)
+    return noise.Reading(at, cpu, dict.fromkeys(noise.RESOURCES, pressure), 0.0, 0.0)
 
 
 class TestNoise:

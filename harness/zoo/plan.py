@@ -89,7 +89,7 @@ QUICK = Profile(
     warmup_cap_s=4,
     sleep_warmup_s=1,
     sleep_delay_s=2,
-    connect_s=2,
+    connect_s=1,
     idle_s=0.5,
     rest_s=1,
 )

@@ -46,7 +46,8 @@ _FLAG_TEXT = {
     Flag.GENERATOR_SATURATED: "a wrk thread used over 90 % of a core: a lower bound (give the generator more cores)",
     Flag.SHARED_CORES: "server and generator left under 10 % of the shared cores idle: a lower bound, "
     "compare CPU per request",
-    Flag.STARVED: "goodput × latency is below 90 % of the connections: some were starved, hung or never opened",
+    Flag.STARVED: "under 90 % of the connections had a request under way: the rest waited in a busy generator, "
+    "were starved, hung or never opened",
     Flag.POOL_CEILING: "the pool serves at most threads ÷ delay; the rest waited: the thread model, not an error",
     Flag.LITTLE_HIGH: "goodput × latency is over 110 % of the connections: the histogram is wrong, do not use this",
     Flag.NOT_ESTABLISHED: "fewer than 98 % of the connections were established in mid-run",
@@ -126,7 +127,8 @@ class Load(_Data):
     bytes: int
     errors: ErrorCounts
     latency: Latency
-    little: float = Field(description="goodput x mean latency / connections, whole cycles only; about 1")
+    little: float = Field(description="goodput x mean latency / connections, at most about 1")
+    served: float | None = Field(description="with a wait: goodput / (connections x whole cycles)")
     ceiling_rps: float | None = Field(None, description="threads / delay of a bounded pool")
     cpu_s: float
     busiest_thread: float = Field(description="share of a core")

@@ -17,18 +17,26 @@ ESTABLISHED_LIMIT = 0.98
 ALL_OPEN = 0.999
 
 
-def little(goodput: int, mean_s: float, connections: int, seconds: float, delay_s: float) -> float:
-    """Goodput × mean latency / connections (Little's law), about 1 when every connection was busy all the time.
+def little(goodput: int, mean_s: float, connections: int, seconds: float) -> float:
+    """Goodput × mean latency / connections (Little's law): the share of their time that requests were under way.
 
-    A window of 25 s holds only two whole cycles of a 10 s wait; the third is cut off and not counted. So with a wait
-    the busy time that can be counted is whole cycles only, and the ratio is taken against that.
+    About 1 when each answer was followed by the next request at once. Requests cut off at the end are not counted.
     """
     if not goodput or seconds <= 0:
         return 0.0
-    share = 1.0
-    if delay_s:
-        share = math.floor(seconds / delay_s) * delay_s / seconds or 1.0
-    return goodput / seconds * mean_s / connections / share
+    return goodput / seconds * mean_s / connections
+
+
+def served(goodput: int, mean_s: float, connections: int, seconds: float) -> float:
+    """Good answers over those that all connections would have had, at this latency, in whole cycles.
+
+    For waits, where a window holds few cycles: of a 10 s wait in 25 s the third is cut off, which says nothing about
+    the server. A cycle is taken 10 % longer than the mean, so that those near the end need not be complete; 1 or more
+    means that every connection was served.
+    """
+    if not goodput or mean_s <= 0:
+        return 0.0
+    return goodput / connections / max(1, math.floor(seconds / (1.1 * mean_s)))
 
 
 def connecting(times: Sequence[float], established: Sequence[int | None], connections: int) -> float | None:
@@ -67,6 +75,7 @@ class Evidence:
     connections: Connections
     errors: ErrorCounts
     little: float
+    served: float | None
     busiest_thread: float
     idle_share: float
     foreign_share: float | None
@@ -85,7 +94,7 @@ def flags(seen: Evidence) -> list[Flag]:
         Flag.CLAMPED: seen.connections.limited_by is not None,
         Flag.GENERATOR_SATURATED: busy and seen.busiest_thread > GENERATOR_LIMIT,
         Flag.SHARED_CORES: busy and seen.idle_share < IDLE_LIMIT,
-        Flag.STARVED: seen.little < 0.9 and not seen.pool_bound,
+        Flag.STARVED: (seen.little if seen.served is None else seen.served) < 0.9 and not seen.pool_bound,
         Flag.POOL_CEILING: seen.pool_bound,
         Flag.LITTLE_HIGH: seen.little > 1.1,
         Flag.NOT_ESTABLISHED: established is not None and established < ESTABLISHED_LIMIT * seen.connections.actual,

@@ -85,7 +85,8 @@ def _head(run: Run, records: Sequence[Record]) -> Section:
         f"Run {run.id}",
         [
             f"{state}. {rounds}. Commit {(run.commit or 'unknown')[:12]}{dirty}; protocol {run.protocol}; "
-            f"runtime {plan.condition.runtime}; JDK {plan.condition.jdk or 'none'}; order seed {plan.seed}.",
+            f"runtime {plan.condition.runtime}, network {plan.condition.network}; "
+            f"JDK {plan.condition.jdk or 'none'}; order seed {plan.seed}.",
             "Load: wrk, closed model (each connection sends its next request when the last is answered). Latency is "
             "read from wrk's histogram with its coordinated-omission correction taken out again.",
         ],

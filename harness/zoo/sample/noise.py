@@ -5,10 +5,12 @@ import os
 import re
 import time
 from dataclasses import dataclass
+from functools import cache
 
+import psutil
 from pydantic import BaseModel, ConfigDict
 
-from zoo.sample.proc import read
+from zoo.sample.proc import TICKS, parse_stat, read
 
 CANARY_BLOCK = bytes(1 << 20)
 CANARY_BLOCKS = 80
@@ -19,7 +21,8 @@ class Noise(BaseModel):
     """Shares are of the whole machine, 0 to 1; None where this system does not tell.
 
     `busy_share` contains interrupts and leaves out waiting for I/O and stolen time. `foreign_share` is busy less what
-    server, generator and harness used. Some kernels (IRQ_TIME_ACCOUNTING) keep the handling of network packets apart
+    server, generator and harness used, and the kernel's ksoftirqd threads: they handle packets that come too fast to
+    be handled in the processes' own time. Some kernels (IRQ_TIME_ACCOUNTING) keep the handling of network packets apart
     from the processes that caused it: there it is in `foreign_share`, at most `interrupt_share` of it.
     Pressure is the time in which some task waited, in microseconds a second.
     """
@@ -55,6 +58,7 @@ class Reading:
     cpu: CpuTimes | None
     pressure_us: dict[str, int | None]
     own_cpu_s: float
+    softirq_s: float
 
 
 def parse_cpu(stat: str) -> CpuTimes | None:
@@ -81,7 +85,20 @@ def take_reading() -> Reading:
         cpu=parse_cpu(read("/proc/stat")),
         pressure_us={name: parse_pressure(read(f"/proc/pressure/{name}")) for name in RESOURCES},
         own_cpu_s=time.process_time(),
+        softirq_s=softirq_seconds(),
     )
+
+
+@cache
+def _softirq_threads() -> list[int]:
+    """The kernel's threads `ksoftirqd/N`; none where /proc does not show them."""
+    return [p.pid for p in psutil.process_iter(["name"]) if (p.info["name"] or "").startswith("ksoftirqd/")]
+
+
+def softirq_seconds() -> float:
+    """CPU time of the kernel's packet handling outside of any process."""
+    stats = [parse_stat(read(f"/proc/{pid}/stat")) for pid in _softirq_threads()]
+    return sum(stat.cpu_ticks for stat in stats if stat) / TICKS
 
 
 def between(first: Reading, last: Reading, known_cpu_s: float, runnable: float | None, cores: int | None) -> Noise:
@@ -143,7 +160,8 @@ class NoiseProbe:
             raise RuntimeError("stop without start")
         last = take_reading()
         own = last.own_cpu_s - self._first.own_cpu_s if harness_cpu_s is None else harness_cpu_s
-        return between(self._first, last, server_cpu_s + generator_cpu_s + own, runnable, os.cpu_count())
+        kernel = last.softirq_s - self._first.softirq_s
+        return between(self._first, last, server_cpu_s + generator_cpu_s + own + kernel, runnable, os.cpu_count())
 
 
 def canary() -> float:
