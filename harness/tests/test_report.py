@@ -118,9 +118,9 @@ def test_lower_bounds_failures_and_ceilings_stand_in_the_tables() -> None:
     heading, _, *sleeping = table(text, "sleep 25k")
     by_entry = {row[0]: dict(zip(heading, row, strict=True)) for row in sleeping}
     assert (by_entry[PLATFORM]["all held"], by_entry[PLATFORM]["ceiling"]) == ("no", "20/s")
-    assert by_entry[PLATFORM]["RSS/connection kB"] == "–"
+    assert by_entry[PLATFORM]["RSS per connection kB"] == "–"
     assert by_entry[VIRTUAL]["all held"] == "yes"
-    assert by_entry[VIRTUAL]["RSS/connection kB"].startswith("14.0")
+    assert by_entry[VIRTUAL]["RSS per connection kB"].startswith("14.0")
 
 
 def test_every_table_has_as_many_cells_in_each_row_even_with_a_bar_in_a_message() -> None:

@@ -6,6 +6,7 @@ Needs rust-axum built. One after the other, as only one run at a time is allowed
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,9 +16,14 @@ from pathlib import Path
 
 import psutil
 import pytest
+from rich.console import Console
 
+from zoo import bench as benches
+from zoo.bench import Wish
+from zoo.catalog import load_catalog
+from zoo.cli import ROOT
 from zoo.host import namespace
-from zoo.records import Record
+from zoo.records import Condition, Record
 from zoo.store import Store
 
 BENCH = [sys.executable, "-m", "zoo", "bench", "--server", "rust-axum", "--variant", "hyper", "--quick"]
@@ -134,6 +140,43 @@ def test_a_second_run_beside_the_first_is_refused(results: Path) -> None:
         first.send_signal(signal.SIGINT)
         ended(first)
     assert len(list(results.glob("*-quick"))) == 1
+
+
+MANIFEST = """
+name = "fake"
+title = "A server of one file"
+language = "rust"
+port = 8199
+
+[build]
+command = ["true"]
+makes = ["fake.py"]
+sources = ["fake.py"]
+
+[run]
+command = ["PYTHON", "fake.py"]
+
+[[variants]]
+name = "eventloop"
+model = "event-loop"
+summary = "one loop"
+"""
+
+
+def test_a_folder_with_a_manifest_is_all_it_takes_to_add_a_server(results: Path) -> None:
+    folder = results / "fake"
+    folder.mkdir()
+    shutil.copy(ROOT / "contract" / "suite_proof" / "fake" / "fake.py", folder)
+    (folder / "server.toml").write_text(MANIFEST.replace("PYTHON", sys.executable), encoding="utf-8")
+    catalog = load_catalog(results)
+    assert [entry.id for entry in catalog.entries] == ["fake:eventloop"]
+    benches.build_all(catalog.entries, None, Console(quiet=True))
+
+    wish = Wish(scenarios=["hello"], tiers=["10"], quick=True, duration_s=1)
+    run = benches.new_run(results, wish, benches.plan_of(wish, catalog, Condition()), None)
+    store = Store.create(results / "results", run)
+    found = benches.carry_out(results, store, catalog, None, Console(quiet=True))
+    assert [(r.entry, r.model, r.failure) for r in found] == [("fake:eventloop", "event-loop", None)]
 
 
 @pytest.mark.skipif(namespace.wrapper() is None, reason="this system refuses network namespaces")

@@ -74,7 +74,7 @@ def results(run: Run, found: list[Row]) -> str:
     entries = list(dict.fromkeys(r.entry for r in sorted(found, key=lambda r: r.entry)))
     columns = ["entry", *(f"hello req/s, {name}" for _, name in tiers), "p99 ms, 1k", "CPU s/M req, 1k"]
     top = tiers[-1][1]
-    columns += [f"peak RSS MB, sleep {top}", "RSS/connection kB"]
+    columns += [f"peak RSS MB, sleep {top}", "RSS per connection kB"]
     body = []
     for entry in entries:
         hello = [cells.get((entry, "hello", name)) for _, name in tiers]

@@ -148,7 +148,7 @@ def _question(scenario: str, found: Sequence[Row]) -> str:
         wait = next((f"{r.delay_s:g} s" for r in found if r.delay_s), "for a while")
         return (
             f"Every request waits {wait}. A bounded pool serves at most threads ÷ wait requests a second; "
-            "`ceiling` names that bound where it applies. RSS/connection is the slope of peak RSS over the tiers' "
+            "`ceiling` names that bound where it applies. RSS per connection is the slope of peak RSS over the tiers' "
             "connection counts from rest, shown for entries that held every tier; kernel socket memory is not in it."
         )
     return "13 bytes, no wait. `≥` marks a lower bound: the server was not what limited the figure (see the flags)."
@@ -183,7 +183,7 @@ def _sleep_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
     columns = ["entry", "all held", "req/s", "ceiling", "p50 s", "p99 s", "errors", "peak RSS MB", "peak threads"]
     columns += ["server CPU s/M req", "sockets MB", "flags"]
     if highest:
-        columns.insert(8, "RSS/connection kB")
+        columns.insert(8, "RSS per connection kB")
     body = []
     for row in at:
         if not row.measured:

@@ -11,6 +11,9 @@ from rich.table import Table as RichTable
 
 from zoo.report.document import Section, Table
 
+NARROWEST = 124
+"""Columns that the widest table needs for its medians."""
+
 WIDE = 160
 """Columns from which on the ranges over rounds have room beside the medians."""
 
@@ -23,9 +26,19 @@ def show(sections: Sequence[Section], console: Console) -> None:
             console.print(escape(paragraph), highlight=False)
         for table in section.tables:
             console.print()
-            console.print(_drawn(table, ranges=console.width >= WIDE))
+            _show_table(table, console)
         for bullet in section.bullets:
             console.print(f"• {escape(bullet)}", highlight=False)
+
+
+def _show_table(table: Table, console: Console) -> None:
+    """Wider than a narrow terminal rather than with figures cut off."""
+    width = console.width
+    console.width = max(width, NARROWEST)
+    try:
+        console.print(_drawn(table, ranges=width >= WIDE))
+    finally:
+        console.width = width
 
 
 def _drawn(table: Table, *, ranges: bool) -> RichTable:
