@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell's background job has it ignored, and so would every server that is started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     manifest: Path | None = config.getoption("--manifest")
     targets = manifest_targets(manifest) if manifest else zoo_targets(config.getoption("--root"))
     chosen: list[str] = config.getoption("--entry")

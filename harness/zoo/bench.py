@@ -160,7 +160,7 @@ def carry_out(root: Path, store: Store, catalog: Catalog, jdk: Jdk | None, conso
     done = frozenset(record.key for record in store.records())
     todo = [b for b in blocks_of(run.plan) if any((b.entry, b.scenario, t.name, b.round) not in done for t in b.tiers)]
     limits = run.host.limits
-    with _terminated_like_ctrl_c(), Live(console, seconds(todo, profile, catalog)) as live:
+    with _interruptible(), Live(console, seconds(todo, profile, catalog)) as live:
         Session(
             catalog=catalog,
             runtime=ProcessRuntime(jdk),
@@ -199,15 +199,18 @@ def be_alone(root: Path) -> None:
 
 
 @contextmanager
-def _terminated_like_ctrl_c() -> Iterator[None]:
+def _interruptible() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does, and Ctrl-C does so even where a shell had it ignored."""
+
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def settings(condition: Condition) -> Mapping[str, str]:
