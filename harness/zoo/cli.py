@@ -164,7 +164,7 @@ def report(
 ) -> None:
     """Show a run again and write its report.md, from its files alone.
 
-    Example: zoo report results/reference/bench-all
+    Example: zoo report results/latest
     """
     with _plainly():
         _report(Store.open(run), load_catalog(ROOT), quiet=quiet)

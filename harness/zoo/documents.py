@@ -42,11 +42,11 @@ def _marked(root: Path, catalog: Catalog) -> dict[Path, dict[str, str]]:
         store = Store.open(folder)
         reference = catalog.reference
         run, found = store.run(), rows(store.records(), reference.id if reference else None)
-        parts[root / "README.md"]["results"] = results(run, found)
+        parts[root / "README.md"]["results"] = results(run, found, f"{REFERENCE}/report.md")
         for server in catalog.servers:
             mine = [r for r in found if r.entry.startswith(f"{server.name}:")]
             if mine:
-                parts[server.folder / "README.md"] = {"results": results(run, mine)}
+                parts[server.folder / "README.md"] = {"results": results(run, mine, f"../{REFERENCE}/report.md")}
     return parts
 
 
@@ -67,7 +67,7 @@ def _entries(catalog: Catalog) -> Table:
     return Table("entries", ["entry", "model", "how it runs a request"], body)
 
 
-def results(run: Run, found: list[Row]) -> str:
+def results(run: Run, found: list[Row], report: str) -> str:
     """A short table of a run: throughput and latency at 1k, CPU, and what a held connection costs."""
     cells = {(r.entry, r.scenario, r.tier): r for r in found}
     tiers = sorted({(r.requested, r.tier) for r in found})
@@ -89,7 +89,8 @@ def results(run: Run, found: list[Row]) -> str:
                 shown(sleep.kb_per_connection) if sleep else "–",
             ]
         )
-    return render_table(Table("results", columns, body)) + "\n\n" + _source(run, found)
+    table = render_table(Table("results", columns, body))
+    return f"Measured in a [committed run]({report}):\n\n{table}\n\n{_source(run, found)}"
 
 
 def _median(row: Row | None) -> str:
