@@ -47,7 +47,7 @@ Tiers = Annotated[str, typer.Option(help="connection counts, with commas between
 Rounds = Annotated[int | None, typer.Option(min=1, help="how often every cell is measured, in fresh processes")]
 Duration = Annotated[int | None, typer.Option(min=1, help="seconds of load in a cell that does not wait")]
 Quick = Annotated[bool, typer.Option("--quick", help="one short round: a smoke run, no statistics")]
-Results = Annotated[Path, typer.Option(help="where runs are written")]
+Results = Annotated[Path | None, typer.Option(help="where runs are written; results/ without it")]
 Seed = Annotated[int | None, typer.Option(help="of the order of entries; random and stored without it")]
 
 
@@ -130,7 +130,7 @@ def bench(
     strict_tiers: Annotated[
         bool, typer.Option("--strict-tiers", help="refuse a tier that this host cannot hold, instead of clamping it")
     ] = False,
-    results: Results = ROOT / "results",
+    results: Results = None,
 ) -> None:
     """Measure entries and write a run below results/.
 
@@ -138,9 +138,10 @@ def bench(
     """
     with _plainly():
         catalog = load_catalog(ROOT)
+        runs = results or ROOT / "results"
         if resume:
             benches.be_alone(ROOT)
-            store = Store.open(results / "latest")
+            store = Store.open(runs / "latest")
             store.mend()
             entries = [catalog.entry(name) for name in store.run().plan.entries]
             jdk = benches.jdk_for(entries)
@@ -153,7 +154,7 @@ def bench(
             benches.be_alone(ROOT)
         benches.build_all(entries, jdk, console)
         if not resume:
-            store = Store.create(results, run)
+            store = Store.create(runs, run)
         _enter(store, catalog)
 
 
