@@ -20,6 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from email.utils import formatdate
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
@@ -30,7 +31,6 @@ TEXT = "text/plain;charset=utf-8"
 PARAMETERS = {"/sleep": ("ms", 60_000), "/bytes": ("n", 16_777_216), "/cpu": ("rounds", 10_000_000)}
 PATHS = ("/", *PARAMETERS, "/info")
 MAX_HEAD = 8192
-STARTED = time.time()
 T = TypeVar("T")
 
 
@@ -48,6 +48,12 @@ class BadRequest(Exception):
 
 class Garbage(Exception):
     """Bytes that are no request."""
+
+
+@cache
+def first_answer() -> float:
+    """When the first answer was made."""
+    return time.time()
 
 
 @dataclass
@@ -251,7 +257,7 @@ class Fake:
 
     def encode(self, request: Request, answer: Answer, keep: bool) -> bytes:
         head = request.method == "HEAD" and not fault("head-with-body")
-        date = formatdate(STARTED if fault("frozen-date") else time.time(), usegmt=True)
+        date = formatdate(first_answer() if fault("frozen-date") else time.time(), usegmt=True)
         if fault("local-date"):
             date = date.replace("GMT", "+0000")
         length = 0 if fault("head-length-zero") and request.method == "HEAD" else len(answer.body)
