@@ -21,6 +21,10 @@ from zoo.store import Store
 BRIEF_CONNECTIONS = 2_500
 """Warm-up at a tier opens at most so many, so that few of its sockets linger when the window begins."""
 
+GENTLE_CONNECTIONS = 2
+"""A JVM's warm-up begins with so many: among hundreds of runnable threads its compiler hardly gets a core, and a pool
+of platform threads then stays at a fraction of its rate for minutes."""
+
 
 class CellFailure(Exception):
     """A cell without figures, and why."""
@@ -89,14 +93,19 @@ def warm_up(bench: Bench, entry: Entry, scenario: Scenario, hosted: Hosted, firs
         outcome = bench.load(bench.spec(url, connections, profile.sleep_warmup_s))
         return Warmup(seconds=outcome.runtime_s, connections=connections, window_rps=[_rps(outcome)], reached=None)
     least = profile.warmup_windows(native=entry.native)
+    gentle = profile.gentle_windows(native=entry.native)
     rates: list[float] = []
     seconds = 0.0
-    while len(rates) < least or (not plan.steady(rates) and seconds + profile.warmup_window_s <= profile.warmup_cap_s):
-        outcome = bench.load(bench.spec(url, connections, profile.warmup_window_s))
+    while len(rates) < least or (
+        not plan.steady(rates[gentle:]) and seconds + profile.warmup_window_s <= profile.warmup_cap_s
+    ):
+        now = min(GENTLE_CONNECTIONS, connections) if len(rates) < gentle else connections
+        outcome = bench.load(bench.spec(url, now, profile.warmup_window_s))
         rates.append(_rps(outcome))
         seconds += outcome.runtime_s
         bench.reporter.phase(entry.id, f"warm-up window {len(rates)}: {rates[-1]:,.0f} req/s")
-    return Warmup(seconds=seconds, connections=connections, window_rps=rates, reached=plan.steady(rates))
+    reached = plan.steady(rates[gentle:])
+    return Warmup(seconds=seconds, connections=connections, gentle=gentle, window_rps=rates, reached=reached)
 
 
 def measure(bench: Bench, subject: Subject, warmup: Warmup, *, rest: bool) -> Measurement:

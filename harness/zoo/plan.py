@@ -64,6 +64,10 @@ class Profile:
         """At least so many windows before warm-up may end."""
         return self.warmup_windows_native if native else self.warmup_windows_jvm
 
+    def gentle_windows(self, *, native: bool) -> int:
+        """Of these, how many a JVM is given with few connections, so that its compiler gets a core."""
+        return 0 if native else max(1, self.warmup_windows_jvm // 3)
+
 
 FULL = Profile(
     rounds=3,

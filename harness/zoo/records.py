@@ -170,6 +170,7 @@ class Warmup(_Data):
 
     seconds: float
     connections: int
+    gentle: int = Field(default=0, description="the first windows, which had few connections for a JVM's compiler")
     window_rps: list[float]
     reached: bool | None
 
