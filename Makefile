@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 ZOO := $(VENV)/bin/zoo
 PYTEST := $(VENV)/bin/python -m pytest -c harness/pyproject.toml --rootdir .
-UNIT := $(PYTEST) harness/tests --ignore harness/tests/test_whole_run.py -n 2
+UNIT := $(PYTEST) harness/tests --ignore harness/tests/test_whole_run.py --ignore harness/tests/test_containers.py -n 2
 CONTRACT := $(PYTEST) contract -n 2
 
 SERVER ?=
@@ -17,6 +17,12 @@ RESUME ?=
 STRICT ?=
 RUN ?= results/latest
 
+SERVERS := $(patsubst %/server.toml,%,$(wildcard */server.toml))
+# of a server's manifest: its port; its first variant
+port = $(shell sed -n 's/^port = //p' $(1)/server.toml)
+first = $(shell sed -n '/^\[\[variants\]\]/,$$s/^name = "\(.*\)"/\1/p' $(1)/server.toml | head -n 1)
+service = $(SERVER)-$(or $(VARIANT),$(call first,$(SERVER)))
+
 comma := ,
 options = $(foreach word,$(subst $(comma), ,$(2)),--$(1) $(word))
 BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(call options,scenario,$(SCENARIO)) \
@@ -24,7 +30,8 @@ BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(ca
 	$(if $(STRICT),--strict-tiers)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup wrk build plan bench bench-all bench-quick report list doctor docs test test-unit test-contract lint clean
+.PHONY: help setup wrk build plan bench bench-all bench-quick report list doctor docs up down images base-image \
+	test test-unit test-contract test-containers lint clean
 
 help: ## list the commands
 	@echo "usage: make COMMAND [SERVER=java-tomcat] [VARIANT=platform,virtual] [SCENARIO=hello,sleep] [TIERS=100,1k,25k] [ROUNDS=n] [DURATION=s]"
@@ -71,6 +78,22 @@ doctor: $(VENV)/.ready ## what this machine allows at which tier, and what mends
 docs: $(VENV)/.ready ## generate the tables in the READMEs and the records' schema
 	@$(ZOO) docs
 
+up: ## start one entry in a container and print its address (SERVER=, VARIANT=: else its first)
+	$(if $(wildcard $(SERVER)/server.toml),,$(error SERVER= must be one of: $(SERVERS)))
+	@docker compose up --detach --wait $(service)
+	@echo "http://$$(docker compose port $(service) $(call port,$(SERVER)))/ ($(SERVER):$(patsubst $(SERVER)-%,%,$(service)))"
+
+down: ## stop and remove what `make up` and `docker compose up` started
+	@docker compose --profile generator down
+
+images: ## build all container images and print their sizes
+	@docker compose --profile generator build $(foreach s,$(SERVERS),$(s)-$(call first,$(s))) generator
+	@docker compose --profile generator config --images | sort -u | while read -r image; do \
+		docker image inspect --format '{{.Size}}' "$$image" | awk -v image="$$image" '{ printf "  %4d MB  %s\n", $$1 / 1e6, image }'; done
+
+base-image: ## make the images' base with debootstrap, where there is no registry (root, Debian or Ubuntu)
+	@containers/base-image.sh
+
 test: setup build lint ## everything: lint, unit tests, the contract suite against every entry
 	@$(UNIT)
 	@$(PYTEST) harness/tests/test_whole_run.py
@@ -81,6 +104,10 @@ test-unit: setup ## the harness's own tests that need no built server
 
 test-contract: setup build ## the contract suite (SERVER= for one)
 	@$(CONTRACT) $(call options,server,$(SERVER))
+
+test-containers: setup images ## the contract suite against every entry in its container
+	@$(PYTEST) contract --runtime container -n 2
+	@$(PYTEST) harness/tests/test_containers.py
 
 lint: $(VENV)/.ready ## formatting, lint and types, without changing a file
 	@$(VENV)/bin/ruff format --quiet --check --config harness/pyproject.toml harness contract

@@ -1,0 +1,169 @@
+#!/usr/bin/env bash
+# Makes the image that all others are built on where debian:trixie-slim cannot be had: the same packages, from the mirror
+# that this host's apt uses, by debootstrap. Certificate authorities that were added to this host come along, so that
+# Maven, cargo and apt work in builds behind a proxy that inspects TLS.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=containers/apt.sh
+. containers/apt.sh
+
+SUITE=trixie
+IMAGE=server-zoo/base:$SUITE
+
+work=""
+
+at_exit() {
+    local result=$? place
+    [ -n "$work" ] || return 0
+    [ "$result" = 0 ] || [ ! -f "$work/log" ] || tail -n 30 "$work/log" | without_hosts >&2
+    # debootstrap mounts these while it works
+    for place in "$work/root/proc" "$work/root/sys"; do
+        umount "$place" 2>/dev/null || true
+    done
+    rm -rf --one-file-system "$work"
+}
+trap at_exit EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# One of the functions below, with its output in a log of which a failure shows the end.
+step() {
+    echo "$1"
+    shift
+    "$@" >>"$work/log" 2>&1
+}
+
+# They have parentheses where they change the folder or the environment.
+
+install_debootstrap() {
+    if ! command -v debootstrap || [ ! -e /usr/share/keyrings/debian-archive-keyring.gpg ]; then
+        apt_install debootstrap debian-archive-keyring
+    fi
+}
+
+bootstrap() (
+    options=(--variant=minbase --keyring=/usr/share/keyrings/debian-archive-keyring.gpg)
+    script=()
+    case $mirror in
+        https:*) options+=(--include=ca-certificates) ;;
+    esac
+    # a debootstrap older than the suite: all of Debian's newer suites are set up alike
+    [ -e "/usr/share/debootstrap/scripts/$SUITE" ] || script=(/usr/share/debootstrap/scripts/sid)
+    proxy=""
+    eval "$(apt-config shell proxy Acquire::http::Proxy)"
+    [ -z "$proxy" ] || export http_proxy="$proxy"
+    debootstrap "${options[@]}" "$SUITE" "$work/root" "$mirror" "${script[@]}"
+)
+
+# As debian:trixie-slim: no documentation but the copyrights, also not of packages that are installed later.
+slim() (
+    cd "$work/root"
+    cat >etc/dpkg/dpkg.cfg.d/slim <<'END'
+path-exclude /usr/share/doc/*
+path-include /usr/share/doc/*/copyright
+path-exclude /usr/share/groff/*
+path-exclude /usr/share/info/*
+path-exclude /usr/share/lintian/*
+path-exclude /usr/share/locale/*
+path-include /usr/share/locale/locale.alias
+path-exclude /usr/share/man/*
+END
+    find usr/share/doc -type f ! -name copyright -delete
+    find usr/share/doc -type l -delete
+    find usr/share/doc -type d -empty -delete
+    find usr/share/locale -mindepth 1 -maxdepth 1 ! -name locale.alias -exec rm -rf {} +
+    rm -rf usr/share/groff/* usr/share/info/* usr/share/lintian/* usr/share/man/*
+    echo 'Acquire::Languages "none";' >etc/apt/apt.conf.d/slim
+    printf '#!/bin/sh\nexit 101\n' >usr/sbin/policy-rc.d
+    chmod 755 usr/sbin/policy-rc.d
+)
+
+# The host's own: below /usr/local, and those switched on that do not come with Debian's bundle. The package
+# ca-certificates, where a build installs it, puts them into the trust stores, Java's too.
+certificates() (
+    target=$work/root/usr/local/share/ca-certificates
+    mkdir -p "$target"
+    if [ -d /usr/local/share/ca-certificates ]; then
+        cd /usr/local/share/ca-certificates
+        find . -name '*.crt' -exec cp -L --parents {} "$target" \;
+    fi
+    if [ -f /etc/ca-certificates.conf ]; then
+        sed -e '/^[#!]/d' -e '/^mozilla\//d' -e '/^$/d' /etc/ca-certificates.conf | while read -r name; do
+            cp -L "/usr/share/ca-certificates/$name" "$target/${name//\//-}"
+        done
+    fi
+    if [ -x "$work/root/usr/sbin/update-ca-certificates" ]; then
+        chroot "$work/root" update-ca-certificates
+    fi
+)
+
+apt_settings() {
+    local key value
+    debian_sources "$SUITE" >"$work/root/etc/apt/sources.list"
+    # a mirror that stands still has lists past their time
+    for key in Acquire::Check-Valid-Until Acquire::Check-Date; do
+        value=""
+        eval "$(apt-config shell value "$key")"
+        [ -z "$value" ] || echo "$key \"$value\";"
+    done >"$work/root/etc/apt/apt.conf.d/mirror"
+}
+
+upgrade() (
+    export DEBIAN_FRONTEND=noninteractive
+    chroot "$work/root" apt-get update -qq
+    chroot "$work/root" apt-get dist-upgrade -y -qq
+)
+
+import() (
+    cd "$work/root"
+    rm -rf var/cache/apt/* var/lib/apt/lists/* var/log/* var/cache/debconf/*-old var/lib/dpkg/*-old \
+        etc/hostname etc/resolv.conf
+    : >etc/machine-id
+    tar --create --numeric-owner --one-file-system --exclude './dev/*' --exclude './proc/*' --exclude './sys/*' . |
+        docker import --change 'CMD ["bash"]' - "$IMAGE"
+)
+
+release_archive() {
+    debian_archives | sed -n 's/^release //p'
+}
+
+make_image() {
+    [ "$(id -u)" = 0 ] || fail "debootstrap needs root: sudo make base-image"
+    command -v apt-get >/dev/null ||
+        fail "this takes a Debian or Ubuntu host; elsewhere put BASE=name into .env, with an image like debian:trixie-slim"
+    work=$(mktemp -d)
+    mirror=$(release_archive)
+    if [ -z "$mirror" ]; then
+        step "fetching apt's lists" apt-get update -qq
+        mirror=$(release_archive)
+    fi
+    [ -n "$mirror" ] || fail "no Debian archive among this host's apt sources; DEBIAN_MIRROR=http://… names one"
+    step "looking for debootstrap" install_debootstrap
+    step "fetching and unpacking Debian $SUITE" bootstrap
+    step "removing documentation" slim
+    step "taking along this host's certificates" certificates
+    step "pointing apt to the same mirror" apt_settings
+    step "upgrading to the newest security fixes" upgrade
+    step "importing $IMAGE" import
+}
+
+# Compose reads .env by itself; the builds take BASE from there.
+remember() {
+    touch .env
+    if grep -q '^BASE=' .env; then
+        sed -i "s|^BASE=.*|BASE=$IMAGE|" .env
+    else
+        [ -z "$(tail -c 1 .env)" ] || echo >>.env
+        echo "BASE=$IMAGE" >>.env
+    fi
+}
+
+docker info >/dev/null 2>&1 || fail "no Docker engine answers (containers/engine.sh start)"
+if docker image inspect "$IMAGE" >/dev/null 2>&1; then
+    echo "$IMAGE is there; to make it anew: docker image rm $IMAGE"
+else
+    make_image
+fi
+remember
+docker image inspect --format '{{.Size}}' "$IMAGE" |
+    awk -v image="$IMAGE" '{ printf "%s: %d MB; BASE in .env names it\n", image, $1 / 1e6 }'

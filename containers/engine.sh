@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# A Docker engine for a Debian or Ubuntu machine that has none, as root:
+#
+#   containers/engine.sh start [FOLDER]    then, in each shell that shall use it:  . FOLDER/env
+#   containers/engine.sh stop [FOLDER]
+#
+# All that the engine writes lies in FOLDER (default: .engine) and goes with stop. Where an engine answers already, both
+# leave it alone.
+set -euo pipefail
+
+action=${1:-}
+state=$(realpath -m "${2:-$(dirname "$0")/../.engine}")
+cd "$(dirname "$0")/.."
+# shellcheck source=containers/apt.sh
+. containers/apt.sh
+
+PATIENCE_S=60
+
+say() {
+    echo "engine: $*"
+}
+
+answers() {
+    docker info >/dev/null 2>&1
+}
+
+candidate() {
+    apt-cache policy "$1" | grep 'Candidate: [^(]' >/dev/null
+}
+
+install_engine() {
+    local packages=(docker.io iptables)
+    # since Debian 13 a package of its own
+    if ! command -v docker >/dev/null && candidate docker-cli; then
+        packages+=(docker-cli)
+    fi
+    say "installing ${packages[*]}"
+    apt_install "${packages[@]}"
+}
+
+# Compose and buildx are plugins of the client: from this host's release where it packs them, else from Debian 13.
+install_plugins() {
+    local missing=() plugin
+    for plugin in compose buildx; do
+        docker "$plugin" version >/dev/null 2>&1 || missing+=("docker-$plugin")
+    done
+    [ "${#missing[@]}" -gt 0 ] || return 0
+    say "installing ${missing[*]}"
+    if candidate docker-buildx; then
+        # Ubuntu's name; what it calls docker-compose is version 1
+        if candidate docker-compose-v2; then
+            missing=("${missing[@]/%docker-compose/docker-compose-v2}")
+        fi
+        apt_install "${missing[@]}"
+    else
+        unpack_plugins "${missing[@]}"
+    fi
+    docker compose version >/dev/null
+    docker buildx version >/dev/null
+}
+
+# Only the plugins, into this engine's folder: the host keeps its release.
+unpack_plugins() {
+    local folder=$state/apt
+    mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial" "$folder/root" "$DOCKER_CONFIG/cli-plugins"
+    debian_sources trixie >"$folder/sources.list"
+    [ -s "$folder/sources.list" ] || fail "no Debian archive among this host's apt sources; DEBIAN_MIRROR=http://… names one"
+    (
+        cd "$folder"
+        apart=(-qq -o Dir::Etc::SourceList="$folder/sources.list" -o Dir::Etc::SourceParts=- -o APT::Sandbox::User=root
+            -o Dir::State::Lists="$folder/lists" -o Dir::Cache="$folder/cache")
+        apt-get "${apart[@]}" update
+        apt-get "${apart[@]}" download "$@"
+        for package in *.deb; do
+            dpkg-deb --extract "$package" root
+        done
+    ) 2>&1 | without_hosts
+    find "$folder/root" -path '*/cli-plugins/*' -type f -exec cp {} "$DOCKER_CONFIG/cli-plugins" \;
+    rm -rf "$folder"
+}
+
+start_daemon() {
+    local waited=0 pid
+    [ -e /sys/class/net/docker0 ] || touch "$state/bridge-is-ours"
+    echo '{}' >"$state/daemon.json"
+    # in a session of its own, so that a Ctrl-C leaves it to stop
+    setsid dockerd --config-file "$state/daemon.json" --host "$DOCKER_HOST" --pidfile "$state/dockerd.pid" \
+        --data-root "$state/data" --exec-root "$state/exec" </dev/null >"$state/dockerd.log" 2>&1 &
+    pid=$!
+    until answers; do
+        if [ "$waited" -ge "$PATIENCE_S" ] || ! kill -0 "$pid" 2>/dev/null; then
+            tail -n 20 "$state/dockerd.log" >&2
+            stop
+            fail "dockerd did not answer within $PATIENCE_S s; its last words are above"
+        fi
+        sleep 1
+        waited=$((waited + 1))
+    done
+}
+
+start() {
+    mkdir -p "$state"
+    # of an earlier start with this folder
+    if [ -f "$state/env" ]; then
+        . "$state/env"
+    fi
+    if answers; then
+        touch "$state/env"
+        say "one answers already"
+        return
+    fi
+    [ "$(id -u)" = 0 ] || fail "no engine answers, and only root can start one: sudo $0 start"
+    command -v apt-get >/dev/null || fail "no engine answers, and this installs one on Debian and Ubuntu only"
+    export DOCKER_HOST=unix://$state/docker.sock DOCKER_CONFIG=$state/config
+    apt-get update -qq 2>&1 | without_hosts >&2
+    if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null; then
+        install_engine
+    fi
+    install_plugins
+    start_daemon
+    printf 'export DOCKER_HOST=%q DOCKER_CONFIG=%q\n' "$DOCKER_HOST" "$DOCKER_CONFIG" >"$state/env"
+    say "$(docker info --format 'version {{.ServerVersion}}, storage {{.Driver}}, cgroup v{{.CgroupVersion}}')"
+    say "a shell that shall use it needs:  . $state/env"
+}
+
+# The engine's processes: those with this folder on their command line.
+ours() {
+    local process
+    for process in /proc/[0-9]*; do
+        case $(cat "$process/comm" 2>/dev/null) in
+            dockerd | containerd*)
+                if tr '\0' ' ' <"$process/cmdline" 2>/dev/null | grep -F "$state/" >/dev/null; then
+                    echo "${process#/proc/}"
+                fi
+                ;;
+        esac
+    done
+}
+
+stop() {
+    local waited=0 pid
+    if [ -f "$state/dockerd.pid" ]; then
+        export DOCKER_HOST=unix://$state/docker.sock
+        # bridges go only with their networks
+        if answers; then
+            docker ps --all --quiet | xargs --no-run-if-empty docker rm --force >/dev/null || true
+            docker network prune --force >/dev/null || true
+        fi
+        for pid in $(ours); do
+            [ "$pid" != "$(cat "$state/dockerd.pid")" ] || kill -TERM "$pid" || true
+        done
+        while [ -n "$(ours)" ] && [ "$waited" -lt "$PATIENCE_S" ]; do
+            sleep 1
+            waited=$((waited + 1))
+        done
+    fi
+    for pid in $(ours); do
+        kill -KILL "$pid" || true
+    done
+    awk -v folder="$state/" 'index($2, folder) == 1 { print $2 }' /proc/mounts | sort -r | while read -r place; do
+        umount "$place" || true
+    done
+    if [ -e "$state/bridge-is-ours" ] && [ -e /sys/class/net/docker0 ]; then
+        ip link delete docker0 || true
+    fi
+    rm -rf --one-file-system "$state"
+}
+
+case $action in
+    start | stop) "$action" ;;
+    *) fail "usage: engine.sh start|stop [FOLDER]" ;;
+esac

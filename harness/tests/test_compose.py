@@ -1,0 +1,162 @@
+"""The compose files and Dockerfiles against the catalog: no entry is missing, none is open to the network or to harm."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from zoo.catalog import Entry, Language, Server, load_catalog
+from zoo.runtime.process import command
+
+ROOT = Path(__file__).parents[2]
+CATALOG = load_catalog(ROOT)
+SWARM_FILE = ROOT / "docker-compose.yml"
+SHARED: dict[str, Any] = yaml.safe_load(SWARM_FILE.read_text(encoding="utf-8"))["services"]
+HERE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.override.yml").read_text(encoding="utf-8"))["services"]
+# No key but `deploy` is in both files.
+SERVICES = {name: {**SHARED.get(name, {}), **HERE[name]} for name in HERE}
+
+each_service = pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES.keys())
+each_entry = pytest.mark.parametrize("entry", CATALOG.entries, ids=lambda entry: entry.id)
+each_server = pytest.mark.parametrize("server", CATALOG.servers, ids=lambda server: server.name)
+
+
+def name_of(entry: Entry) -> str:
+    return entry.id.replace(":", "-")
+
+
+def dockerfile(server: Server) -> str:
+    return (server.folder / "Dockerfile").read_text(encoding="utf-8")
+
+
+def instructions(text: str, word: str) -> list[str]:
+    """What stands behind each such instruction, continued lines joined."""
+    joined = text.replace("\\\n", " ")
+    return re.findall(rf"^{word} +(.*)$", joined, flags=re.MULTILINE)
+
+
+def test_every_entry_is_a_service_and_nothing_else_but_the_generator() -> None:
+    expected = {name_of(entry) for entry in CATALOG.entries}
+    assert set(SHARED) == expected
+    assert set(HERE) == expected | {"generator"}
+
+
+@each_entry
+def test_a_service_runs_its_variant_in_its_server_s_image(entry: Entry) -> None:
+    service = SERVICES[name_of(entry)]
+    passed_on = {"MAX_THREADS": None, "BACKLOG": None}
+    assert service["environment"] == {"VARIANT": entry.variant.name, **entry.variant.env, **passed_on}
+    assert service["image"] == f"${{ZOO_IMAGES:-server-zoo}}/{entry.server.name}:${{ZOO_TAG:-latest}}"
+    assert service["build"]["context"] == entry.server.name
+    assert "command" not in service
+    assert "entrypoint" not in service
+
+
+@each_entry
+def test_a_service_is_published_on_loopback_at_a_port_of_its_own(entry: Entry) -> None:
+    """81, the last digit of the server's port, the variant's place: one scheme, so no two are the same."""
+    manifest = entry.server.manifest
+    place = manifest.variants.index(entry.variant) + 1
+    host_port = f"81{manifest.port % 10}{place}"
+    assert SERVICES[name_of(entry)]["ports"] == [f"127.0.0.1:{host_port}:{manifest.port}"]
+
+
+def test_no_host_port_is_shared_with_a_service_or_a_server() -> None:
+    published = [port.split(":")[1] for service in SERVICES.values() for port in service.get("ports", [])]
+    everywhere = [*published, *(str(server.manifest.port) for server in CATALOG.servers)]
+    assert len(everywhere) == len(set(everywhere))
+
+
+def test_a_swarm_publishes_nothing_by_itself() -> None:
+    """It cannot publish on loopback only."""
+    assert [name for name, service in SHARED.items() if "ports" in service] == []
+
+
+@each_service
+def test_a_service_has_the_security_settings(service: dict[str, Any]) -> None:
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["deploy"]["resources"]["limits"]["pids"]
+    assert [(v["type"], v["target"]) for v in service["volumes"]] == [("tmpfs", "/tmp")]
+    assert service["pull_policy"] == "never"
+    assert not {"privileged", "cap_add", "network_mode", "pid", "ipc", "user", "devices"} & set(service)
+
+
+@each_entry
+def test_limits_are_settable_and_a_killed_server_comes_back(entry: Entry) -> None:
+    service = SERVICES[name_of(entry)]
+    limits = SHARED[name_of(entry)]["deploy"]["resources"]["limits"]
+    assert (limits["cpus"], limits["memory"]) == ("${SERVER_CPUS:-0}", "${SERVER_MEMORY:-0}")
+    assert service["deploy"]["resources"]["limits"]["pids"] == "${SERVER_PIDS:-4096}"
+    assert service["restart"] == "unless-stopped"
+    assert service["stop_grace_period"] == "12s"
+
+
+@each_server
+def test_an_image_runs_the_manifest_s_command(server: Server) -> None:
+    text = dockerfile(server)
+    entry = next(entry for entry in CATALOG.entries if entry.server is server)
+    assert [json.loads(words) for words in instructions(text, "CMD")] == [command(entry, Path("java"))]
+    assert instructions(text, "ENTRYPOINT") == []
+    assert instructions(text, "WORKDIR")[-1] == f"/opt/zoo/{server.name}"
+    assert " ".join(server.manifest.build.command) in text
+
+
+@each_server
+def test_an_image_is_like_the_others(server: Server) -> None:
+    text, port = dockerfile(server), server.manifest.port
+    assert instructions(text, "USER") == ["10001:10001"]
+    assert instructions(text, "EXPOSE") == [str(port)]
+    assert instructions(text, "FROM")[-1] == "${BASE}"
+    [check] = instructions(text, "HEALTHCHECK")
+    assert f"/dev/tcp/127.0.0.1/${{PORT:-{port}}} " in check
+
+
+def test_all_images_have_the_same_base_and_user() -> None:
+    texts = [*(dockerfile(server) for server in CATALOG.servers), (ROOT / "harness/Dockerfile").read_text("utf-8")]
+    bases = {stage for text in texts for stage in instructions(text, "FROM") if not re.match(r"jdk\b", stage)}
+    assert {base.split(" AS ")[0] for base in bases} == {"${BASE}"}
+    assert {tuple(instructions(text, "ARG"))[0] for text in texts} == {"BASE=debian:trixie-slim"}
+    assert {tuple(instructions(text, "USER")) for text in texts} == {("10001:10001",)}
+
+
+def test_java_servers_share_one_runtime() -> None:
+    """Differing text would give each image a runtime, and a layer, of its own."""
+    texts = [dockerfile(s) for s in CATALOG.servers if s.manifest.language is Language.JAVA]
+    assert len({text[text.index("FROM ${BASE} AS jdk") : text.index("FROM jdk AS build")] for text in texts}) == 1
+
+
+def knows(*words: str) -> bool:
+    """An unknown command is answered with the help of the one above it."""
+    if shutil.which("docker") is None:
+        return False
+    done = subprocess.run(["docker", *words, "--help"], capture_output=True, text=True, check=False)
+    return f"docker {' '.join(words)} " in done.stdout
+
+
+def resolved(*words: str) -> dict[str, Any]:
+    done = subprocess.run(["docker", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = yaml.safe_load(done.stdout)
+    return answer
+
+
+@pytest.mark.skipif(not knows("stack", "config"), reason="needs docker with `stack config`")
+def test_the_shared_file_is_valid_for_a_swarm() -> None:
+    services = resolved("stack", "config", "--compose-file", str(SWARM_FILE))["services"]
+    assert set(services) == set(SHARED)
+
+
+@pytest.mark.skipif(not knows("compose", "config"), reason="needs docker with compose")
+def test_both_files_together_are_valid_for_compose() -> None:
+    services = resolved("compose", "--profile", "generator", "config")["services"]
+    assert set(services) == set(SERVICES)
+    assert {port["host_ip"] for s in services.values() for port in s.get("ports", [])} == {"127.0.0.1"}
