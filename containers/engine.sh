@@ -82,7 +82,8 @@ unpack_plugins() {
 start_daemon() {
     local waited=0 pid
     [ -e /sys/class/net/docker0 ] || touch "$state/bridge-is-ours"
-    echo '{}' >"$state/daemon.json"
+    # an old engine keeps 2 GB of what builds made, less than one of them makes here
+    echo '{"builder": {"gc": {"enabled": true, "defaultKeepStorage": "20GB"}}}' >"$state/daemon.json"
     # in a session of its own, so that a Ctrl-C leaves it to stop
     setsid dockerd --config-file "$state/daemon.json" --host "$DOCKER_HOST" --pidfile "$state/dockerd.pid" \
         --data-root "$state/data" --exec-root "$state/exec" </dev/null >"$state/dockerd.log" 2>&1 &
