@@ -7,7 +7,7 @@ fail() {
 
 # Hides where packages come from: a log may be seen by more people than may know that.
 without_hosts() {
-    sed -E 's#(https?|ftp)://[^/ ]+#\1://…#g'
+    sed -E -e 's#(https?|ftp)://[^/ ]+#\1://…#g' -e "s#resolving '[^']*'#resolving '…'#"
 }
 
 # Installs packages without starting their services: what is to run, these scripts start, with folders of their own.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the image that all others are built on where debian:trixie-slim cannot be had: the same packages, from the mirror
-# that this host's apt uses, by debootstrap. Certificate authorities that were added to this host come along, so that
+# Makes the image that all others are built on where debian:trixie-slim cannot be had: one like it, from the mirror that
+# this host's apt uses, by debootstrap. Certificate authorities that were added to this host come along, so that
 # Maven, cargo and apt work in builds behind a proxy that inspects TLS.
 set -euo pipefail
 cd "$(dirname "$0")/.."

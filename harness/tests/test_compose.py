@@ -1,4 +1,4 @@
-"""The compose files and Dockerfiles against the catalog: no entry is missing, none is open to the network or to harm."""
+"""The compose files and Dockerfiles against the catalog: no entry is missing, none is open to network or harm."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_all_images_have_the_same_base_and_user() -> None:
     texts = [*(dockerfile(server) for server in CATALOG.servers), (ROOT / "harness/Dockerfile").read_text("utf-8")]
     bases = {stage for text in texts for stage in instructions(text, "FROM") if not re.match(r"jdk\b", stage)}
     assert {base.split(" AS ")[0] for base in bases} == {"${BASE}"}
-    assert {tuple(instructions(text, "ARG"))[0] for text in texts} == {"BASE=debian:trixie-slim"}
+    assert {next(iter(instructions(text, "ARG"))) for text in texts} == {"BASE=debian:trixie-slim"}
     assert {tuple(instructions(text, "USER")) for text in texts} == {("10001:10001",)}
 
 
