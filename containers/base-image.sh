@@ -11,11 +11,13 @@ SUITE=trixie
 IMAGE=server-zoo/base:$SUITE
 
 work=""
+# where to tell of a failure, also from within a step
+exec 3>&2
 
 at_exit() {
     local result=$? place
     [ -n "$work" ] || return 0
-    [ "$result" = 0 ] || [ ! -f "$work/log" ] || tail -n 30 "$work/log" | without_hosts >&2
+    [ "$result" = 0 ] || [ ! -f "$work/log" ] || tail -n 30 "$work/log" | without_hosts >&3
     # debootstrap mounts these while it works
     for place in "$work/root/proc" "$work/root/sys"; do
         umount "$place" 2>/dev/null || true
