@@ -8,10 +8,11 @@ from pathlib import Path
 
 from zoo.catalog import Entry, Model
 from zoo.histogram import Histogram
-from zoo.host.limits import Feasible
+from zoo.host.limits import Limits
 from zoo.load.base import Errors, LoadOutcome, LoadSpec
-from zoo.records import Condition, Record
+from zoo.records import Record
 from zoo.runtime.base import Launch, RuntimeFailure
+from zoo.sample.cgroup import CgroupUse
 from zoo.sample.jvm import Info, ServerLimits
 from zoo.sample.net import TcpCounters
 from zoo.sample.noise import Noise
@@ -30,6 +31,8 @@ class FakeServer:
 
     launch: Launch
     pid: int
+    instruments: FakeInstruments
+    generator: FakeGenerator
     running: bool = True
     graces: list[float] = field(default_factory=list)
     rss_kb: int = IDLE_KB
@@ -38,13 +41,17 @@ class FakeServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.launch.port}"
+        return f"http://127.0.0.1:{self.launch.entry.server.manifest.port}"
 
     def alive(self) -> bool:
         return self.running
 
     def log_tail(self, lines: int = 20) -> str:
         return LAST_WORDS
+
+    def thread_dump(self, to: Path) -> bool:
+        to.write_text("{}", encoding="utf-8")
+        return True
 
     def stop(self, grace_s: float = 15.0) -> int | None:
         self.graces.append(grace_s)
@@ -109,7 +116,7 @@ class World:
     """The machine. `fault` may raise, kill the server of a call, or give its outcome; None leaves it ideal."""
 
     kb_per_connection: float = 20.0
-    most_connections: int = 1_000_000
+    nofile: int | None = None
     connect_s: float = 0.0  # until the connections of the highest tier are open; others open at once
     fault: Callable[[Call], LoadOutcome | None] = lambda call: None
     refuse_start: Callable[[Launch], None] = lambda launch: None
@@ -120,6 +127,10 @@ class World:
     sampling: int = 0
     connections: int = 0
     seconds: float = 0.0
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(nofile_hard=self.nofile)
 
     @property
     def running(self) -> list[FakeServer]:
@@ -152,7 +163,9 @@ class FakeRuntime:
         assert not self._world.running, "two servers at once would measure each other"
         launch.log.write_text(LAST_WORDS, encoding="utf-8")
         self._world.refuse_start(launch)
-        self._world.servers.append(FakeServer(launch, pid=1001 + len(self._world.servers)))
+        world = self._world
+        pid = 1001 + len(world.servers)
+        world.servers.append(FakeServer(launch, pid, FakeInstruments(world), FakeGenerator(world)))
         return self._world.servers[-1]
 
 
@@ -225,18 +238,24 @@ class _Quiet:
         return Noise(elapsed_s=8.0, busy_share=0.5, steal_share=0.0, foreign_share=0.0)
 
 
-class FakeInstruments:
+class FakeClock:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def feasible(self, connections: int) -> Feasible:
-        most = self._world.most_connections
-        return Feasible(connections, None) if connections <= most else Feasible(most, "nofile hard limit 20,000")
+    def rest(self, seconds: float) -> None:
+        self._world.seconds += seconds
 
-    def free_port(self, preferred: int) -> int:
-        return preferred
+    def now(self) -> str:
+        return f"second {self._world.seconds:.0f}"
 
-    def probe(self, url: str, entry: Entry, condition: Condition) -> Info:
+
+class FakeInstruments:
+    sampler = "host"
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def probe(self, url: str, entry: Entry) -> Info:
         server = self._world.at(url)
         self._world.refuse_probe(server)
         return _info(server)
@@ -264,6 +283,9 @@ class FakeInstruments:
     def counters(self, pid: int) -> TcpCounters | None:
         return TcpCounters(listen_overflows=0, listen_drops=0, req_q_full_drop=0, req_q_full_cookies=0)
 
+    def cgroup(self, pid: int) -> CgroupUse | None:
+        return CgroupUse(version="v2", cpu_s=self._world.of(pid).cpu_s, memory_kb=60_000, memory_peak_kb=70_000)
+
     def established(self, url: str) -> int | None:
         return self._world.connections
 
@@ -272,16 +294,6 @@ class FakeInstruments:
 
     def canary(self) -> float:
         return 0.1
-
-    def rest(self, seconds: float) -> None:
-        self._world.seconds += seconds
-
-    def now(self) -> str:
-        return f"second {self._world.seconds:.0f}"
-
-    def thread_dump(self, pid: int, to: Path) -> bool:
-        to.write_text("{}", encoding="utf-8")
-        return True
 
 
 class FakeReporter:

@@ -43,6 +43,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(cli.console, "width", 200)
     for name in bench.PASSED_ON:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RUNTIME", "process")
     return tmp_path
 
 

@@ -203,12 +203,6 @@ class TestFeasible:
         if nofile is not None and found.actual:
             assert found.actual <= nofile - limits.SERVER_DESCRIPTORS
 
-    def test_shards(self) -> None:
-        assert limits.shards(19_500, 20_000) == 1
-        assert limits.shards(25_000, 20_000) == 2
-        assert limits.shards(25_000, 1_024) == 28
-        assert limits.shards(25_000, None) == 1
-
     def test_threads(self) -> None:
         known = limits.Limits(nproc=96_365, threads_max=192_731, pid_max=32_768, max_map_count=65_530)
         assert known.threads() == limits.Feasible(32_765, "vm.max_map_count")

@@ -62,11 +62,11 @@ def test_no_entry_is_favoured_with_the_first_place() -> None:
 def test_every_cell_is_there_once_a_round_with_tiers_rising(rounds: int, tiers: list[plan.Tier], seed: int) -> None:
     made = plan.blocks(ENTRIES[:3], ["hello", "sleep"], [*tiers, tiers[0]], rounds, seed)
     assert all(b.tiers == TIERS for b in made)
-    cells = Counter((b.entry, b.scenario, b.round) for b in made)
+    cells = Counter((b.entries[0], b.scenario, b.round) for b in made)
     assert set(cells.values()) == {1}
     assert len(cells) == 3 * 2 * rounds
     assert [b.round for b in made] == sorted(b.round for b in made)
-    assert [b.entry for b in made if b.round == 1][::2] == plan.order(ENTRIES[:3], 1, seed)
+    assert [b.entries[0] for b in made if b.round == 1][::2] == plan.order(ENTRIES[:3], 1, seed)
     assert [b.position for b in made if b.round == 1][::2] == [0, 1, 2]
 
 
@@ -77,7 +77,7 @@ def test_every_cell_is_there_once_a_round_with_tiers_rising(rounds: int, tiers: 
 def test_a_window_is_the_profiles_or_follows_from_the_wait_and_many_connections_get_time_to_open(
     profile: Profile, cycle: float, slack: float
 ) -> None:
-    hello, sleep = (Block("e:v", scenario, TIERS, 1, 0) for scenario in ("hello", "sleep"))
+    hello, sleep = (Block(("e:v",), scenario, TIERS, 1, 0) for scenario in ("hello", "sleep"))
     one, opening = profile.window_s, profile.connect_s
     assert [plan.window(hello, t, profile) for t in TIERS] == [one, one, one + opening]
     assert [plan.window(sleep, t, profile) for t in TIERS] == [cycle, cycle, slack + opening]
@@ -90,7 +90,7 @@ def test_a_sleeping_window_holds_a_whole_cycle_and_slack(delay_s: float, highest
 
 
 def test_a_single_tier_is_the_highest() -> None:
-    block = Block("e:v", "sleep", TIERS[:1], 1, 0)
+    block = Block(("e:v",), "sleep", TIERS[:1], 1, 0)
     assert plan.window(block, TIERS[0], FULL) == 25
 
 
@@ -108,7 +108,7 @@ def test_what_the_scenarios_ask_of_a_server() -> None:
 def minutes(profile: Profile, java: int, java_pools: int, native: int, native_pools: int) -> float:
     kinds = [(False, i < java_pools) for i in range(java)] + [(True, i < native_pools) for i in range(native)]
     once = sum(
-        plan.block_seconds(Block("e:v", scenario, TIERS, 1, 0), profile, native=native_, bounded_pool=bounded)
+        plan.block_seconds(Block(("e:v",), scenario, TIERS, 1, 0), profile, native=native_, bounded_pool=bounded)
         for native_, bounded in kinds
         for scenario in SCENARIOS
     )
@@ -124,7 +124,7 @@ def test_a_quick_run_of_11_entries_takes_less_than_8_minutes() -> None:
 
 
 def test_a_block_lasts_at_least_its_warm_up_and_windows() -> None:
-    block = Block("e:v", "sleep", TIERS, 1, 0)
+    block = Block(("e:v",), "sleep", TIERS, 1, 0)
     plain = plan.block_seconds(block, FULL, native=True, bounded_pool=False)
     assert plain > FULL.sleep_warmup_s + 11 + 11 + 25 + FULL.connect_s + FULL.rest_s
     assert plan.block_seconds(block, FULL, native=False, bounded_pool=False) > plain
@@ -192,7 +192,7 @@ def test_words_narrow_the_plan_and_a_duration_is_that_of_cells_without_a_wait() 
 
 def test_a_cell_named_twice_is_measured_once_a_round() -> None:
     made = plan_of(Wish(["java-a", "java-a"], [], ["hello", "hello"], ["1k", "1000"], rounds=1), catalog(), Condition())
-    cells = [(b.entry, b.scenario, t.name) for b in blocks_of(made) for t in b.tiers]
+    cells = [(b.entries[0], b.scenario, t.name) for b in blocks_of(made) for t in b.tiers]
     assert len(cells) == len(set(cells)) == 2
 
 

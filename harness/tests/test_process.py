@@ -51,7 +51,7 @@ class Starter:
         self.started: list[HostedProcess] = []
 
     def __call__(self, entry: Entry, ready_timeout_s: float = 10.0, **env: str) -> HostedProcess:
-        launch = Launch(entry, 8199, self.log, env)
+        launch = Launch(entry, self.log, env)
         self.started.append(ProcessRuntime(None).start(launch, ready_timeout_s))
         return self.started[-1]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import builders
 import pytest
-from fakes import LAST_WORDS, POOL, Call, FakeGenerator, FakeInstruments, FakeReporter, FakeRuntime, World, outcome
+from fakes import LAST_WORDS, POOL, Call, FakeClock, FakeGenerator, FakeReporter, FakeRuntime, World, outcome
 
 from zoo import plan
 from zoo.analysis import rows
@@ -47,13 +47,12 @@ class Bed:
         Session(
             catalog=builders.catalog(),
             runtime=FakeRuntime(self.world),
-            generator=FakeGenerator(self.world),
-            instruments=FakeInstruments(self.world),
+            limits=self.world.limits,
+            clock=FakeClock(self.world),
             store=self.store,
             profile=PROFILE,
             condition=Condition(jdk="25.0.1", jvm_flags=["-Xmx1g"], env={"MAX_THREADS": "200"}),
             reporter=self.reporter,
-            nofile=20_000,
             threads=2,
             env={"MAX_THREADS": "200"},
         ).run(blocks, done)
@@ -102,10 +101,10 @@ def kinds(records: list[Record]) -> dict[str, str | None]:
 def test_a_whole_run_measures_every_cell_once_a_round_in_the_planned_order(bed: Bed) -> None:
     blocks = plan.blocks([PLATFORM, VIRTUAL, BARE], ["hello", "sleep"], TIERS, rounds=3, seed=5)
     records = bed.run(blocks)
-    assert [r.key for r in records] == [(b.entry, b.scenario, t.name, b.round) for b in blocks for t in b.tiers]
+    assert [r.key for r in records] == [(b.entries[0], b.scenario, t.name, b.round) for b in blocks for t in b.tiers]
     assert all(r.measurement for r in records)
     assert [(s.launch.entry.id, s.graces) for s in bed.world.servers] == [
-        (b.entry, [plan.BACKLOG_GRACE_S]) for b in blocks
+        (b.entries[0], [plan.BACKLOG_GRACE_S]) for b in blocks
     ]
     assert not bed.world.running
     assert bed.world.sampling == 0
@@ -149,6 +148,10 @@ def test_a_measured_cell_carries_what_was_read(bed: Bed) -> None:
     assert cell.work.threads_peak == 31
     assert cell.warmup.reached
     assert cell.server.virtual
+    assert cell.sampling.sampler == "host"
+    assert cell.container is not None
+    assert cell.container.cpu_s == pytest.approx(2.0)
+    assert cell.container.memory_peak_kb == 70_000
     assert cell.flags == []
     assert (bed.store.folder / cell.load.histogram).is_file()
     assert (bed.store.folder / cell.sampling.samples).is_file()
@@ -164,7 +167,6 @@ def test_settings_reach_the_server(bed: Bed) -> None:
     launch = bed.world.servers[0].launch
     assert launch.env == {"MAX_THREADS": "200"}
     assert launch.jvm_flags == ("-Xmx1g",)
-    assert launch.port == 8101
 
 
 def test_a_sleeping_cell_is_warmed_without_its_wait_and_measured_with_it(bed: Bed) -> None:
@@ -216,7 +218,7 @@ def test_memory_held_by_a_connection_is_found_again(bed: Bed) -> None:
 
 
 def test_a_tier_that_the_host_cannot_hold_is_cut_and_says_so(bed: Bed) -> None:
-    bed.world.most_connections = 19_500
+    bed.world.nofile = 20_000
     low, _, high = (seen(r) for r in bed.run(one_block()))
     assert low.connections.limited_by is None
     assert high.connections.requested == 25_000
@@ -293,15 +295,15 @@ def test_a_server_that_breaks_the_contract_is_not_measured(bed: Bed) -> None:
 
 
 def test_a_server_that_ends_right_after_its_probe_fails_its_cells(bed: Bed) -> None:
-    instruments_rest = FakeInstruments.rest
+    rest = FakeClock.rest
 
-    def end(self: FakeInstruments, seconds: float) -> None:
-        instruments_rest(self, seconds)
+    def end(self: FakeClock, seconds: float) -> None:
+        rest(self, seconds)
         for server in bed.world.running:
             server.running = False
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FakeInstruments, "rest", end)
+        patch.setattr(FakeClock, "rest", end)
         records = bed.run(one_block())
     assert kinds(records) == {"100": "crashed", "1k": "crashed", "25k": "crashed"}
 
@@ -437,7 +439,7 @@ def test_a_fault_of_the_harness_itself_leaves_nothing_running(bed: Bed) -> None:
 
 def test_resuming_measures_just_what_is_missing_in_the_stored_order(bed: Bed) -> None:
     blocks = plan.blocks([PLATFORM, VIRTUAL, BARE], ["hello", "sleep"], TIERS, rounds=2, seed=3)
-    every = [(b.entry, b.scenario, t.name, b.round) for b in blocks for t in b.tiers]
+    every = [(b.entries[0], b.scenario, t.name, b.round) for b in blocks for t in b.tiers]
 
     def interrupt(call: Call) -> None:
         if len(bed.world.windows) == 14:

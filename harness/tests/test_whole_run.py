@@ -23,11 +23,14 @@ from zoo import bench as benches
 from zoo.bench import Wish
 from zoo.catalog import load_catalog
 from zoo.cli import ROOT
-from zoo.host import namespace
+from zoo.host import facts, namespace
 from zoo.records import Condition, Record
 from zoo.store import Store
 
-BENCH = [sys.executable, "-m", "zoo", "bench", "--server", "rust-axum", "--variant", "hyper", "--quick"]
+BENCH = [
+    *(sys.executable, "-m", "zoo", "bench", "--runtime", "process"),
+    *("--server", "rust-axum", "--variant", "hyper", "--quick"),
+]
 PATIENCE_S = 120
 
 
@@ -175,9 +178,9 @@ def test_a_folder_with_a_manifest_is_all_it_takes_to_add_a_server(results: Path)
     benches.build_all(catalog.entries, None, Console(quiet=True))
 
     wish = Wish(scenarios=["hello"], tiers=["10"], quick=True, duration_s=1)
-    run = benches.new_run(results, wish, benches.plan_of(wish, catalog, Condition()), None)
+    run = benches.new_run(results, wish, benches.plan_of(wish, catalog, Condition()), facts.gather())
     store = Store.create(results / "results", run)
-    found = benches.carry_out(results, store, catalog, None, Console(quiet=True))
+    found = benches.carry_out(results, store, catalog, Console(quiet=True))
     assert [(r.entry, r.model, r.failure) for r in found] == [("fake:eventloop", "event-loop", None)]
 
 

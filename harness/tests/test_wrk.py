@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from zoo.histogram import HistogramError
 from zoo.load.base import Generator, LoadError, LoadSpec
 from zoo.load.children import BusyThreads
-from zoo.load.wrk import SCRIPT, Shard, Wrk, parse_report, split
+from zoo.load.shards import SCRIPT, LocalShards, Shard
+from zoo.load.wrk import Wrk, parse_report, split
 
 ROOT = SCRIPT.parents[1]
 LIMIT_5S = 5_000_001
@@ -141,7 +142,7 @@ def test_too_few_descriptors_show_as_connect_errors(server: ScriptedServer, tmp_
     narrow = tmp_path / "wrk"
     narrow.write_text('#!/bin/sh\nulimit -n 20\nexec wrk "$@"\n')
     narrow.chmod(0o755)
-    outcome = Wrk(str(narrow)).run(spec(server.url, connections=30))
+    outcome = Wrk(LocalShards(str(narrow))).run(spec(server.url, connections=30))
     assert outcome.errors.connect > 10
     assert outcome.requests > 0
 
@@ -176,7 +177,7 @@ def test_a_refused_connection_is_told_with_wrks_own_words() -> None:
 
 def test_a_missing_wrk_is_told_with_the_command_that_mends_it() -> None:
     with pytest.raises(LoadError, match="apt-get install wrk") as caught:
-        Wrk("no-such-wrk").run(spec("http://127.0.0.1:9"))
+        Wrk(LocalShards("no-such-wrk")).run(spec("http://127.0.0.1:9"))
     assert caught.value.kind == "generator_missing"
 
 
@@ -221,7 +222,7 @@ def test_a_report_that_contradicts_itself_is_no_data(changes: dict[str, Any], to
 def test_an_invalid_report_fails_the_run(tmp_path: Path) -> None:
     binary = fake_wrk(tmp_path, f"echo '{json.dumps(written(count=7))}' > $ZOO_WRK_JSON")
     with pytest.raises(LoadError, match="count is 7") as caught:
-        Wrk(binary).run(spec("http://127.0.0.1:9"))
+        Wrk(LocalShards(binary)).run(spec("http://127.0.0.1:9"))
     assert caught.value.kind == "histogram_invalid"
 
 
@@ -236,7 +237,7 @@ def test_an_invalid_report_fails_the_run(tmp_path: Path) -> None:
 )
 def test_a_generator_that_fails(tmp_path: Path, body: str, kind: str, told: str) -> None:
     with pytest.raises(LoadError, match=told) as caught:
-        Wrk(fake_wrk(tmp_path, body), overrun_s=0.3).run(spec("http://127.0.0.1:9"))
+        Wrk(LocalShards(fake_wrk(tmp_path, body), overrun_s=0.3)).run(spec("http://127.0.0.1:9"))
     assert caught.value.kind == kind
 
 

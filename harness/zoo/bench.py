@@ -8,7 +8,7 @@ import secrets
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,17 +18,25 @@ from rich.console import Console
 from zoo import __version__, plan
 from zoo.build import build, is_built
 from zoo.catalog import Catalog, Entry, Language
+from zoo.clock import RealClock
 from zoo.host import facts, namespace
+from zoo.host.engine import Engine, EngineError
+from zoo.host.facts import HostFacts
 from zoo.host.jdk import Jdk, find_jdk
-from zoo.instruments import RealInstruments
-from zoo.load.wrk import Wrk
+from zoo.host.limits import Limits
 from zoo.plan import FULL, QUICK, Block, PlanError, Profile, Tier
 from zoo.progress import Live
 from zoo.records import Condition, PlanFacts, Record, Run
+from zoo.runtime.base import Runtime
+from zoo.runtime.container import ContainerRuntime, resources_of
 from zoo.runtime.process import ProcessRuntime
 from zoo.scenario import SCENARIOS
 from zoo.session import Session
 from zoo.store import Store
+
+RUNTIMES = ("auto", "process", "container")
+IMAGE_JDK = "25"
+"""The compose file's own default."""
 
 PASSED_ON = ("MAX_THREADS", "BACKLOG", "CONNECTOR")
 """Settings of the servers that a person may put in front of a command; they become part of the condition."""
@@ -95,10 +103,25 @@ def seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> floa
     """Estimated wall time of all blocks."""
     total = 0.0
     for block in blocks:
-        entry = catalog.entry(block.entry)
-        bounded = entry.variant.model.value == "platform-thread"
-        total += plan.block_seconds(block, profile, native=entry.native, bounded_pool=bounded)
+        for name in block.entries:
+            entry = catalog.entry(name)
+            bounded = entry.variant.model.value == "platform-thread"
+            total += plan.block_seconds(block, profile, native=entry.native, bounded_pool=bounded)
     return total
+
+
+def runtime_named(wanted: str) -> str:
+    """`process` or `container`; `auto` takes containers where an engine answers."""
+    if wanted not in RUNTIMES:
+        raise BenchError(f'RUNTIME must be one of {", ".join(RUNTIMES)}, got "{wanted}"')
+    if wanted == "auto":
+        return "container" if Engine().answers() else "process"
+    if wanted == "container":
+        try:
+            Engine().facts()
+        except EngineError as error:
+            raise BenchError(f"RUNTIME=container needs a container engine: {error}") from None
+    return wanted
 
 
 def jdk_for(entries: Sequence[Entry]) -> Jdk | None:
@@ -108,11 +131,22 @@ def jdk_for(entries: Sequence[Entry]) -> Jdk | None:
     return find_jdk(wanted=wanted) if needed else None
 
 
-def condition_of(jdk: Jdk | None) -> Condition:
-    """The condition that this environment sets."""
+def condition_of(runtime: str, entries: Sequence[Entry]) -> Condition:
+    """The condition that this environment sets. `JdkError` when Java entries lack a JDK."""
     env = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    if runtime == "container":
+        try:
+            resources = resources_of(os.environ)
+        except ValueError as error:
+            raise BenchError(str(error)) from None
+        java = any(e.server.manifest.language is Language.JAVA for e in entries)
+        jdk = os.environ.get("JDK", IMAGE_JDK) if java else None
+        return Condition(
+            runtime=runtime, network=runtime, jdk=jdk, env=env, cpus=resources.cpus, memory=resources.memory
+        )
+    found = jdk_for(entries)
     network = "private" if namespace.wrapper() else "host"
-    return Condition(runtime="process", network=network, jdk=jdk.version if jdk else None, env=env)
+    return Condition(runtime=runtime, network=network, jdk=found.version if found else None, env=env)
 
 
 def build_all(entries: Sequence[Entry], jdk: Jdk | None, console: Console) -> None:
@@ -126,7 +160,7 @@ def build_all(entries: Sequence[Entry], jdk: Jdk | None, console: Console) -> No
         console.print(f"built {server}")
 
 
-def new_run(root: Path, wish: Wish, planned: PlanFacts, jdk: Jdk | None) -> Run:
+def new_run(root: Path, wish: Wish, planned: PlanFacts, host: HostFacts) -> Run:
     """A run that has not begun."""
     now = datetime.now(UTC)
     commit, dirty = revision(root)
@@ -137,7 +171,7 @@ def new_run(root: Path, wish: Wish, planned: PlanFacts, jdk: Jdk | None) -> Run:
         dirty=dirty,
         harness=__version__,
         plan=planned,
-        host=facts.gather(jdk),
+        host=host,
     )
 
 
@@ -148,32 +182,58 @@ def revision(root: Path) -> tuple[str | None, bool | None]:
     return commit or None, None if status is None else bool(status)
 
 
-def carry_out(root: Path, store: Store, catalog: Catalog, jdk: Jdk | None, console: Console) -> list[Record]:
-    """Measure what the stored run lacks; gives all its records. Ctrl-C leaves no child and keeps what is done.
+def limits_for(root: Path, condition: Condition, host: HostFacts) -> Limits:
+    """The limits that a run under this condition will meet."""
+    if condition.runtime != "container":
+        return namespace.widened(host.limits) if condition.network == "private" else host.limits
+    with hosting(root, condition, []) as (_, seen):
+        return seen.limits
 
-    The host's facts are gathered anew: in a network namespace some limits are others.
+
+@contextmanager
+def hosting(root: Path, condition: Condition, entries: Sequence[Entry]) -> Iterator[tuple[Runtime, HostFacts]]:
+    """The condition's runtime, ready to start these entries, and what is known of the machine it starts them on.
+
+    The facts are gathered anew: in a network namespace or a container some limits are others.
     """
+    if condition.runtime == "process":
+        jdk = jdk_for(entries)
+        yield ProcessRuntime(jdk), facts.gather(jdk)
+        return
+    runtime = ContainerRuntime(Engine(), resources_of(os.environ), os.environ.get("SAMPLER", "auto"))
+    try:
+        runtime.build(root, list({e.server.name: e.server for e in entries}.values()))
+        yield runtime, runtime.facts()
+    except EngineError as error:
+        raise BenchError(f"container engine: {error}") from None
+    finally:
+        with suppress(EngineError):
+            runtime.close()
+
+
+def carry_out(root: Path, store: Store, catalog: Catalog, console: Console) -> list[Record]:
+    """Measure what the stored run lacks; gives all its records. Ctrl-C leaves no child and keeps what is done."""
     run = store.run()
-    run = run.model_copy(update={"host": facts.gather(jdk)})
-    store.write_run(run)
-    profile = profile_of(run.plan)
+    entries = [catalog.entry(name) for name in run.plan.entries]
     done = frozenset(record.key for record in store.records())
-    todo = [b for b in blocks_of(run.plan) if any((b.entry, b.scenario, t.name, b.round) not in done for t in b.tiers)]
-    limits = run.host.limits
-    with _interruptible(), Live(console, seconds(todo, profile, catalog)) as live:
-        Session(
-            catalog=catalog,
-            runtime=ProcessRuntime(jdk),
-            generator=Wrk(),
-            instruments=RealInstruments(limits, jdk.home if jdk else None),
-            store=store,
-            profile=profile,
-            condition=run.plan.condition,
-            reporter=live,
-            nofile=limits.nofile_hard,
-            threads=min(run.host.cores or 2, 4),
-            env=run.plan.condition.env,
-        ).run(todo, done)
+    todo = [b for b in blocks_of(run.plan) if any(key not in done for t in b.tiers for key in b.keys(t))]
+    profile = profile_of(run.plan)
+    with _interruptible(), hosting(root, run.plan.condition, entries) as (runtime, host):
+        run = run.model_copy(update={"host": host})
+        store.write_run(run)
+        with Live(console, seconds(todo, profile, catalog)) as live:
+            Session(
+                catalog=catalog,
+                runtime=runtime,
+                limits=host.limits,
+                clock=RealClock(),
+                store=store,
+                profile=profile,
+                condition=run.plan.condition,
+                reporter=live,
+                threads=min(host.cores or 2, 4),
+                env=run.plan.condition.env,
+            ).run(todo, done)
     store.write_run(run.model_copy(update={"finished_at": datetime.now(UTC).isoformat(timespec="seconds")}))
     return store.records()
 
@@ -215,4 +275,11 @@ def _interruptible() -> Iterator[None]:
 
 def settings(condition: Condition) -> Mapping[str, str]:
     """The condition as name and value, for people."""
-    return {"runtime": condition.runtime, "network": condition.network, "JDK": condition.jdk or "none", **condition.env}
+    limits = {"CPUs": condition.cpus and f"{condition.cpus:g}", "memory": condition.memory}
+    return {
+        "runtime": condition.runtime,
+        "network": condition.network,
+        "JDK": condition.jdk or "none",
+        **{name: value for name, value in limits.items() if value},
+        **condition.env,
+    }

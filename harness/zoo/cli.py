@@ -20,7 +20,8 @@ from zoo.build import BuildError
 from zoo.catalog import Catalog, CatalogError, load_catalog
 from zoo.host import doctor as doctors
 from zoo.host import facts, namespace
-from zoo.host.jdk import Jdk, JdkError, find_jdk
+from zoo.host.jdk import JdkError, find_jdk
+from zoo.host.limits import Limits
 from zoo.load.base import LoadError
 from zoo.plan import PlanError
 from zoo.records import PlanFacts
@@ -47,6 +48,10 @@ Tiers = Annotated[str, typer.Option(help="connection counts, with commas between
 Rounds = Annotated[int | None, typer.Option(min=1, help="how often every cell is measured, in fresh processes")]
 Duration = Annotated[int | None, typer.Option(min=1, help="seconds of load in a cell that does not wait")]
 Quick = Annotated[bool, typer.Option("--quick", help="one short round: a smoke run, no statistics")]
+Hosting = Annotated[
+    str,
+    typer.Option("--runtime", envvar="RUNTIME", help="process, container, or auto: containers where an engine answers"),
+]
 Results = Annotated[Path | None, typer.Option(help="where runs are written; results/ without it")]
 Seed = Annotated[int | None, typer.Option(help="of the order of entries; random and stored without it")]
 
@@ -104,6 +109,7 @@ def show_plan(
     duration: Duration = None,
     quick: Quick = False,
     seed: Seed = None,
+    runtime: Hosting = "auto",
 ) -> None:
     """Which cells a bench would measure and how long that takes, without measuring.
 
@@ -113,7 +119,8 @@ def show_plan(
         catalog = load_catalog(ROOT)
         wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed)
         entries = catalog.select(wish.servers, wish.variants)
-        _announce(benches.plan_of(wish, catalog, benches.condition_of(benches.jdk_for(entries))), catalog)
+        condition = benches.condition_of(benches.runtime_named(runtime), entries)
+        _announce(benches.plan_of(wish, catalog, condition), catalog)
 
 
 @app.command()
@@ -131,6 +138,7 @@ def bench(
         bool, typer.Option("--strict-tiers", help="refuse a tier that this host cannot hold, instead of clamping it")
     ] = False,
     results: Results = None,
+    runtime: Hosting = "auto",
 ) -> None:
     """Measure entries and write a run below results/.
 
@@ -143,16 +151,17 @@ def bench(
             benches.be_alone(ROOT)
             store = Store.open(runs / "latest")
             store.mend()
+            condition = store.run().plan.condition
             entries = [catalog.entry(name) for name in store.run().plan.entries]
-            jdk = benches.jdk_for(entries)
         else:
             wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed)
             entries = catalog.select(wish.servers, wish.variants)
-            jdk = benches.jdk_for(entries)
-            run = benches.new_run(ROOT, wish, benches.plan_of(wish, catalog, benches.condition_of(jdk)), jdk)
-            _refuse_clamped(run.plan, run.host, strict_tiers)
+            condition = benches.condition_of(benches.runtime_named(runtime), entries)
+            run = benches.new_run(ROOT, wish, benches.plan_of(wish, catalog, condition), facts.gather())
+            _refuse_clamped(run.plan, benches.limits_for(ROOT, condition, run.host), strict_tiers)
             benches.be_alone(ROOT)
-        benches.build_all(entries, jdk, console)
+        if condition.runtime == "process":
+            benches.build_all(entries, benches.jdk_for(entries), console)
         if not resume:
             store = Store.create(runs, run)
         _enter(store, catalog)
@@ -197,8 +206,7 @@ def _wish(
     return Wish(server or (), variant or (), scenario or (), names, rounds, duration, quick, seed)
 
 
-def _refuse_clamped(planned: PlanFacts, host: facts.HostFacts, strict: bool) -> None:
-    limits = namespace.widened(host.limits) if planned.condition.network == "private" else host.limits
+def _refuse_clamped(planned: PlanFacts, limits: Limits, strict: bool) -> None:
     for name in planned.tiers:
         tier = plan.tier(name)
         feasible = limits.feasible(tier.connections)
@@ -235,9 +243,7 @@ def measure(
             for name in namespace.prepare():
                 console.print(f"{name} could not be set in the run's network namespace")
         catalog = load_catalog(ROOT)
-        store = Store.open(folder)
-        entries = [catalog.entry(name) for name in store.run().plan.entries]
-        _carry_out(store, catalog, benches.jdk_for(entries))
+        _carry_out(Store.open(folder), catalog)
 
 
 def _enter(store: Store, catalog: Catalog) -> NoReturn:
@@ -248,7 +254,7 @@ def _enter(store: Store, catalog: Catalog) -> NoReturn:
     wrapper = namespace.wrapper() if planned.condition.network == "private" else None
     if planned.condition.network == "private" and wrapper is None:
         raise BenchError("this run was begun in a network namespace of its own, which is refused now; start a new run")
-    if wrapper is None:
+    if planned.condition.network == "host":
         console.print("no network namespace of its own (unshare is refused here): the host's ports and counters")
     private = "--private" if wrapper else "--no-private"
     command = [*(wrapper or []), sys.executable, "-m", "zoo", "measure", str(store.folder), private]
@@ -256,9 +262,9 @@ def _enter(store: Store, catalog: Catalog) -> NoReturn:
     os.execvp(command[0], command)
 
 
-def _carry_out(store: Store, catalog: Catalog, jdk: Jdk | None) -> None:
+def _carry_out(store: Store, catalog: Catalog) -> None:
     try:
-        records = benches.carry_out(ROOT, store, catalog, jdk, console)
+        records = benches.carry_out(ROOT, store, catalog, console)
     except KeyboardInterrupt:
         _report(store, catalog, quiet=True)
         console.print("\ninterrupted; what is done is kept. Go on with: make bench RESUME=1")

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from zoo.histogram import Histogram
-from zoo.records import Kernel, Latency, Memory, ServerFacts, Work
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+
+from zoo.histogram import Histogram, merge
+from zoo.load.base import Errors, LoadOutcome
+from zoo.records import ContainerUse, Kernel, Latency, Memory, ServerFacts, Work
+from zoo.sample.cgroup import CgroupUse
 from zoo.sample.jvm import Info
 from zoo.sample.net import TcpCounters
+from zoo.sample.noise import Noise
 from zoo.sample.proc import Snapshot
 from zoo.sample.samples import Samples
 
@@ -23,6 +29,52 @@ def latency(histogram: Histogram) -> Latency:
         p999_us=supported(0.999),
         max_us=histogram.max_us or 0,
     )
+
+
+def total(outcomes: Sequence[LoadOutcome]) -> LoadOutcome:
+    """Windows with the same load taken together: counts and times add up, histograms are merged."""
+    first = outcomes[0]
+
+    def added(read: Callable[[LoadOutcome], float]) -> float:
+        return sum(read(o) for o in outcomes)
+
+    return replace(
+        first,
+        requests=int(added(lambda o: o.requests)),
+        goodput=int(added(lambda o: o.goodput)),
+        bytes=int(added(lambda o: o.bytes)),
+        runtime_s=added(lambda o: o.runtime_s),
+        errors=Errors(**{f.name: sum(getattr(o.errors, f.name) for o in outcomes) for f in fields(Errors)}),
+        histogram=merge(o.histogram for o in outcomes),
+        corrected=merge(o.corrected for o in outcomes),
+        cpu_s=added(lambda o: o.cpu_s),
+        busiest_thread=max(o.busiest_thread for o in outcomes),
+    )
+
+
+def joined(parts: Sequence[Samples]) -> Samples:
+    """Samples of windows one after the other, on one time line without the pauses between them."""
+    columns = [name for name, value in parts[0].model_dump().items() if isinstance(value, list) and name != "t"]
+    starts = [sum(p.elapsed_s for p in parts[:i]) for i in range(len(parts))]
+    return Samples(
+        hz=parts[0].hz,
+        elapsed_s=sum(p.elapsed_s for p in parts),
+        own_cpu_s=sum(p.own_cpu_s for p in parts),
+        vanished=any(p.vanished for p in parts),
+        t=[round(start + t, 4) for start, part in zip(starts, parts, strict=True) for t in part.t],
+        **{name: [value for part in parts for value in getattr(part, name)] for name in columns},
+    )
+
+
+def mean_noise(parts: Sequence[Noise]) -> Noise:
+    """Means over windows, weighted by their lengths; None where one of them does not know."""
+    elapsed = sum(p.elapsed_s for p in parts)
+    means: dict[str, float | None] = {}
+    for name in Noise.model_fields:
+        values = [getattr(p, name) for p in parts]
+        known = elapsed > 0 and None not in values
+        means[name] = sum(v * p.elapsed_s for v, p in zip(values, parts, strict=True)) / elapsed if known else None
+    return Noise.model_validate({**means, "elapsed_s": elapsed})
 
 
 def kernel(before: TcpCounters | None, after: TcpCounters | None) -> Kernel | None:
@@ -53,6 +105,24 @@ def memory(
         heap_used_kb=_kb(info.heap_used) if info else None,
         heap_committed_kb=_kb(info.heap_committed) if info else None,
         heap_max_kb=_kb(info.heap_max) if info else None,
+    )
+
+
+def container(before: CgroupUse | None, after: CgroupUse | None) -> ContainerUse | None:
+    if before is None or after is None:
+        return None
+
+    def spent(start: float | None, end: float | None) -> float | None:
+        return None if start is None or end is None else end - start
+
+    return ContainerUse(
+        version=after.version,
+        cpu_s=spent(before.cpu_s, after.cpu_s),
+        throttled_s=spent(before.throttled_s, after.throttled_s),
+        memory_kb=after.memory_kb,
+        memory_peak_kb=after.memory_peak_kb,
+        anon_kb=after.anon_kb,
+        socket_kb=after.socket_kb,
     )
 
 

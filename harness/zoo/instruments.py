@@ -1,22 +1,16 @@
-"""Everything a session reads off the world, behind one protocol that tests replace."""
+"""Everything a session reads off a server and the machine it runs on, behind one protocol."""
 
 from __future__ import annotations
 
-import http.client
-import socket
-import subprocess
-import time
 import urllib.parse
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from pathlib import Path
+from collections.abc import Callable
 from typing import Protocol
 
-from zoo.catalog import Entry, Model
-from zoo.host.limits import Feasible, Limits
-from zoo.records import Condition
+from zoo.catalog import Entry
+from zoo.probe import hello_fault, model_fault
 from zoo.runtime.base import RuntimeFailure
 from zoo.sample import net
+from zoo.sample.cgroup import CgroupUse
 from zoo.sample.diag import established_on
 from zoo.sample.jvm import Info, InfoError, fetch_info
 from zoo.sample.net import TcpCounters
@@ -25,8 +19,7 @@ from zoo.sample.proc import Snapshot, reset_peak, snapshot
 from zoo.sample.sampler import Sampler
 from zoo.sample.samples import Samples
 
-BODY = b"Hello, World!"
-DATE_SLACK_S = 5.0
+HZ = 5.0
 
 
 class Recording(Protocol):
@@ -48,11 +41,14 @@ class NoiseRecording(Protocol):
 
 
 class Instruments(Protocol):
-    """What a session asks of the world besides servers and load."""
+    """What can be read off a hosted server from where it runs; `sampler` says from where: `host` or `agent`.
 
-    def feasible(self, connections: int) -> Feasible: ...
-    def free_port(self, preferred: int) -> int: ...
-    def probe(self, url: str, entry: Entry, condition: Condition) -> Info:
+    Readings of a process raise ProcessLookupError when it has ended.
+    """
+
+    @property
+    def sampler(self) -> str: ...
+    def probe(self, url: str, entry: Entry) -> Info:
         """Check body, headers and thread model; `RuntimeFailure` of kind `contract` when they are not as promised."""
         ...
 
@@ -66,6 +62,10 @@ class Instruments(Protocol):
     def sample(self, pid: int) -> Recording: ...
     def noise(self) -> NoiseRecording: ...
     def counters(self, pid: int) -> TcpCounters | None: ...
+    def cgroup(self, pid: int) -> CgroupUse | None:
+        """What the control group of a container used; None where the server is in no group of its own."""
+        ...
+
     def established(self, url: str) -> int | None:
         """Connections that the server has open now; None where they cannot be counted."""
         ...
@@ -75,43 +75,18 @@ class Instruments(Protocol):
         ...
 
     def canary(self) -> float: ...
-    def rest(self, seconds: float) -> None: ...
-    def now(self) -> str: ...
-    def thread_dump(self, pid: int, to: Path) -> bool: ...
 
 
-class RealInstruments:
-    """This machine."""
+class LocalInstruments:
+    """For a process on this host, in this process's network namespace."""
 
-    def __init__(self, limits: Limits, jdk_home: Path | None, hz: float = 5.0) -> None:
-        self._limits = limits
-        self._jdk_home = jdk_home
+    sampler = "host"
+
+    def __init__(self, hz: float = HZ) -> None:
         self._hz = hz
 
-    def feasible(self, connections: int) -> Feasible:
-        return self._limits.feasible(connections)
-
-    def free_port(self, preferred: int) -> int:
-        """The server's own port, else the next free one below the range of outgoing connections."""
-        low, _ = self._limits.ports or (32768, 60999)
-        candidates: list[int] = [preferred, *range(preferred + 1000, low)]
-        for port in candidates:
-            if _is_free(port):
-                return port
-        raise RuntimeFailure("no_port", f"no free port from {preferred} to {low}")
-
-    def probe(self, url: str, entry: Entry, condition: Condition) -> Info:
-        fault = _hello_fault(url)
-        if fault:
-            raise RuntimeFailure("contract", f"contract probe: {fault}")
-        try:
-            info = fetch_info(url)
-        except InfoError as error:
-            raise RuntimeFailure("contract", f"contract probe: {error}") from error
-        fault = _model_fault(info, entry)
-        if fault:
-            raise RuntimeFailure("contract", f"contract probe: {fault}")
-        return info
+    def probe(self, url: str, entry: Entry) -> Info:
+        return checked(hello_fault(url), lambda: fetch_info(url), entry)
 
     def info(self, url: str) -> Info | None:
         try:
@@ -120,7 +95,7 @@ class RealInstruments:
             return None
 
     def answers(self, url: str) -> bool:
-        return _hello_fault(url, timeout_s=2.0) is None
+        return hello_fault(url, timeout_s=2.0) is None
 
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot:
         return snapshot(pid, deep)
@@ -137,6 +112,9 @@ class RealInstruments:
     def counters(self, pid: int) -> TcpCounters | None:
         return net.counters(pid)
 
+    def cgroup(self, pid: int) -> CgroupUse | None:
+        return None
+
     def established(self, url: str) -> int | None:
         return established_on(urllib.parse.urlsplit(url).port or 80)
 
@@ -146,65 +124,16 @@ class RealInstruments:
     def canary(self) -> float:
         return canary()
 
-    def rest(self, seconds: float) -> None:
-        time.sleep(seconds)
 
-    def now(self) -> str:
-        return datetime.now(UTC).isoformat(timespec="seconds")
-
-    def thread_dump(self, pid: int, to: Path) -> bool:
-        """Have a JVM write all its threads, virtual ones too; false where that does not work."""
-        if self._jdk_home is None:
-            return False
-        command = [str(self._jdk_home / "bin" / "jcmd"), str(pid), "Thread.dump_to_file", "-format=json", str(to)]
+def checked(fault: str | None, fetch: Callable[[], Info], entry: Entry) -> Info:
+    """What the server says of itself, when neither that nor its first answer breaks the contract."""
+    if fault is None:
         try:
-            return subprocess.run(command, capture_output=True, timeout=20, check=False).returncode == 0
-        except (OSError, subprocess.TimeoutExpired):
-            return False
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
-
-
-def _hello_fault(url: str, timeout_s: float = 5.0) -> str | None:
-    """What is wrong with the answer to `GET /`; None when it is the contract's."""
-    address = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=timeout_s)
-    try:
-        connection.request("GET", "/")
-        answer = connection.getresponse()
-        body = answer.read()
-    except (OSError, http.client.HTTPException) as error:
-        return f"GET / gave no answer ({error or type(error).__name__})"
-    finally:
-        connection.close()
-    if answer.status != 200 or body != BODY:
-        return f"GET / answered {answer.status} with {body[:40]!r}, expected 200 with {BODY!r}"
-    for name, expected in (("Content-Type", "text/plain;charset=utf-8"), ("Content-Length", str(len(BODY)))):
-        if answer.getheader(name) != expected:
-            return f"GET / has {name}: {answer.getheader(name)}, expected {expected}"
-    return _date_fault(answer.getheader("Date"))
-
-
-def _date_fault(date: str | None) -> str | None:
-    try:
-        age = abs((datetime.now(UTC) - parsedate_to_datetime(date or "")).total_seconds())
-    except (TypeError, ValueError):
-        return f"GET / has Date: {date}, expected the time now"
-    return f"GET / has a Date {age:.0f} s away from now" if age > DATE_SLACK_S else None
-
-
-def _model_fault(info: Info, entry: Entry) -> str | None:
-    model = entry.variant.model
-    if (info.server, info.variant, info.model) != (entry.server.name, entry.variant.name, model):
-        return f"/info says {info.server}:{info.variant} ({info.model}), expected {entry.id} ({model})"
-    if info.virtual != (model is Model.VIRTUAL_THREAD):
-        return f"/info ran on thread {info.thread!r} (virtual: {info.virtual}), which is not what {entry.id} claims"
-    return None
+            info = fetch()
+        except InfoError as error:
+            fault = str(error)
+        else:
+            fault = model_fault(info, entry)
+            if fault is None:
+                return info
+    raise RuntimeFailure("contract", f"contract probe: {fault}")

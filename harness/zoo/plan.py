@@ -101,13 +101,17 @@ QUICK = Profile(
 
 @dataclass(frozen=True)
 class Block:
-    """One life of a server process: an entry, a scenario, its tiers in rising order."""
+    """One life of the servers that are alive at once: their entries, a scenario, its tiers in rising order."""
 
-    entry: str
+    entries: tuple[str, ...]
     scenario: str
     tiers: tuple[Tier, ...]
     round: int
     position: int
+
+    def keys(self, at: Tier) -> list[tuple[str, str, str, int]]:
+        """Of the records that a tier of the block gives."""
+        return [(entry, self.scenario, at.name, self.round) for entry in self.entries]
 
 
 def order(entries: Sequence[str], round_number: int, seed: int) -> list[str]:
@@ -123,7 +127,7 @@ def blocks(
     """Every cell once a round, in the order they are measured."""
     rising = tuple(sorted(set(tiers), key=lambda t: t.connections))
     return [
-        Block(entry, scenario, rising, number, position)
+        Block((entry,), scenario, rising, number, position)
         for number in range(1, rounds + 1)
         for position, entry in enumerate(order(entries, number, seed))
         for scenario in scenarios
@@ -140,6 +144,11 @@ def window(block: Block, at: Tier, profile: Profile) -> float:
     wait = delay(block.scenario, profile)
     load = sleeping_window(wait, highest=at == block.tiers[-1]) if wait else profile.window_s
     return load + (profile.connect_s if at.connections > MANY else 0.0)
+
+
+def slots(block: Block, at: Tier, profile: Profile) -> list[int]:
+    """Whose turn each window is, by place in the block's entries."""
+    return [0]
 
 
 def block_seconds(block: Block, profile: Profile, *, native: bool, bounded_pool: bool) -> float:

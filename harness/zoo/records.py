@@ -69,11 +69,17 @@ class Condition(_Data):
 
     runtime: str = "process"
     network: str = Field(
-        default="host", description="`private`: in a network namespace of the run's own; `host`: in the host's"
+        default="host",
+        description="`private`: in a network namespace of the run's own; `host`: in the host's; "
+        "`container`: in that of the server's container, which has loopback only",
     )
     jdk: str | None = None
     jvm_flags: list[str] = []
     env: dict[str, str] = {}
+    cpus: float | None = Field(default=None, description="limit of the server's container")
+    memory: str | None = Field(
+        default=None, description="limit of the server's container, as the engine takes it: 512m, 2g"
+    )
 
 
 class Connections(_Data):
@@ -82,8 +88,8 @@ class Connections(_Data):
     requested: int
     actual: int
     limited_by: str | None = None
-    established: int | None = Field(None, description="seen in mid-run; null where not observed")
-    lingering: int | None = Field(None, description="TIME_WAIT sockets when the window began")
+    established: int | None = Field(default=None, description="seen in mid-run; null where not observed")
+    lingering: int | None = Field(default=None, description="TIME_WAIT sockets when the window began")
 
 
 class ErrorCounts(_Data):
@@ -129,10 +135,23 @@ class Load(_Data):
     latency: Latency
     little: float = Field(description="goodput x mean latency / connections, at most about 1")
     served: float | None = Field(description="with a wait: goodput / (connections x whole cycles)")
-    ceiling_rps: float | None = Field(None, description="threads / delay of a bounded pool")
+    ceiling_rps: float | None = Field(default=None, description="threads / delay of a bounded pool")
     cpu_s: float
     busiest_thread: float = Field(description="share of a core")
     histogram: str = Field(description="file below the run's folder")
+
+
+class Turn(_Data):
+    """One window of load among those of all servers alive at once; `place` counts these from 0."""
+
+    place: int
+    loaded_s: float
+    goodput: int
+    cpu_s: float = Field(description="the server's, in this window")
+    generator_cpu_s: float
+    p50_us: int | None
+    p99_us: int | None
+    foreign_share: float | None
 
 
 class Memory(_Data):
@@ -142,7 +161,7 @@ class Memory(_Data):
     rss_before_kb: int
     rss_peak_kb: int
     rss_after_kb: int
-    rss_rested_kb: int | None = Field(None, description="after the rest that ends a block")
+    rss_rested_kb: int | None = Field(default=None, description="after the rest that ends a block")
     pss_after_kb: int | None
     anon_after_kb: int | None
     hwm_kb: int | None
@@ -165,6 +184,18 @@ class Work(_Data):
     gc_time_ms: int | None
 
 
+class ContainerUse(_Data):
+    """What the container's control group says; its memory contains page cache and kernel memory."""
+
+    version: str
+    cpu_s: float | None = Field(description="in the window, beside the sum over processes in `work`")
+    throttled_s: float | None = Field(description="in the window, held back by the CPU limit")
+    memory_kb: int | None
+    memory_peak_kb: int | None = Field(description="since the container started")
+    anon_kb: int | None
+    socket_kb: int | None
+
+
 class Warmup(_Data):
     """Windows of load before the measured one; `reached` is null for a fixed, brief one."""
 
@@ -178,6 +209,10 @@ class Warmup(_Data):
 class Sampling(_Data):
     """The sampler's own cost and where its samples are."""
 
+    sampler: str = Field(
+        default="host",
+        description="`host`: read from this host's /proc; `agent`: by a process that joined the server's PID namespace",
+    )
     hz: float
     cpu_share: float
     samples: str
@@ -219,8 +254,10 @@ class Measurement(_Data):
 
     connections: Connections
     load: Load
+    windows: list[Turn] = []
     memory: Memory
     work: Work
+    container: ContainerUse | None = None
     warmup: Warmup
     noise: Noise
     kernel: Kernel | None
@@ -241,6 +278,7 @@ class Record(_Data):
     condition: Condition
     round: int
     position: int = Field(description="place of the entry in the round's order, from 0")
+    together: list[str] = Field(default=[], description="the entries that were alive at once, their windows in turns")
     started_at: str
     measurement: Measurement | None = None
     failure: Failure | None = None

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from zoo import plan
 from zoo.catalog import Catalog
-from zoo.instruments import Instruments
-from zoo.load.base import Generator, LoadError
-from zoo.measure import Bench, CellFailure, Subject, measure, warm_up
+from zoo.clock import Clock
+from zoo.host.limits import Limits
+from zoo.load.base import LoadError
+from zoo.measure import Subject, measure, warm_up
 from zoo.plan import Block, Profile, Tier
 from zoo.progress import Reporter
 from zoo.records import Condition, Failure, Measurement, Record, Warmup
@@ -18,6 +19,7 @@ from zoo.runtime.base import Hosted, Launch, Runtime, RuntimeFailure
 from zoo.sample.jvm import Info
 from zoo.scenario import SCENARIOS
 from zoo.store import Store
+from zoo.window import Bench
 
 
 @dataclass
@@ -37,83 +39,93 @@ class Session:
 
     catalog: Catalog
     runtime: Runtime
-    generator: Generator
-    instruments: Instruments
+    limits: Limits
+    clock: Clock
     store: Store
     profile: Profile
     condition: Condition
     reporter: Reporter
-    nofile: int | None
     threads: int
     env: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, blocks: Sequence[Block], done: frozenset[tuple[str, str, str, int]] = frozenset()) -> None:
         """Measure every cell that is not in `done`; a failed cell is recorded and the rest goes on."""
         for block in blocks:
-            left = tuple(t for t in block.tiers if (block.entry, block.scenario, t.name, block.round) not in done)
+            left = [t for t in block.tiers if any(key not in done for key in block.keys(t))]
             if left:
                 _BlockRun(self, block).carry_out(left)
 
     def bench(self) -> Bench:
-        return Bench(
-            self.generator, self.instruments, self.store, self.profile, self.reporter, self.nofile, self.threads
-        )
+        return Bench(self.limits, self.clock, self.store, self.profile, self.reporter, self.threads)
 
 
 class _BlockRun:
-    """One block: a server's life, or more of them when it crashes or cannot work off its queue."""
+    """One block: the lives of its servers, or more of them when one crashes or cannot work off its queue."""
 
     def __init__(self, session: Session, block: Block) -> None:
         self._session = session
         self._block = block
-        self._entry = session.catalog.entry(block.entry)
         self._scenario = SCENARIOS[block.scenario]
-        self._where = f"round {block.round}  {block.entry}  {block.scenario}"
-        self._life: _Life | None = None
+        self._lives: dict[str, _Life] = {}
+        self._refused: dict[str, Failure] = {}
 
     def carry_out(self, tiers: Sequence[Tier]) -> None:
-        refused: RuntimeFailure | LoadError | None = None
         try:
             for tier in tiers:
-                started = self._session.instruments.now()
-                if refused is None and self._life is None:
-                    try:
-                        self._life = self._start(tiers[0])
-                    except (RuntimeFailure, LoadError) as error:
-                        refused = error
-                if refused is not None or self._life is None:
-                    self._record(tier, started, failure=_failure(refused))
-                    continue
-                self._cell(tier, started, last=tier == tiers[-1])
+                self._tier(tier, first=tiers[0], last=tier == tiers[-1])
         finally:
-            self._end()
+            for name in list(self._lives):
+                self._end(name)
 
-    def _cell(self, tier: Tier, started: str, *, last: bool) -> None:
-        life = self._life
-        assert life is not None
-        subject = Subject(self._entry, self._block, tier, life.hosted, life.info, life.idle_kb, life.canary_s)
-        try:
-            result = measure(self._session.bench(), subject, life.warmup, rest=last)
-        except CellFailure as error:
-            self._record(tier, started, failure=error.failure)
-            self._end()
-            return
-        self._record(tier, started, measurement=result)
-        if not last and not self._session.instruments.answers(life.hosted.url):
-            self._end()
+    def _tier(self, tier: Tier, *, first: Tier, last: bool) -> None:
+        started = self._session.clock.now()
+        for name in self._block.entries:
+            if name not in self._lives and name not in self._refused:
+                try:
+                    self._lives[name] = self._start(name, first)
+                except (RuntimeFailure, LoadError) as error:
+                    self._refused[name] = _failure(error)
+        subjects = [self._subject(name, tier) for name in self._block.entries if name in self._lives]
+        results = measure(self._session.bench(), subjects, last=last) if subjects else []
+        found = {s.entry_id: result for s, result in zip(subjects, results, strict=True)}
+        for name in self._block.entries:
+            result = found[name] if name in found else self._refused[name]
+            self._record(name, tier, started, result)
+            if name in found and (isinstance(result, Failure) or not (last or self._answers(name))):
+                self._end(name)
 
-    def _start(self, first: Tier) -> _Life:
+    def _subject(self, name: str, tier: Tier) -> Subject:
+        life = self._lives[name]
+        return Subject(
+            entry=self._session.catalog.entry(name),
+            entry_id=name,
+            block=self._block,
+            tier=tier,
+            hosted=life.hosted,
+            info=life.info,
+            idle_kb=life.idle_kb,
+            canary_s=life.canary_s,
+            warmup=life.warmup,
+        )
+
+    def _answers(self, name: str) -> bool:
+        hosted = self._lives[name].hosted
+        return hosted.instruments.answers(hosted.url)
+
+    def _start(self, name: str, first: Tier) -> _Life:
         session = self._session
-        tools = session.instruments
-        session.reporter.phase(self._where, "starting the server")
-        canary = tools.canary()
-        hosted = session.runtime.start(self._launch())
+        entry = session.catalog.entry(name)
+        where = f"round {self._block.round}  {name}  {self._block.scenario}"
+        session.reporter.phase(where, "starting the server")
+        hosted = session.runtime.start(self._launch(name))
+        tools = hosted.instruments
         try:
-            info = tools.probe(hosted.url, self._entry, session.condition)
-            tools.rest(session.profile.idle_s)
+            info = tools.probe(hosted.url, entry)
+            session.clock.rest(session.profile.idle_s)
+            canary = tools.canary()
             idle = tools.snapshot(hosted.pid).rss_kb
-            session.reporter.phase(self._where, "warm-up")
-            warmup = warm_up(session.bench(), self._entry, self._scenario, hosted, first)
+            session.reporter.phase(where, "warm-up")
+            warmup = warm_up(session.bench(), entry, self._scenario, hosted, first)
         except (LoadError, ProcessLookupError) as error:
             alive = hosted.alive() and isinstance(error, LoadError)
             hosted.stop(0)
@@ -128,46 +140,41 @@ class _BlockRun:
             raise
         return _Life(hosted, info, idle, canary, warmup)
 
-    def _launch(self) -> Launch:
+    def _launch(self, name: str) -> Launch:
         block = self._block
-        log = self._session.store.raw / f"{block.entry.replace(':', '-')}-{block.scenario}-r{block.round}.log"
+        log = self._session.store.raw / f"{name.replace(':', '-')}-{block.scenario}-r{block.round}.log"
         return Launch(
-            entry=self._entry,
-            port=self._session.instruments.free_port(self._entry.server.manifest.port),
+            entry=self._session.catalog.entry(name),
             log=_fresh(log),
             env=self._session.env,
             jvm_flags=tuple(self._session.condition.jvm_flags),
         )
 
-    def _end(self) -> None:
-        if self._life is not None:
-            self._life.hosted.stop(plan.BACKLOG_GRACE_S)
-            self._life = None
+    def _end(self, name: str) -> None:
+        self._lives.pop(name).hosted.stop(plan.BACKLOG_GRACE_S)
 
-    def _record(
-        self, tier: Tier, started: str, measurement: Measurement | None = None, failure: Failure | None = None
-    ) -> None:
+    def _record(self, name: str, tier: Tier, started: str, result: Measurement | Failure) -> None:
         block = self._block
         record = Record(
-            entry=block.entry,
-            model=self._entry.variant.model,
+            entry=name,
+            model=self._session.catalog.entry(name).variant.model,
             scenario=block.scenario,
             tier=tier.name,
             condition=self._session.condition,
             round=block.round,
             position=block.position,
+            together=list(block.entries) if len(block.entries) > 1 else [],
             started_at=started,
-            measurement=measurement,
-            failure=failure,
+            measurement=result if isinstance(result, Measurement) else None,
+            failure=result if isinstance(result, Failure) else None,
         )
         self._session.store.append(record)
         self._session.reporter.record(record)
 
 
-def _failure(error: RuntimeFailure | LoadError | None) -> Failure:
+def _failure(error: RuntimeFailure | LoadError) -> Failure:
     if isinstance(error, RuntimeFailure):
         return Failure(kind=error.kind, message=error.message, log_tail=error.log_tail)
-    assert error is not None
     return Failure(kind=error.kind, message=error.message, log_tail=error.output)
 
 

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from zoo.host import system
 from zoo.host.cgroup import usable_cpus
+from zoo.host.engine import EngineFacts
 from zoo.host.jdk import Jdk, find_jdks
 from zoo.host.limits import Limits, read_limits
 from zoo.host.tools import Tools, find_tools
@@ -52,6 +53,7 @@ class HostFacts(BaseModel):
     jdk: JdkFacts | None
     jdks: list[JdkFacts]
     tools: Tools
+    engine: EngineFacts | None = None
 
     @property
     def memory_usable_kb(self) -> int | None:

@@ -10,8 +10,6 @@ from zoo.host.cgroup import CgroupLimits, parse_amount, read_cgroup
 
 # What a server has open besides connections: jars, libraries, epoll, log, listening sockets.
 SERVER_DESCRIPTORS = 500
-# wrk: its script, epoll, pipes, standard streams.
-GENERATOR_DESCRIPTORS = 100
 # Ports left to sockets that linger and to other programs.
 SPARE_PORTS = 1_000
 
@@ -97,14 +95,6 @@ def feasible_connections(
     if most >= requested:
         return Feasible(requested, None)
     return Feasible(max(0, most // 100 * 100), reason)
-
-
-def shards(connections: int, nofile: int | None) -> int:
-    """How many generator processes it takes when each may have `nofile` descriptors."""
-    if nofile is None:
-        return 1
-    room = max(1, nofile - GENERATOR_DESCRIPTORS)
-    return max(1, -(-connections // room))
 
 
 def parse_range(text: str | None) -> tuple[int, int] | None:

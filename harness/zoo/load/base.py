@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from zoo.histogram import Histogram
+if TYPE_CHECKING:  # numpy is not where the agent runs
+    from zoo.histogram import Histogram
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,11 @@ class LoadSpec:
     addresses: tuple[
         str, ...
     ] = ()  # the threads send to these in turn; empty: to the URL's. The server must listen there
+
+    @property
+    def timeout_whole_s(self) -> int:
+        """wrk knows whole seconds only."""
+        return math.ceil(self.timeout_s)
 
 
 @dataclass(frozen=True)

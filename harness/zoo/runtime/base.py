@@ -1,17 +1,24 @@
-"""What every runtime offers: start an entry, say where to send and what to sample, stop it."""
+"""What every runtime offers: start an entry, say how to load and watch it, stop it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from zoo.catalog import Entry
 
+if TYPE_CHECKING:
+    from zoo.instruments import Instruments
+    from zoo.load.base import Generator
+
 
 class RuntimeFailure(Exception):
-    """A server that did not start, crashed or would not stop; carries its log's last lines."""
+    """A server that did not start, crashed or would not stop; carries its log's last lines.
+
+    kind: `not_started` · `contract` · `crashed` · `no_jdk` · `no_port` · `no_image` · `engine`.
+    """
 
     def __init__(self, kind: str, message: str, log_tail: str = "") -> None:
         super().__init__(message)
@@ -22,10 +29,9 @@ class RuntimeFailure(Exception):
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of an entry: its port, where its log goes, and what differs from the defaults."""
+    """One start of an entry: where its log goes, and what differs from the defaults."""
 
     entry: Entry
-    port: int
     log: Path
     env: Mapping[str, str] = field(default_factory=dict)
     jvm_flags: tuple[str, ...] = ()
@@ -35,16 +41,30 @@ class Hosted(Protocol):
     """A started server."""
 
     @property
-    def url(self) -> str: ...
+    def url(self) -> str:
+        """Where the generator sends to."""
+        ...
+
     @property
-    def pid(self) -> int: ...
+    def pid(self) -> int:
+        """As the instruments know it."""
+        ...
+
     @property
     def ready_s(self) -> float:
         """Seconds from start to the line that says it listens."""
         ...
 
+    @property
+    def instruments(self) -> Instruments: ...
+    @property
+    def generator(self) -> Generator: ...
     def alive(self) -> bool: ...
     def log_tail(self, lines: int = 20) -> str: ...
+    def thread_dump(self, to: Path) -> bool:
+        """Have a JVM write all its threads, virtual ones too; false where that does not work."""
+        ...
+
     def stop(self, grace_s: float = 15.0) -> int | None:
         """End it and give its exit code; None when it had to be killed."""
         ...
@@ -55,4 +75,6 @@ class Runtime(Protocol):
 
     name: str
 
-    def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> Hosted: ...
+    def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> Hosted:
+        """Returns when it listens; `RuntimeFailure` when it does not."""
+        ...

@@ -10,6 +10,11 @@ from pathlib import Path
 
 from zoo.catalog import Entry
 from zoo.host.jdk import Jdk
+from zoo.host.limits import read_limits
+from zoo.host.ports import free_port
+from zoo.instruments import Instruments, LocalInstruments
+from zoo.load.base import Generator
+from zoo.load.wrk import Wrk
 from zoo.runtime.base import Launch, RuntimeFailure
 
 
@@ -32,14 +37,18 @@ def command(entry: Entry, java: Path | None, jvm_flags: tuple[str, ...] = ()) ->
 class HostedProcess:
     """One server process, its log in a file of the run."""
 
-    def __init__(self, child: subprocess.Popen[bytes], launch: Launch) -> None:
+    def __init__(self, child: subprocess.Popen[bytes], launch: Launch, port: int, jdk: Jdk | None) -> None:
         self._child = child
         self._launch = launch
+        self._port = port
+        self._jdk = jdk
         self._ready_s = 0.0
+        self.instruments: Instruments = LocalInstruments()
+        self.generator: Generator = Wrk()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._launch.port}"
+        return f"http://127.0.0.1:{self._port}"
 
     @property
     def pid(self) -> int:
@@ -73,6 +82,15 @@ class HostedProcess:
                 raise RuntimeFailure("not_started", f"did not listen within {timeout_s:.0f} s", self.log_tail())
             time.sleep(0.01)
 
+    def thread_dump(self, to: Path) -> bool:
+        if self._jdk is None:
+            return False
+        command = [str(self._jdk.home / "bin" / "jcmd"), str(self.pid), "Thread.dump_to_file", "-format=json", str(to)]
+        try:
+            return subprocess.run(command, capture_output=True, timeout=20, check=False).returncode == 0
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+
     def stop(self, grace_s: float = 15.0) -> int | None:
         if self._child.poll() is None:
             self._child.terminate()
@@ -104,12 +122,13 @@ class ProcessRuntime:
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedProcess:
         entry = launch.entry
         argv = command(entry, self._jdk.java if self._jdk else None, launch.jvm_flags)
+        port = _port(entry)
         env = {
             **os.environ,
             **entry.variant.env,
             "VARIANT": entry.variant.name,
             "HOST": "127.0.0.1",
-            "PORT": str(launch.port),
+            "PORT": str(port),
             **launch.env,
         }
         launch.log.parent.mkdir(parents=True, exist_ok=True)
@@ -127,10 +146,20 @@ class ProcessRuntime:
                 )
             except OSError as error:
                 raise RuntimeFailure("not_started", f"{argv[0]}: {error.strerror}") from error
-        hosted = HostedProcess(child, launch)
+        hosted = HostedProcess(child, launch, port, self._jdk)
         try:
             hosted.wait_ready(started, ready_timeout_s)
         except BaseException:
             hosted.kill()
             raise
         return hosted
+
+
+def _port(entry: Entry) -> int:
+    """The server's own, else another: it may be taken by another program, or by a connection of the last cell."""
+    preferred = entry.server.manifest.port
+    limits = read_limits()
+    port = free_port(preferred, limits.port_low)
+    if port is None:
+        raise RuntimeFailure("no_port", f"no free port from {preferred} to {limits.port_low}")
+    return port

@@ -83,10 +83,6 @@ def counters(pid: int | str = "self") -> TcpCounters | None:
     return parse_counters(read(f"/proc/{pid}/net/netstat"))
 
 
-def established(pid: int | str = "self") -> int | None:
-    return parse_established(read(f"/proc/{pid}/net/snmp"))
-
-
 def lingering(pid: int | str = "self") -> int | None:
     """Sockets in TIME_WAIT."""
     sockets = parse_sockstat(read(f"/proc/{pid}/net/sockstat"))

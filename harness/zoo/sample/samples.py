@@ -52,17 +52,6 @@ class Samples(BaseModel):
     def mean_runnable(self) -> float | None:
         return _mean(self.runnable)
 
-    def sockets_at_mid_run(self) -> int | None:
-        """The median of the middle third of `established`."""
-        third = len(self.established) // 3
-        middle = _known(self.established[third : len(self.established) - third])
-        return statistics.median_low(middle) if middle else None
-
-    def connections_at_mid_run(self, before: int = 0, ends: int = 2) -> int | None:
-        """Connections of the load: `before` sockets were there without it; `ends` is 1 for a remote generator."""
-        sockets = self.sockets_at_mid_run()
-        return None if sockets is None else max(0, sockets - before) // ends
-
 
 def _known(values: list[int | None]) -> list[int]:
     return [value for value in values if value is not None]

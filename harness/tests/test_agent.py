@@ -1,0 +1,215 @@
+"""The agent as a real process, spoken to over its streams, beside a real server and a real wrk."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+from fixtures.scripted_server import ScriptedServer
+from pydantic import TypeAdapter
+
+from zoo.load.base import LoadError, LoadSpec
+from zoo.load.shards import LocalShards
+from zoo.load.wrk import Wrk
+from zoo.runtime.agent_client import AgentClient, AgentInstruments, AgentShards, HostInstruments
+from zoo.sample.jvm import InfoError
+from zoo.sample.proc import snapshot
+
+
+@pytest.fixture
+def process() -> Iterator[subprocess.Popen[bytes]]:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "zoo.agent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+    yield child
+    if child.poll() is None:
+        child.kill()
+        child.wait()
+
+
+@pytest.fixture
+def agent(process: subprocess.Popen[bytes]) -> Iterator[AgentClient]:
+    client = AgentClient(process)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as running:
+        yield running
+
+
+def test_readings_are_those_of_this_host(agent: AgentClient) -> None:
+    instruments = AgentInstruments(agent)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(b"it runs\n")
+        child.stdout.readline()
+        here, there = snapshot(child.pid, deep=True), instruments.snapshot(child.pid, deep=True)
+        child.kill()
+    assert (there.rss_kb, there.anon_kb, there.threads) == (here.rss_kb, here.anon_kb, here.threads)
+    assert there.pss_kb
+    assert instruments.counters(os.getpid()) is not None
+    assert 0.001 < instruments.canary() < 10
+    assert instruments.limits().nofile_hard
+    assert instruments.facts().cores == os.cpu_count()
+
+
+def test_samples_are_recorded_while_other_things_are_asked(agent: AgentClient) -> None:
+    instruments = AgentInstruments(agent)
+    noise = instruments.noise()
+    recording = instruments.sample(os.getpid())
+    for _ in range(4):
+        time.sleep(0.25)
+        instruments.snapshot(os.getpid())
+    samples = recording.stop()
+    assert 4 <= len(samples.t) <= 7
+    assert min(samples.rss_kb) > 1_000
+    assert 0.9 < noise.stop(server_cpu_s=0.1).elapsed_s < 5
+
+
+def test_a_process_that_has_ended_raises_as_it_would_here(agent: AgentClient) -> None:
+    child = subprocess.Popen(["true"])
+    child.wait()
+    with pytest.raises(ProcessLookupError, match="has ended"):
+        AgentInstruments(agent).snapshot(child.pid)
+
+
+def test_a_server_that_is_none_of_ours_fails_the_probe(agent: AgentClient, server: ScriptedServer) -> None:
+    instruments = AgentInstruments(agent)
+    started = time.monotonic()
+    assert not instruments.answers(f"{server.url}/hang")
+    assert time.monotonic() - started < 10
+    assert not instruments.answers(server.url)
+    assert instruments.info(server.url) is None
+    with pytest.raises(InfoError, match="/info"):
+        instruments._fetch_info(server.url, 1.0)
+
+
+def test_wrk_run_by_the_agent_is_wrk(agent: AgentClient, server: ScriptedServer) -> None:
+    ticks: list[float] = []
+    outcome = Wrk(AgentShards(agent)).run(LoadSpec(server.url, 8, 1, 5), ticks.append)
+    assert outcome.requests == outcome.histogram.total > 100
+    assert outcome.errors.total == 0
+    assert outcome.version == LocalShards().version()
+    assert outcome.cpu_s > 0
+    assert len(ticks) >= 5
+
+
+def test_what_the_server_holds_in_mid_run_is_seen(agent: AgentClient, server: ScriptedServer) -> None:
+    instruments = AgentInstruments(agent)
+    seen: list[int | None] = []
+
+    def on_tick(elapsed: float) -> None:
+        if elapsed > 0.5 and not seen:
+            seen.append(instruments.established(server.url))
+
+    Wrk(AgentShards(agent)).run(LoadSpec(f"{server.url}/wait/300", 20, 1, 5), on_tick)
+    assert seen == [20]
+
+
+def test_a_generator_that_fails_there_fails_here(agent: AgentClient) -> None:
+    with ScriptedServer() as gone:
+        url = gone.url
+    with pytest.raises(LoadError, match="unable to connect") as caught:
+        Wrk(AgentShards(agent)).run(LoadSpec(url, 4, 1, 5))
+    assert caught.value.kind == "generator_failed"
+
+
+def test_an_interrupt_ends_wrk_and_the_agent_goes_on(
+    agent: AgentClient, process: subprocess.Popen[bytes], server: ScriptedServer
+) -> None:
+    def on_tick(elapsed: float) -> None:
+        if elapsed > 0.5:
+            assert psutil.Process(process.pid).children()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Wrk(AgentShards(agent)).run(LoadSpec(server.url, 4, 20, 25), on_tick)
+    ended(psutil.Process(process.pid))
+    assert AgentInstruments(agent).limits().nofile_hard
+
+
+def test_wrk_does_not_outlive_an_agent_whose_input_ends(
+    process: subprocess.Popen[bytes], server: ScriptedServer
+) -> None:
+    client = AgentClient(process)
+    failed: list[BaseException] = []
+
+    def load() -> None:
+        try:
+            Wrk(AgentShards(client)).run(LoadSpec(server.url, 4, 20, 25))
+        except LoadError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    deadline = time.monotonic() + 5
+    while not (running := psutil.Process(process.pid).children()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    client.close()
+    thread.join(10)
+    assert failed
+    assert not [child for child in running if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_an_agent_that_dies_is_told(agent: AgentClient, process: subprocess.Popen[bytes]) -> None:
+    instruments = AgentInstruments(agent)
+    recording = instruments.sample(os.getpid())
+    process.send_signal(signal.SIGKILL)
+    with pytest.raises(LoadError, match="ended before it answered") as caught:
+        recording.stop()
+    assert caught.value.kind == "agent_lost"
+    with pytest.raises(LoadError, match="ended before it answered"):
+        instruments.snapshot(os.getpid())
+    assert not instruments.answers("http://127.0.0.1:9")
+
+
+def test_an_agent_that_hangs_is_given_up(agent: AgentClient, process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(LoadError, match="did not answer `cpu_s` within 0 s"):
+            agent.call(TypeAdapter(float), "cpu_s", within_s=0.2)
+    finally:
+        process.send_signal(signal.SIGCONT)
+
+
+def test_an_operation_that_fails_there_is_told_and_nothing_hangs(agent: AgentClient) -> None:
+    with pytest.raises(LoadError, match="KeyError"):
+        agent.call(TypeAdapter(int), "no_such_operation")
+    assert agent.call(TypeAdapter(float), "cpu_s") > 0
+
+
+def test_from_the_host_processes_are_read_directly(agent: AgentClient) -> None:
+    instruments = HostInstruments(agent)
+    assert instruments.sampler == "host"
+    assert instruments.snapshot(os.getpid()).rss_kb > 1_000
+    noise = instruments.noise()
+    recording = instruments.sample(os.getpid())
+    time.sleep(0.5)
+    assert recording.stop().rss_kb
+    assert noise.stop().busy_share is not None
+
+
+def test_the_agent_needs_no_numpy() -> None:
+    """Its image has Python, pydantic and psutil, nothing else."""
+    script = "import sys; sys.modules['numpy'] = sys.modules['scipy'] = None; import zoo.agent"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def ended(parent: psutil.Process) -> None:
+    deadline = time.monotonic() + 5
+    while parent.children():
+        assert time.monotonic() < deadline, "a generator process is left"
+        time.sleep(0.05)

@@ -1,0 +1,201 @@
+"""The container runtime without an engine: the commands it gives, and what it makes of an engine's answers."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import builders
+import pytest
+
+from zoo.host.engine import Engine, EngineError, image
+from zoo.runtime.base import Launch, RuntimeFailure
+from zoo.runtime.container import ContainerRuntime, Resources, resources_of
+from zoo.sample import cgroup
+
+ENTRY = builders.entry("java-a:virtual")
+
+
+def engine(folder: Path, script: str) -> Engine:
+    """An engine's command line in a few words of shell."""
+    path = folder / "docker"
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return Engine(str(path))
+
+
+def launch(folder: Path, **env: str) -> Launch:
+    return Launch(ENTRY, folder / "it.log", env, ("-Xmx1g",))
+
+
+# --- the command
+
+
+def test_a_server_runs_safely_with_nothing_but_loopback(tmp_path: Path) -> None:
+    runtime = ContainerRuntime(Engine(), Resources(cpus=1.5, memory="512m"))
+    words = runtime.words("zoo-it", launch(tmp_path, MAX_THREADS="50"))
+    assert {
+        "--rm",
+        "--name=zoo-it",
+        "--network=none",
+        "--read-only",
+        "--cap-drop=ALL",
+        "--security-opt=no-new-privileges",
+        "--user=10001:10001",
+        "--pull=never",
+        "--cpus=1.5",
+        "--memory=512m",
+        "--memory-swap=512m",
+        "--pids-limit=4096",
+        "--sysctl=net.core.somaxconn=65535",
+        "--sysctl=net.ipv4.ip_local_port_range=10240 65535",
+        "--env=VARIANT=virtual",
+        "--env=HOST=127.0.0.1",
+        "--env=PORT=8101",
+        "--env=MAX_THREADS=50",
+    } <= set(words)
+    assert words[0] == "run"
+    assert words[-5:] == ["server-zoo/java-a:latest", "java", "-Xmx1g", "-jar", "it.jar"]
+    assert not any(word.startswith(("--publish", "-p", "--privileged")) for word in words)
+
+
+def test_without_limits_none_are_set(tmp_path: Path) -> None:
+    words = ContainerRuntime(Engine(), resources_of({})).words("zoo-it", launch(tmp_path))
+    assert not any(word.startswith(("--cpus", "--memory")) for word in words)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("SERVER_CPUS", "two"), ("SERVER_CPUS", "0"), ("SERVER_CPUS", "-1"), ("SERVER_MEMORY", "lots"),
+     ("SERVER_MEMORY", "0m"), ("SERVER_MEMORY", "1 g"), ("SERVER_PIDS", "0"), ("SERVER_PIDS", "x")],
+)  # fmt: skip
+def test_a_bad_limit_is_named(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=f'{name} must be .*, got "{value}"'):
+        resources_of({name: value})
+
+
+def test_limits_are_read_from_the_environment() -> None:
+    given = {"SERVER_CPUS": "1.5", "SERVER_MEMORY": "2g", "SERVER_PIDS": "-1"}
+    assert resources_of(given) == Resources(1.5, "2g", -1)
+    assert resources_of({"SERVER_CPUS": "", "SERVER_MEMORY": ""}) == Resources()
+
+
+def test_images_are_named_as_in_the_compose_file() -> None:
+    assert image("java-a", {}) == "server-zoo/java-a:latest"
+    assert image("java-a", {"ZOO_IMAGES": "mirror/zoo", "ZOO_TAG": "jdk21"}) == "mirror/zoo/java-a:jdk21"
+
+
+# --- what the engine answers
+
+
+def test_an_engine_that_refuses_fails_the_cell_with_its_words(tmp_path: Path) -> None:
+    full = 'echo "docker: Error response from daemon: no space left on device." >&2; exit 125'
+    script = f'[ "$1" = run ] && {{ {full}; }}; exit 0'
+    with pytest.raises(RuntimeFailure, match="no space left on device") as caught:
+        ContainerRuntime(engine(tmp_path, script), Resources()).start(launch(tmp_path))
+    assert caught.value.kind == "engine"
+
+
+def test_a_server_that_ends_at_once_fails_with_its_own_words(tmp_path: Path) -> None:
+    script = '[ "$1" = run ] && { echo "cannot listen"; exit 1; }; exit 0'
+    with pytest.raises(RuntimeFailure, match="exit code 1 before it listened") as caught:
+        ContainerRuntime(engine(tmp_path, script), Resources()).start(launch(tmp_path))
+    assert caught.value.kind == "not_started"
+    assert caught.value.log_tail == "cannot listen"
+
+
+def test_a_server_that_never_listens_is_removed(tmp_path: Path) -> None:
+    called, pid = tmp_path / "called", tmp_path / "pid"
+    script = f"""
+        echo "$@" >> {called}
+        case "$1" in
+            run) echo $$ > {pid}; exec sleep 30 ;;
+            rm) kill $(cat {pid}) ;;
+        esac
+    """
+    with pytest.raises(RuntimeFailure, match="did not listen within 0 s"):
+        ContainerRuntime(engine(tmp_path, script), Resources()).start(launch(tmp_path), ready_timeout_s=0.3)
+    removed = [line for line in called.read_text(encoding="utf-8").splitlines() if line.startswith("rm --force")]
+    assert len(removed) == 1
+    assert "-agent" in removed[0]
+
+
+def test_an_image_that_does_not_build_fails_that_servers_cells_only(tmp_path: Path) -> None:
+    script = 'case "$*" in *java-a-*) echo "ERROR: failed to solve" >&2; exit 1;; esac; exit 0'
+    runtime = ContainerRuntime(engine(tmp_path, script), Resources())
+    runtime.build(tmp_path, [ENTRY.server, builders.entry("rust-n:bare").server])
+    assert set(runtime.broken) == {"java-a"}
+    with pytest.raises(RuntimeFailure, match="image could not be built") as caught:
+        runtime.start(launch(tmp_path))
+    assert caught.value.kind == "no_image"
+    assert "failed to solve" in caught.value.log_tail
+
+
+def test_a_missing_command_is_told_with_the_way_round() -> None:
+    assert not Engine("no-such-docker").answers()
+    with pytest.raises(EngineError, match="RUNTIME=process needs none"):
+        Engine("no-such-docker").facts()
+
+
+def test_an_engine_that_does_not_answer_is_told_in_its_own_words(tmp_path: Path) -> None:
+    silent = engine(tmp_path, 'echo "Cannot connect to the Docker daemon." >&2; exit 1')
+    with pytest.raises(EngineError, match="Cannot connect to the Docker daemon"):
+        silent.facts()
+    assert not silent.answers()
+
+
+def test_what_is_gone_already_needs_no_removal(tmp_path: Path) -> None:
+    engine(tmp_path, 'echo "Error response from daemon: No such container: a" >&2; exit 1').remove(["a"])
+    with pytest.raises(EngineError, match="permission denied"):
+        engine(tmp_path, 'echo "permission denied" >&2; exit 1').remove(["a"])
+
+
+# --- control groups
+
+
+def files(root: Path, **texts: str) -> str:
+    for name, text in texts.items():
+        path = root / name.replace("__", "/").replace("_dot_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="ascii")
+    return str(root)
+
+
+def test_version_2(tmp_path: Path) -> None:
+    root = files(
+        tmp_path,
+        cpu_dot_stat="usage_usec 2500000\nuser_usec 1\nnr_throttled 3\nthrottled_usec 500000\n",
+        memory_dot_current="104857600\n",
+        memory_dot_peak="209715200\n",
+        memory_dot_stat="anon 52428800\nfile 1\nsock 1048576\n",
+    )
+    assert cgroup.use(root) == cgroup.CgroupUse(
+        version="v2", cpu_s=2.5, memory_kb=102_400, memory_peak_kb=204_800, anon_kb=51_200, socket_kb=1_024,
+        throttled_s=0.5,
+    )  # fmt: skip
+
+
+def test_version_1(tmp_path: Path) -> None:
+    root = files(
+        tmp_path,
+        cpuacct__cpuacct_dot_usage="2500000000\n",
+        cpu__cpu_dot_stat="nr_periods 0\nthrottled_time 500000000\n",
+        memory__memory_dot_usage_in_bytes="104857600\n",
+        memory__memory_dot_max_usage_in_bytes="209715200\n",
+        memory__memory_dot_kmem_dot_tcp_dot_usage_in_bytes="1048576\n",
+        memory__memory_dot_stat="cache 1\nrss 52428800\n",
+    )
+    assert cgroup.use(root) == cgroup.CgroupUse(
+        version="v1", cpu_s=2.5, memory_kb=102_400, memory_peak_kb=204_800, anon_kb=51_200, socket_kb=1_024,
+        throttled_s=0.5,
+    )  # fmt: skip
+
+
+def test_no_control_groups_are_no_figures(tmp_path: Path) -> None:
+    assert cgroup.use(str(tmp_path)) is None
+
+
+def test_an_older_kernel_has_no_peak(tmp_path: Path) -> None:
+    found = cgroup.use(files(tmp_path, cpu_dot_stat="usage_usec 1\n", memory_dot_current="2048\n"))
+    assert found is not None
+    assert (found.memory_kb, found.memory_peak_kb, found.socket_kb) == (2, None, None)

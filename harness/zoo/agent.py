@@ -1,0 +1,129 @@
+"""Runs beside a server in its container's PID and network namespaces, and does there what the harness asks for.
+
+`python -m zoo.agent` reads one JSON request a line and writes one JSON answer a line: `{"id", "op", "arguments"}`,
+`{"id", "value"}` or `{"id", "error": {"type", ...}}`. Requests overlap. It ends when its input ends, and its
+generator processes with it. Its only libraries are pydantic and psutil.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
+
+from zoo.host import facts, limits
+from zoo.instruments import LocalInstruments, NoiseRecording, Recording
+from zoo.load.base import LoadError, LoadSpec
+from zoo.load.shards import LocalShards, Ran, Shard
+from zoo.probe import hello_fault
+from zoo.sample import cgroup
+from zoo.sample.jvm import Info, fetch_info
+from zoo.sample.noise import Noise
+from zoo.sample.samples import Samples
+
+SPEC: TypeAdapter[LoadSpec] = TypeAdapter(LoadSpec)
+SHARDS: TypeAdapter[list[Shard]] = TypeAdapter(list[Shard])
+
+
+class Agent:
+    """The operations, by name; arguments and values are what JSON can carry."""
+
+    def __init__(self) -> None:
+        here = LocalInstruments()
+        self._here = here
+        self._wrk = LocalShards()
+        self._handles = count(1)
+        self._samplers: dict[int, Recording] = {}
+        self._noises: dict[int, NoiseRecording] = {}
+        self.operations: Mapping[str, Callable[..., object]] = {
+            "hello_fault": hello_fault,
+            "info": self._info,
+            "snapshot": here.snapshot,
+            "reset_peak": here.reset_peak,
+            "sample": self._sample,
+            "samples": self._samples,
+            "noise": self._noise,
+            "noise_of": self._noise_of,
+            "counters": here.counters,
+            "cgroup": cgroup.container_use,
+            "established": here.established,
+            "settle_sockets": here.settle_sockets,
+            "canary": here.canary,
+            "cpu_s": time.process_time,
+            "limits": limits.read_limits,
+            "facts": facts.gather,
+            "wrk_version": self._wrk.version,
+            "wrk_nofile": self._wrk.nofile,
+            "wrk": self._run_wrk,
+            "end": self.end,
+        }
+
+    def end(self) -> None:
+        """Leave no generator behind: its parent would be the server, as the namespace's first process."""
+        for pid in self._wrk.pids():
+            os.kill(pid, signal.SIGKILL)
+
+    def _info(self, url: str, timeout: float) -> Info:
+        return fetch_info(url, timeout)
+
+    def _sample(self, pid: int) -> int:
+        handle = next(self._handles)
+        self._samplers[handle] = self._here.sample(pid)
+        return handle
+
+    def _samples(self, handle: int) -> Samples:
+        return self._samplers.pop(handle).stop()
+
+    def _noise(self) -> int:
+        handle = next(self._handles)
+        self._noises[handle] = self._here.noise()
+        return handle
+
+    def _noise_of(self, handle: int, server_cpu_s: float, generator_cpu_s: float, runnable: float | None) -> Noise:
+        return self._noises.pop(handle).stop(server_cpu_s, generator_cpu_s, runnable=runnable)
+
+    def _run_wrk(self, spec: object, shards: object, nofile: int) -> Ran:
+        return self._wrk.run(SPEC.validate_python(spec), SHARDS.validate_python(shards), nofile)
+
+
+def answer(agent: Agent, line: str) -> str:
+    """The answer to one request, an error among them; a request that is none of ours raises ValueError."""
+    asked = json.loads(line)
+    reply: dict[str, Any] = {"id": asked["id"]}
+    try:
+        value = agent.operations[asked["op"]](**asked["arguments"])
+        reply["value"] = to_jsonable_python(value)
+    except LoadError as error:
+        reply["error"] = {"type": "LoadError", "kind": error.kind, "message": error.message, "output": error.output}
+    except Exception as error:  # whatever it is, the harness must hear of it instead of waiting
+        reply["error"] = {"type": type(error).__name__, "message": str(error)}
+    return json.dumps(reply, separators=(",", ":"))
+
+
+def serve() -> None:
+    """Until the input ends."""
+    agent = Agent()
+    writing = threading.Lock()
+
+    def work(line: str) -> None:
+        reply = answer(agent, line)
+        with writing:
+            sys.stdout.write(reply + "\n")
+            sys.stdout.flush()
+
+    for line in sys.stdin:
+        threading.Thread(target=work, args=(line,), daemon=True).start()
+    agent.end()
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,26 @@
+"""Time, as a session needs it."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Replaced in tests."""
+
+    def rest(self, seconds: float) -> None: ...
+    def now(self) -> str:
+        """ISO 8601, in UTC."""
+        ...
+
+
+class RealClock:
+    """This machine's."""
+
+    def rest(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def now(self) -> str:
+        return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,152 @@
+"""The container engine, by its command line: contexts, remote engines and Podman's work-alike come with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import BaseModel, ConfigDict
+
+COMMAND_S = 60.0
+ENGINE_EXIT = 125
+"""`docker run` ends with this code when the engine refused, not the program."""
+
+
+class EngineError(Exception):
+    """The engine refused or did not answer; the message is its own last line."""
+
+
+class EngineFacts(BaseModel):
+    """Goes into `run.json`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: str
+    system: str
+    kernel: str
+    cgroup: str | None
+    storage: str | None
+    cores: int | None
+    memory_kb: int | None
+    rootless: bool
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One engine, found as the `docker` command finds it."""
+
+    binary: str = "docker"
+
+    def facts(self) -> EngineFacts:
+        """What the engine says of itself; `EngineError` when it does not answer within 10 s."""
+        told = self._json("info", "--format", "{{json .}}", timeout_s=10.0)
+        if not told.get("ServerVersion"):
+            raise EngineError("; ".join(told.get("ServerErrors") or ["no container engine answers"]))
+        security = told.get("SecurityOptions") or []
+        memory = told.get("MemTotal")
+        return EngineFacts(
+            version=told["ServerVersion"],
+            system=told.get("OperatingSystem") or "unknown",
+            kernel=told.get("KernelVersion") or "unknown",
+            cgroup=f"v{told['CgroupVersion']}" if told.get("CgroupVersion") else None,
+            storage=told.get("Driver"),
+            cores=told.get("NCPU"),
+            memory_kb=memory // 1024 if memory else None,
+            rootless=any("rootless" in option for option in security),
+        )
+
+    def answers(self) -> bool:
+        """True when there is an engine to work with."""
+        try:
+            self.facts()
+        except EngineError:
+            return False
+        return True
+
+    def inspect(self, container: str) -> dict[str, Any]:
+        """`EngineError` when there is no such container."""
+        return self._json("inspect", "--type", "container", "--format", "{{json .}}", container)
+
+    def has_image(self, image: str) -> bool:
+        try:
+            self.call("image", "inspect", "--format", "{{.Id}}", image)
+        except EngineError:
+            return False
+        return True
+
+    def image_id(self, image: str) -> str:
+        return self.call("image", "inspect", "--format", "{{.Id}}", image).strip()
+
+    def stop(self, container: str, grace_s: float) -> None:
+        """SIGTERM, and SIGKILL after the grace."""
+        self.call("stop", "--time", str(max(0, round(grace_s))), container, timeout_s=grace_s + COMMAND_S)
+
+    def labelled(self, label: str) -> list[str]:
+        """Containers with this label, running or not."""
+        return self.call("ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={label}").split()
+
+    def remove(self, containers: Sequence[str]) -> None:
+        """End and remove; those that are gone already are no error."""
+        if containers:
+            self.call("rm", "--force", "--volumes", *containers, tolerate=("No such container", "already in progress"))
+
+    def compose_build(self, root: Path, services: Sequence[str]) -> None:
+        """Build images by the compose file; `EngineError` with the builder's last lines."""
+        command = [self._path(), "compose", "--profile", "generator", "build", *services]
+        done = subprocess.run(
+            command, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+        )
+        if done.returncode:
+            raise EngineError("\n".join((done.stdout + done.stderr).splitlines()[-30:]))
+
+    def popen(
+        self, arguments: Sequence[str], stdin: int, stdout: int | IO[bytes], stderr: int | IO[bytes]
+    ) -> subprocess.Popen[bytes]:
+        """A command that stays attached, out of Ctrl-C's reach."""
+        command = [self._path(), *arguments]
+        return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
+
+    def call(self, *arguments: str, timeout_s: float = COMMAND_S, tolerate: Sequence[str] = ()) -> str:
+        """What the command prints; `EngineError` when it fails, but for messages that contain a tolerated one."""
+        try:
+            done = subprocess.run(
+                [self._path(), *arguments],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout_s,
+                check=False,
+                start_new_session=True,
+            )
+        except subprocess.TimeoutExpired:
+            raise EngineError(f"the engine did not answer `{arguments[0]}` within {timeout_s:.0f} s") from None
+        told = done.stderr.strip()
+        if done.returncode and not (told and all(any(t in line for t in tolerate) for line in told.splitlines())):
+            raise EngineError(told.splitlines()[-1] if told else f"`docker {arguments[0]}` failed")
+        return done.stdout
+
+    def _json(self, *arguments: str, timeout_s: float = COMMAND_S) -> dict[str, Any]:
+        try:
+            found = json.loads(self.call(*arguments, timeout_s=timeout_s))
+        except json.JSONDecodeError as error:
+            raise EngineError(f"`docker {arguments[0]}` printed no JSON: {error}") from error
+        assert isinstance(found, dict)
+        return found
+
+    def _path(self) -> str:
+        path = shutil.which(self.binary)
+        if path is None:
+            raise EngineError(f"there is no `{self.binary}` command; RUNTIME=process needs none")
+        return path
+
+
+def image(name: str, environment: Mapping[str, str] = os.environ) -> str:
+    """The image of a server or of the generator, as the compose file names it."""
+    return f"{environment.get('ZOO_IMAGES', 'server-zoo')}/{name}:{environment.get('ZOO_TAG', 'latest')}"

@@ -1,0 +1,143 @@
+"""wrk's processes where the server can be reached: on this host, or wherever the agent runs. Needs no library."""
+
+from __future__ import annotations
+
+import math
+import re
+import resource
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from zoo.load.base import LoadError, LoadSpec
+from zoo.load.children import BusyThreads, Children, tail
+
+SCRIPT = Path(__file__).resolve().parents[3] / "wrk-scripts" / "report.lua"
+MOST_FILES = 1_048_576  # the kernel's own ceiling (fs.nr_open), where the hard limit names none
+OVERRUN_S = 60.0  # wrk stops within 0.1 s, but not before its threads have opened all their connections
+MISSING = "is not there. Install it: `apt-get install wrk` (Debian, Ubuntu), or build https://github.com/wg/wrk"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One wrk process's part of the load."""
+
+    connections: int
+    threads: int  # divides the connections: wrk opens only threads * (connections // threads)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What the processes of one load left, in the order of the shards."""
+
+    reports: list[str]  # the script's JSON; empty where there is none
+    outputs: list[str]  # the last lines printed
+    commands: list[list[str]]
+    cpu_s: float  # user and system time
+    busiest_thread: float  # share of a core
+
+
+class Shards(Protocol):
+    """Runs wrk's processes side by side."""
+
+    def version(self) -> str: ...
+    def nofile(self) -> int:
+        """The hard limit of descriptors of one process."""
+        ...
+
+    def run(
+        self, spec: LoadSpec, shards: list[Shard], nofile: int, on_tick: Callable[[float], None] | None = None
+    ) -> Ran:
+        """Blocks until all have ended; `LoadError` when one fails. None outlives the call."""
+        ...
+
+    def pids(self) -> list[int]: ...
+
+
+class LocalShards:
+    """In this process's own namespaces."""
+
+    def __init__(self, binary: str = "wrk", script: Path = SCRIPT, overrun_s: float = OVERRUN_S) -> None:
+        self._binary = binary
+        self._script = script
+        self._overrun_s = overrun_s
+        self._version: str | None = None
+        self._children: Children | None = None
+
+    def version(self) -> str:
+        if self._version is None:
+            # -v alone also prints the usage and ends with code 1
+            printed = subprocess.run([self._path(), "-v"], capture_output=True, text=True, check=False, timeout=10)
+            found = re.search(r"wrk \D*(\d+\.\d+(?:\.\d+)?)", printed.stdout)
+            if not found:
+                raise LoadError("generator_failed", f"`{self._binary} -v` names no version", printed.stdout[:500])
+            self._version = found[1]
+        return self._version
+
+    def nofile(self) -> int:
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        return MOST_FILES if hard == resource.RLIM_INFINITY else hard
+
+    def run(
+        self, spec: LoadSpec, shards: list[Shard], nofile: int, on_tick: Callable[[float], None] | None = None
+    ) -> Ran:
+        commands = [self._command(spec, shard) for shard in shards]
+        busy = BusyThreads()
+        duration_s = math.ceil(spec.duration_s)
+        try:
+            with tempfile.TemporaryDirectory(prefix="zoo-wrk-") as name, Children(nofile, busy) as children:
+                self._children = children
+                folder = Path(name)
+                for i, command in enumerate(commands):
+                    environment = {
+                        "ZOO_WRK_JSON": str(folder / f"{i}.json"),
+                        "ZOO_WRK_ADDRESSES": ",".join(_turned(spec.addresses, sum(s.threads for s in shards[:i]))),
+                    }
+                    children.start(command, environment, folder / f"{i}.out")
+                children.follow(duration_s, duration_s + self._overrun_s, on_tick)
+                return Ran(
+                    reports=[_text(folder / f"{i}.json") for i in range(len(shards))],
+                    outputs=[tail(folder / f"{i}.out") for i in range(len(shards))],
+                    commands=commands,
+                    cpu_s=children.cpu_s,
+                    busiest_thread=busy.busiest(),
+                )
+        finally:
+            self._children = None
+
+    def pids(self) -> list[int]:
+        return self._children.pids() if self._children else []
+
+    def _path(self) -> str:
+        path = shutil.which(self._binary)
+        if path is None:
+            raise LoadError("generator_missing", f"{self._binary} {MISSING}")
+        return path
+
+    def _command(self, spec: LoadSpec, shard: Shard) -> list[str]:
+        return [
+            self._path(),
+            f"-t{shard.threads}",
+            f"-c{shard.connections}",
+            f"-d{math.ceil(spec.duration_s)}s",
+            f"--timeout={spec.timeout_whole_s}s",
+            f"-s{self._script}",
+            spec.url,
+        ]
+
+
+def _turned(addresses: tuple[str, ...], by: int) -> tuple[str, ...]:
+    """So that the threads of all shards take turns, not those of each for itself."""
+    start = by % max(1, len(addresses))
+    return addresses[start:] + addresses[:start]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""

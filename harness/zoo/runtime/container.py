@@ -1,0 +1,284 @@
+"""Servers in containers that have nothing but loopback; generator and instruments join them there: no NAT, no proxy."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from zoo.catalog import Server
+from zoo.host import facts, namespace
+from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image
+from zoo.host.facts import HostFacts
+from zoo.instruments import Instruments
+from zoo.load.base import Generator
+from zoo.load.wrk import Wrk
+from zoo.runtime.agent_client import AgentClient, AgentInstruments, AgentShards, HostInstruments
+from zoo.runtime.base import Launch, RuntimeFailure
+from zoo.runtime.process import command
+from zoo.sample.proc import read
+
+GENERATOR = "generator"
+LABEL = "server-zoo.run"
+LEAST_PIDS = 4_096
+USER = "10001:10001"
+
+SAFE = ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--tmpfs=/tmp", f"--user={USER}")
+"""As in the compose file, which a test compares; the agent has the server's user, else /proc is closed to it."""
+
+OWN_NETWORK = ("--network=none", *(f"--sysctl={k.replace('/', '.')}={v}" for k, v in namespace.SETTINGS.items()))
+"""Loopback only, its own ports and counters."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a server's container may use; None: no limit of the container's own."""
+
+    cpus: float | None = None
+    memory: str | None = None
+    pids: int = LEAST_PIDS
+
+    def words(self) -> list[str]:
+        """Options of `docker run`."""
+        words = [f"--pids-limit={self.pids}"]
+        if self.cpus is not None:
+            words.append(f"--cpus={self.cpus:g}")
+        if self.memory is not None:
+            words += [f"--memory={self.memory}", f"--memory-swap={self.memory}"]
+        return words
+
+
+class HostedContainer:
+    """A server's container, attached so that its output is the log, and the agent's beside it."""
+
+    def __init__(self, engine: Engine, name: str, child: subprocess.Popen[bytes], launch: Launch) -> None:
+        self._engine = engine
+        self._name = name
+        self._child = child
+        self._launch = launch
+        self._agent: AgentClient | None = None
+        self._ready_s = 0.0
+        self._pid = 0
+
+    instruments: Instruments
+    generator: Generator
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._launch.entry.server.manifest.port}"
+
+    @property
+    def pid(self) -> int:
+        return self._pid
+
+    @property
+    def ready_s(self) -> float:
+        return self._ready_s
+
+    def alive(self) -> bool:
+        return self._child.poll() is None
+
+    def log_tail(self, lines: int = 20) -> str:
+        try:
+            text = self._launch.log.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def wait_ready(self, started: float, timeout_s: float) -> None:
+        """Return when the promised line is in the log; `RuntimeFailure` when it ends or is late."""
+        line = f"listening on {self.url} ({self._launch.entry.id})"
+        while line not in self.log_tail(1000):
+            code = self._child.poll()
+            if code == ENGINE_EXIT:
+                raise RuntimeFailure("engine", f"the container engine refused: {self.log_tail(1)}", self.log_tail())
+            if code is not None:
+                raise RuntimeFailure("not_started", f"ended with exit code {code} before it listened", self.log_tail())
+            if time.monotonic() - started > timeout_s:
+                raise RuntimeFailure("not_started", f"did not listen within {timeout_s:.0f} s", self.log_tail())
+            time.sleep(0.01)
+        self._ready_s = time.monotonic() - started
+
+    def attach(self, agent: AgentClient, sampler: str) -> None:
+        """Watch it by the agent, or from the host where its processes are in this kernel's /proc."""
+        self._agent = agent
+        state = self._engine.inspect(self._name)
+        pid = int(state["State"]["Pid"])
+        here = sampler != "agent" and _is_here(pid, str(state["Id"]))
+        if sampler == "host" and not here:
+            raise RuntimeFailure("engine", "SAMPLER=host, but the container's processes are not in this host's /proc")
+        self._pid = pid if here else 1
+        self.instruments = HostInstruments(agent) if here else AgentInstruments(agent)
+        self.generator = Wrk(AgentShards(agent))
+
+    def thread_dump(self, to: Path) -> bool:
+        dump = "jcmd 1 Thread.dump_to_file -format=json /tmp/threads.json >&2 && cat /tmp/threads.json"
+        try:
+            told = self._engine.call("exec", self._name, "sh", "-c", dump, timeout_s=20.0)
+        except EngineError:
+            return False
+        to.write_text(told, encoding="utf-8")
+        return True
+
+    def stop(self, grace_s: float = 15.0) -> int | None:
+        try:
+            if self._agent is not None:
+                self._agent.close()
+            if not self.alive():
+                return self._child.returncode
+            self._engine.stop(self._name, grace_s)
+            code = self._child.wait(10.0)
+        except (EngineError, subprocess.TimeoutExpired):
+            self.kill()
+            return None
+        except BaseException:
+            self.kill()
+            raise
+        return None if code == 128 + 9 else code
+
+    def kill(self) -> None:
+        """Remove it at once, with the agent."""
+        with suppress(EngineError):
+            self._engine.remove([self._name, agent_name(self._name)])
+        try:
+            self._child.wait(10.0)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+
+
+@dataclass
+class ContainerRuntime:
+    """Starts entries from the images that the compose file names.
+
+    `sampler` is `host`, `agent`, or `auto`: from the host where that is possible. `broken` has the servers whose image
+    could not be built, and why.
+    """
+
+    engine: Engine
+    resources: Resources
+    sampler: str = "auto"
+    broken: dict[str, str] = field(default_factory=dict)
+    run_id: str = field(default_factory=lambda: secrets.token_hex(4))
+    name: str = "container"
+
+    def build(self, root: Path, servers: Sequence[Server]) -> None:
+        """Build or find all images; a server whose image does not build fails its cells, not the run."""
+        for server in servers:
+            try:
+                self.engine.compose_build(root, [f"{server.name}-{server.manifest.variants[0].name}"])
+            except EngineError as error:
+                self.broken[server.name] = str(error)
+        self.engine.compose_build(root, [GENERATOR])
+
+    def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedContainer:
+        entry = launch.entry
+        if entry.server.name in self.broken:
+            raise RuntimeFailure("no_image", "its image could not be built", self.broken[entry.server.name])
+        name = f"zoo-{self.run_id}-{entry.id.replace(':', '-')}-{secrets.token_hex(2)}"
+        launch.log.parent.mkdir(parents=True, exist_ok=True)
+        started = time.monotonic()
+        try:
+            with launch.log.open("wb") as log:
+                child = self.engine.popen(
+                    self.words(name, launch), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+                )
+        except EngineError as error:
+            raise RuntimeFailure("engine", str(error)) from error
+        hosted = HostedContainer(self.engine, name, child, launch)
+        try:
+            hosted.wait_ready(started, ready_timeout_s)
+            with launch.log.open("ab") as log:
+                hosted.attach(self.agent(agent_name(name), log, beside=name), self.sampler)
+        except EngineError as error:
+            hosted.kill()
+            raise RuntimeFailure("engine", str(error), hosted.log_tail()) from error
+        except BaseException:
+            hosted.kill()
+            raise
+        return hosted
+
+    def words(self, name: str, launch: Launch) -> list[str]:
+        """The `docker run` that starts a server, without the command's own name. Pure."""
+        entry = launch.entry
+        env = {
+            **entry.variant.env,
+            "VARIANT": entry.variant.name,
+            "HOST": "127.0.0.1",
+            "PORT": str(entry.server.manifest.port),
+            **launch.env,
+        }
+        return [
+            *("run", "--rm", f"--name={name}", f"--label={LABEL}={self.run_id}"),
+            *("--pull=never", "--no-healthcheck", "--log-driver=none"),
+            *OWN_NETWORK,
+            *SAFE,
+            *self.resources.words(),
+            *(f"--env={key}={value}" for key, value in env.items()),
+            image(entry.server.name),
+            *command(entry, Path("java"), launch.jvm_flags),
+        ]
+
+    def agent(self, name: str, errors: int | IO[bytes], beside: str | None = None) -> AgentClient:
+        """An agent in a container of its own; `beside` a server it joins that one's network and processes."""
+        place = [f"--network=container:{beside}", f"--pid=container:{beside}"] if beside else OWN_NETWORK
+        command = [
+            *("run", "--rm", "--interactive", f"--name={name}", f"--label={LABEL}={self.run_id}"),
+            *("--pull=never", "--no-healthcheck", "--log-driver=none"),
+            *place,
+            *SAFE,
+            *(image(GENERATOR), "python3", "-m", "zoo.agent"),
+        ]
+        return AgentClient(self.engine.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors))
+
+    def facts(self) -> HostFacts:
+        """The machine that servers will run on, with the limits of a container there."""
+        name = f"zoo-{self.run_id}-preflight"
+        agent = self.agent(name, subprocess.DEVNULL)
+        try:
+            seen = AgentInstruments(agent).facts()
+            state = self.engine.inspect(name)
+        finally:
+            agent.close()
+        engine = self.engine.facts()
+        if _is_here(int(state["State"]["Pid"]), str(state["Id"])):
+            seen = facts.gather().model_copy(update={"limits": seen.limits})
+        else:
+            seen = seen.model_copy(update={"distribution": engine.system})
+        return seen.model_copy(update={"engine": engine})
+
+    def close(self) -> None:
+        """Leave no container behind; `EngineError` when the engine cannot be asked."""
+        self.engine.remove(self.engine.labelled(f"{LABEL}={self.run_id}"))
+
+
+def agent_name(server: str) -> str:
+    """The name of the agent's container beside a server's."""
+    return f"{server}-agent"
+
+
+def resources_of(environment: Mapping[str, str]) -> Resources:
+    """SERVER_CPUS, SERVER_MEMORY and SERVER_PIDS; ValueError names the one that is bad."""
+    cpus, memory = environment.get("SERVER_CPUS") or None, environment.get("SERVER_MEMORY") or None
+    pids = environment.get("SERVER_PIDS") or str(LEAST_PIDS)
+    if cpus is not None and not (re.fullmatch(r"\d+(\.\d+)?", cpus) and float(cpus) > 0):
+        raise ValueError(f'SERVER_CPUS must be a number above 0 such as 1.5, got "{cpus}"')
+    if memory is not None and not re.fullmatch(r"[1-9]\d*[bkmg]?", memory):
+        raise ValueError(f'SERVER_MEMORY must be an amount such as 512m or 2g, got "{memory}"')
+    if not re.fullmatch(r"-1|[1-9]\d*", pids):
+        raise ValueError(f'SERVER_PIDS must be a whole number above 0, or -1 for no limit, got "{pids}"')
+    return Resources(None if cpus is None else float(cpus), memory, int(pids))
+
+
+def _is_here(pid: int, container: str) -> bool:
+    """True when this kernel runs the container's process and lets us read all of it."""
+    if container not in read(f"/proc/{pid}/cgroup"):
+        return False
+    return os.access(f"/proc/{pid}/smaps_rollup", os.R_OK) and os.access(f"/proc/{pid}/root/", os.R_OK)

@@ -1,0 +1,109 @@
+"""One window of load on one server: generator, samplers and counters around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from zoo import figures, plan, validity
+from zoo.clock import Clock
+from zoo.host.limits import Limits
+from zoo.load.base import LoadOutcome, LoadSpec
+from zoo.plan import Profile
+from zoo.progress import Reporter
+from zoo.records import Turn
+from zoo.runtime.base import Hosted
+from zoo.sample.noise import Noise
+from zoo.sample.samples import Samples
+from zoo.store import Store
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The tools a cell is measured with."""
+
+    limits: Limits
+    clock: Clock
+    store: Store
+    profile: Profile
+    reporter: Reporter
+    threads: int
+
+    def load(self, hosted: Hosted, spec: LoadSpec, halfway: Callable[[], None] | None = None) -> LoadOutcome:
+        """Run the generator, telling the reporter how time goes by; `halfway` is called once in mid-run."""
+        told = 0.0
+
+        def tick(elapsed: float) -> None:
+            nonlocal told, halfway
+            self.reporter.tick(elapsed - told)
+            told = elapsed
+            if halfway is not None and elapsed >= spec.duration_s / 2:
+                call, halfway = halfway, None
+                call()
+
+        return hosted.generator.run(spec, tick)
+
+    def spec(self, url: str, connections: int, duration_s: float) -> LoadSpec:
+        """A timeout beyond the window: a late answer then still counts with its true latency."""
+        return LoadSpec(url, connections, duration_s, duration_s + 5, self.threads, self.limits.nofile_hard)
+
+
+@dataclass(frozen=True)
+class Window:
+    """What one window gave. `cpu_s` is the server's."""
+
+    outcome: LoadOutcome
+    samples: Samples
+    noise: Noise
+    established: int | None
+    connect_s: float
+    cpu_s: float
+
+    @property
+    def loaded_s(self) -> float:
+        """Without the time until all connections were open."""
+        return self.outcome.runtime_s - self.connect_s
+
+    def turn(self, place: int) -> Turn:
+        """As it is recorded."""
+        latency = figures.latency(self.outcome.histogram)
+        return Turn(
+            place=place,
+            loaded_s=self.loaded_s,
+            goodput=self.outcome.goodput,
+            cpu_s=self.cpu_s,
+            generator_cpu_s=self.outcome.cpu_s,
+            p50_us=latency.p50_us,
+            p99_us=latency.p99_us,
+            foreign_share=self.noise.foreign_share,
+        )
+
+
+def run(bench: Bench, hosted: Hosted, spec: LoadSpec) -> Window:
+    """Load the server once. `LoadError` or ProcessLookupError when that gives no figures."""
+    tools, pid = hosted.instruments, hosted.pid
+    established: int | None = None
+
+    def count() -> None:
+        nonlocal established
+        established = tools.established(hosted.url)
+
+    before = tools.snapshot(pid)
+    noise = tools.noise()
+    sampler = tools.sample(pid)
+    try:
+        outcome = bench.load(hosted, spec, count)
+    finally:
+        samples = sampler.stop()
+    cpu_s = tools.snapshot(pid).cpu_s - before.cpu_s
+    heard = noise.stop(cpu_s, outcome.cpu_s, runnable=samples.mean_runnable)
+    connect_s = _connecting(samples, spec.connections, outcome.runtime_s)
+    return Window(outcome, samples, heard, established, connect_s, cpu_s)
+
+
+def _connecting(samples: Samples, connections: int, runtime_s: float) -> float:
+    """Where connecting takes long enough for the samples to see it."""
+    if connections <= plan.MANY:
+        return 0.0
+    seconds = validity.connecting(samples.t, samples.established, connections)
+    return 0.0 if seconds is None else min(seconds, runtime_s)
