@@ -89,7 +89,7 @@ down: ## stop and remove what `make up` and `docker compose up` started
 images: ## build all container images and print their sizes
 	@docker compose --profile generator build $(foreach s,$(SERVERS),$(s)-$(call first,$(s))) generator
 	@docker compose --profile generator config --images | sort -u | while read -r image; do \
-		docker image inspect --format '{{.Size}}' "$$image" | awk -v image="$$image" '{ printf "  %4d MB  %s\n", $$1 / 1e6, image }'; done
+		docker image inspect --format '{{.Size}}' "$$image" | awk -v image="$$image" '{ printf "  %4.0f MB  %s\n", $$1 / 1e6, image }'; done
 
 base-image: ## make the images' base with debootstrap, where there is no registry (root, Debian or Ubuntu)
 	@containers/base-image.sh

@@ -168,4 +168,4 @@ else
 fi
 remember
 docker image inspect --format '{{.Size}}' "$IMAGE" |
-    awk -v image="$IMAGE" '{ printf "%s: %d MB; BASE in .env names it\n", image, $1 / 1e6 }'
+    awk -v image="$IMAGE" '{ printf "%s: %.0f MB; BASE in .env names it\n", image, $1 / 1e6 }'
