@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import signal
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kit.compose import Compose
+from kit.container import ContainerRuntime
+from kit.docker import DockerFailed
 from kit.paths import ZOO
-from kit.process import Server, serving
+from kit.process import ProcessRuntime
 from kit.rules import info
 from kit.scheduling import ByServer
+from kit.server import Runtime, Server, Unusable
 from kit.shared import LongSleep, SmallPool
 from kit.targets import Target, manifest_targets, zoo_targets
 from xdist.remote import Producer  # type: ignore[import-untyped]
+from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
 TARGETS = pytest.StashKey[list[Target]]()
+RUNTIME = pytest.StashKey[Runtime]()
+RUN = pytest.StashKey[str]()
+
+ELSEWHERE = {
+    "process": ("test_container.py", "test_container_suite_can_fail.py"),
+    "container": ("test_readmes.py", "test_suite_can_fail.py"),
+}
+"""Files that say nothing about a runtime: what is promised of containers alone, or of processes alone."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,11 +39,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--list-entries", action="store_true", help="print the entries and end")
     group.addoption("--root", type=Path, default=ZOO, help="the folder that holds the servers' folders")
     group.addoption("--manifest", type=Path, help="test the server of this server.toml instead of the zoo's")
+    group.addoption("--runtime", choices=sorted(ELSEWHERE), default="process", help="how servers are started")
+    group.addoption("--run", metavar="NAME", help="the run's name, in the label of its containers (default: random)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     # A shell's background job has it ignored, and so would every server that is started here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.addinivalue_line("markers", "process_only(reason): makes no sense for a container")
+    config.stash[TARGETS] = chosen_targets(config)
+    config.stash[RUN] = workerinput(config).get("run") or config.getoption("--run") or uuid.uuid4().hex[:8]
+    config.stash[RUNTIME] = chosen_runtime(config)
+
+
+def chosen_targets(config: pytest.Config) -> list[Target]:
     manifest: Path | None = config.getoption("--manifest")
     targets = manifest_targets(manifest) if manifest else zoo_targets(config.getoption("--root"))
     chosen: list[str] = config.getoption("--entry")
@@ -41,11 +64,32 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in servers:
         if name not in {target.server for target in targets}:
             raise pytest.UsageError(f'no server "{name}"; known: {", ".join(sorted({t.server for t in targets}))}')
-    config.stash[TARGETS] = [
+    return [
         target
         for target in targets
         if (not chosen or target.id in chosen) and (not servers or target.server in servers)
     ]
+
+
+def chosen_runtime(config: pytest.Config) -> Runtime:
+    if config.getoption("--runtime") == "process":
+        return ProcessRuntime()
+    if config.getoption("--manifest"):
+        raise pytest.UsageError("--runtime container starts the services of docker-compose.yml, not a --manifest")
+    # What ends the suite politely must not leave containers behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    return ContainerRuntime(Compose(config.getoption("--root").resolve(), config.stash[RUN]))
+
+
+def workerinput(config: pytest.Config) -> dict[str, str]:
+    """What the controller tells a worker of pytest-xdist; nothing where this process is no worker."""
+    told: dict[str, str] = getattr(config, "workerinput", {})
+    return told
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerController) -> None:
+    node.workerinput["run"] = node.config.stash[RUN]
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
@@ -56,17 +100,51 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     return 0
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if workerinput(session.config):
+        return
+    try:
+        session.config.stash[RUNTIME].prepare(session.config.stash[TARGETS])
+    except Unusable as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """After all workers: what an interruption left behind goes; where nothing interrupted, nothing may be left."""
+    if workerinput(session.config):
+        return
+    try:
+        left = session.config.stash[RUNTIME].finish()
+        complaint = f"tests left behind, now removed: {', '.join(left)}" if left else None
+    except DockerFailed as error:
+        complaint = f"not all is cleaned up: {error}"
+    if complaint and exitstatus != pytest.ExitCode.INTERRUPTED:
+        print(f"\n{complaint}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServer:
     return ByServer(config, log, {target.server for target in config.stash[TARGETS]})
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What java-tomcat has besides the contract is not asked of others."""
-    others = [item for item in items if item.path.name == "test_tomcat.py" and "[java-tomcat:" not in item.name]
+    """What java-tomcat has besides the contract is not asked of others, nor of a runtime what is another's."""
+    runtime = config.stash[RUNTIME].name
+    others = [
+        item
+        for item in items
+        if (item.path.name == "test_tomcat.py" and "[java-tomcat:" not in item.name)
+        or item.path.name in ELSEWHERE[runtime]
+    ]
     if others:
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in others]
+    for item in items:
+        mark = item.get_closest_marker("process_only")
+        if mark and runtime != "process":
+            item.add_marker(pytest.mark.skip(reason=mark.args[0]))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -77,6 +155,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     elif "folder_target" in metafunc.fixturenames:
         firsts = {t.server: t for t in reversed(targets)}
         metafunc.parametrize("folder_target", list(firsts.values()), indirect=True, ids=list(firsts))
+
+
+@pytest.fixture(scope="session")
+def runtime(request: pytest.FixtureRequest) -> Runtime:
+    return request.config.stash[RUNTIME]
+
+
+@pytest.fixture(scope="session")
+def containers(runtime: Runtime) -> ContainerRuntime:
+    """For tests that run with containers only."""
+    assert isinstance(runtime, ContainerRuntime)
+    return runtime
 
 
 @pytest.fixture(scope="session")
@@ -92,8 +182,14 @@ def folder_target(request: pytest.FixtureRequest) -> Target:
 
 
 @pytest.fixture(scope="session")
-def running(target: Target) -> Iterator[tuple[Server, LongSleep]]:
-    with serving(target, low_nofile=True) as started:
+def any_target(request: pytest.FixtureRequest) -> Target:
+    """The first entry, for what does not differ between entries."""
+    return request.config.stash[TARGETS][0]
+
+
+@pytest.fixture(scope="session")
+def running(target: Target, runtime: Runtime) -> Iterator[tuple[Server, LongSleep]]:
+    with runtime.serving(target, low_nofile=True) as started:
         sleep = LongSleep()
         sleep.start(started.port)
         yield started, sleep
@@ -101,7 +197,7 @@ def running(target: Target) -> Iterator[tuple[Server, LongSleep]]:
 
 @pytest.fixture(scope="session")
 def server(running: tuple[Server, LongSleep]) -> Server:
-    """The one server process that most tests of an entry share; started with a low soft descriptor limit."""
+    """The one server that most tests of an entry share; started with a low soft descriptor limit."""
     return running[0]
 
 
@@ -111,9 +207,9 @@ def long_sleep(running: tuple[Server, LongSleep]) -> LongSleep:
 
 
 @pytest.fixture(scope="session")
-def small_pool(target: Target) -> Iterator[SmallPool]:
+def small_pool(target: Target, runtime: Runtime) -> Iterator[SmallPool]:
     threads, backlog = 4, 1000
-    with serving(target, {"MAX_THREADS": str(threads), "BACKLOG": str(backlog)}) as started:
+    with runtime.serving(target, {"MAX_THREADS": str(threads), "BACKLOG": str(backlog)}) as started:
         yield SmallPool(started.port, threads, backlog, info(started.port))
 
 

@@ -3,14 +3,12 @@
 import json
 import os
 import re
-import resource
 import time
-from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-from kit.process import Server
 from kit.rules import JSON, expect, expect_hello, info, openapi
+from kit.server import Server
 from kit.shared import SmallPool
 from kit.targets import Target
 from kit.wire import Wire, fetch, request
@@ -29,7 +27,7 @@ def test_says_which_entry_it_is(port: int, target: Target, server: Server) -> No
     assert told["server"] == target.server
     assert told["variant"] == target.variant
     assert told["model"] == target.model
-    assert told["pid"] == server.pid
+    assert told["pid"] == server.own_pid
     assert 1 <= told["processors"] <= (os.cpu_count() or 1)
 
 
@@ -45,14 +43,14 @@ def test_thread_is_virtual_exactly_where_the_variant_says_so(port: int, target: 
 def test_os_threads_grow_with_sleepers_exactly_on_platform_threads(port: int, server: Server, target: Target) -> None:
     """150 sleepers hold 150 OS threads where each holds one; elsewhere the count hardly moves."""
     fetch(port, "/sleep?ms=0")
-    before = _threads(server.pid)
+    before = _threads(server)
     wires = [Wire(port) for _ in range(SLEEPERS)]
     try:
         for wire in wires:
             wire.send(request("/sleep?ms=1500"))
         time.sleep(0.7)
         during = info(port)["os_threads"]
-        actual = _threads(server.pid)
+        actual = _threads(server)
         for wire in wires:
             expect_hello(wire.read())
     finally:
@@ -68,8 +66,8 @@ def test_os_threads_grow_with_sleepers_exactly_on_platform_threads(port: int, se
 def test_limits_are_raised(port: int, server: Server, target: Target) -> None:
     """The server was started with a soft limit of 1,024 descriptors; it must have raised it to the hard one."""
     limits = info(port)["limits"]
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    assert resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[0] == hard, "soft descriptor limit was not raised"
+    soft, hard = _nofile(server)
+    assert soft == hard, "soft descriptor limit was not raised"
     assert limits["nofile"] == hard
     assert limits["backlog"] == 65535
     assert limits["max_connections"] is None or limits["max_connections"] > 25_000
@@ -115,11 +113,17 @@ def _check_max_threads(told: int | None, target: Target, asked: int) -> None:
         assert told is None, f"max_threads is {told} though {target.model} has no such bound"
 
 
-def _threads(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    found = re.search(r"^Threads:\s+(\d+)", status, re.MULTILINE)
+def _threads(server: Server) -> int:
+    found = re.search(r"^Threads:\s+(\d+)", server.proc("status"), re.MULTILINE)
     assert found
     return int(found[1])
+
+
+def _nofile(server: Server) -> tuple[int, int]:
+    """The soft and the hard limit of descriptors."""
+    found = re.search(r"^Max open files\s+(\d+)\s+(\d+)", server.proc("limits"), re.MULTILINE)
+    assert found
+    return int(found[1]), int(found[2])
 
 
 @pytest.mark.parametrize("query", ["?", "?x=1"])

@@ -2,13 +2,14 @@
 
 import re
 import signal
-import socket
 import time
 from dataclasses import dataclass
 
 import pytest
-from kit.process import Process, Server, free_port, serving
+from kit.ports import free_port
+from kit.process import ProcessServer
 from kit.rules import GOOD_TARGETS, expect_hello, pattern
+from kit.server import Runtime, Server
 from kit.targets import Target
 from kit.wire import Closed, Wire, fetch, request
 
@@ -42,33 +43,29 @@ BAD = [
 
 
 @pytest.mark.parametrize("variable", ["PORT", "MAX_THREADS", "BACKLOG", "HOST", "VARIANT"])
-def test_bad_environment(target: Target, variable: str) -> None:
+def test_bad_environment(target: Target, runtime: Runtime, variable: str) -> None:
     """Exit code 2 and exactly one line that names the variable and what it may be; nothing on stdout."""
     wrong = []
     for bad in (bad for bad in BAD if bad.variable == variable):
-        with free_port() as port, Process(target, {"PORT": str(port), variable: bad.value}) as process:
-            code = process.wait()
+        with runtime.start(target, {variable: bad.value}) as server:
+            code = server.wait()
             line = bad.says.format(variants=", ".join(target.variants)) + "\n"
-            got = (code, process.stderr, process.stdout)
+            got = (code, server.stderr, server.stdout)
             if got != (2, line, ""):
                 wrong.append(f'{variable}="{bad.value}": expected (2, {line!r}, ""), got {got}')
     assert not wrong, "\n".join(wrong)
 
 
-def test_taken_port(target: Target) -> None:
-    with free_port() as port, socket.socket() as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind(("127.0.0.1", port))
-        holder.listen()
-        with Server(target, port, {}) as server:
-            code = server.wait()
-            line = f"cannot listen on 127.0.0.1:{port}: address already in use\n"
-            assert (code, server.stderr, server.stdout) == (1, line, "")
+def test_taken_port(target: Target, runtime: Runtime) -> None:
+    with runtime.start_on_taken_port(target) as server:
+        code = server.wait()
+        line = f"cannot listen on {server.host}:{server.port}: address already in use\n"
+        assert (code, server.stderr, server.stdout) == (1, line, "")
 
 
-def test_the_one_line_and_quiet_service(target: Target) -> None:
+def test_the_one_line_and_quiet_service(target: Target, runtime: Runtime) -> None:
     """Whatever is asked, stdout holds the ready line alone and stderr nothing, also after the end."""
-    with serving(target) as server:
+    with runtime.serving(target) as server:
         assert server.stdout == server.ready_line
         for path in (*GOOD_TARGETS, "/nope", "/sleep?ms=x"):
             for method in ("GET", "HEAD", "POST"):
@@ -91,10 +88,11 @@ def test_the_one_line_and_quiet_service(target: Target) -> None:
         assert took < 3, f"idle connections delayed the end by {took:.1f} s"
 
 
+@pytest.mark.process_only("a service names its variant, and other addresses of a container are out of reach")
 def test_first_variant_is_the_default_and_host_is_obeyed(folder_target: Target) -> None:
     first = f"{folder_target.server}:{folder_target.variants[0]}"
     host = {"HOST": "127.0.0.2"}
-    with free_port() as port, Server(folder_target, port, host, without=("VARIANT",)) as server:
+    with free_port() as port, ProcessServer(folder_target, port, host, without=("VARIANT",)) as server:
         server.wait_ready()
         assert server.stdout == f"listening on http://127.0.0.2:{port} ({first})\n"
         with Wire(port, "127.0.0.2") as wire:
@@ -103,18 +101,23 @@ def test_first_variant_is_the_default_and_host_is_obeyed(folder_target: Target) 
             Wire(port)
 
 
-def test_sigterm_drains(target: Target) -> None:
-    drains(target, signal.SIGTERM)
+def test_sigterm_drains(target: Target, runtime: Runtime) -> None:
+    drains(runtime, target, signal.SIGTERM)
 
 
-def test_sigint_drains(folder_target: Target) -> None:
+def test_sigint_drains(folder_target: Target, runtime: Runtime) -> None:
     """As SIGTERM does; tried with one variant of each server."""
-    drains(folder_target, signal.SIGINT)
+    drains(runtime, folder_target, signal.SIGINT)
 
 
-def drains(target: Target, number: signal.Signals) -> None:
+def drains(runtime: Runtime, target: Target, number: signal.Signals) -> None:
     """A sleeper and a slow reader get their whole answers, new connections are refused meanwhile; then 0, silently."""
-    with serving(target) as server, Wire(server.port) as idle, Wire(server.port) as sleeper, Wire(server.port) as slow:
+    with (
+        runtime.serving(target) as server,
+        Wire(server.port) as idle,
+        Wire(server.port) as sleeper,
+        Wire(server.port) as slow,
+    ):
         for wire in (idle, sleeper, slow):
             expect_hello(wire.get("/"))
         asked = time.monotonic()
@@ -122,7 +125,7 @@ def drains(target: Target, number: signal.Signals) -> None:
         slow.send(request("/bytes?n=16777216"))
         time.sleep(0.3)
         server.signal(number)
-        refused_after = seconds_until_refused(server.port)
+        refused_after = seconds_until_refused(server)
         assert refused_after < 1, f"new connections were still accepted {refused_after:.2f} s after {number.name}"
         try:
             assert slow.read().body == pattern(16_777_216)
@@ -135,19 +138,13 @@ def drains(target: Target, number: signal.Signals) -> None:
         assert (server.stdout, server.stderr) == (server.ready_line, "")
 
 
-def seconds_until_refused(port: int) -> float:
+def seconds_until_refused(server: Server) -> float:
     began = time.monotonic()
-    while (waited := time.monotonic() - began) < 5:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=0.2).close()
-        except ConnectionRefusedError:
-            break
-        except (ConnectionResetError, TimeoutError):
-            continue
+    while (waited := time.monotonic() - began) < 5 and not server.turns_away():
         time.sleep(0.01)
     return waited
 
 
 def test_ready_line_form(server: Server) -> None:
-    assert re.fullmatch(r"listening on http://127\.0\.0\.1:\d+ \([a-z0-9-]+:[a-z0-9]+\)\n", server.stdout)
+    assert re.fullmatch(rf"listening on http://{re.escape(server.host)}:\d+ \([a-z0-9-]+:[a-z0-9]+\)\n", server.stdout)
     assert server.stdout == server.ready_line

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from kit.process import CONTRACT_VARIABLES, free_port
+from kit.ports import free_port
 from kit.readme import ReadmeError, Step, steps
+from kit.server import CONTRACT_VARIABLES
 from kit.targets import Target, java_home
 
 BUILD_PATIENCE = 600

@@ -3,8 +3,8 @@
 import random
 
 import pytest
-from kit.process import Server
 from kit.rules import HELLO, expect_hello
+from kit.server import Server
 from kit.shared import LongSleep
 from kit.wire import Wire, fetch, request
 
@@ -116,7 +116,7 @@ def test_clients_that_leave(port: int, server: Server) -> None:
         with Wire(port) as wire:
             wire.send(request("/sleep?ms=100"))
     expect_hello(fetch(port, "/"))
-    assert server.child.poll() is None
+    assert server.exit_code() is None
 
 
 def test_default_delay_is_ten_seconds(long_sleep: LongSleep) -> None:

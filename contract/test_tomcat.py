@@ -3,8 +3,8 @@
 import time
 
 import pytest
-from kit.process import Process, free_port, serving
 from kit.rules import TEXT, Parameter, expect, expect_hello, expect_not_allowed, expect_refusal, info
+from kit.server import Runtime
 from kit.targets import Target
 from kit.wire import Wire, fetch
 from test_delays import sleep_all
@@ -44,9 +44,9 @@ def test_service_overlaps_delays_though_it_has_one_thread(port: int) -> None:
     raise AssertionError(f"{CALLS} calls of 300 ms took {totals} s")
 
 
-def test_nio2_serves_the_contract(target: Target) -> None:
+def test_nio2_serves_the_contract(target: Target, runtime: Runtime) -> None:
     """`CONNECTOR=nio2`: the same answers on the same thread model, from threads of the other connector."""
-    with serving(target, {"CONNECTOR": "nio2"}) as server:
+    with runtime.serving(target, {"CONNECTOR": "nio2"}) as server:
         expect_hello(fetch(server.port, "/"))
         sleep_all(server.port, [0, 50, 300])
         expect(fetch(server.port, "/cpu?rounds=0"), 200, TEXT, b"0" * 64)
@@ -57,9 +57,9 @@ def test_nio2_serves_the_contract(target: Target) -> None:
             assert told["virtual"] is False
 
 
-def test_bad_connector(target: Target) -> None:
+def test_bad_connector(target: Target, runtime: Runtime) -> None:
     for value in ("x", ""):
-        with free_port() as port, Process(target, {"PORT": str(port), "CONNECTOR": value}) as process:
-            code = process.wait()
+        with runtime.start(target, {"CONNECTOR": value}) as server:
+            code = server.wait()
             line = f'CONNECTOR must be one of nio, nio2, got "{value}"\n'
-            assert (code, process.stderr, process.stdout) == (2, line, "")
+            assert (code, server.stderr, server.stdout) == (2, line, "")

@@ -1,168 +1,113 @@
-"""Server processes as the contract sees them: a line, an exit code, signals, limits."""
+"""Servers as plain processes."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from kit.paths import CONTRACT
+from kit.ports import free_port
+from kit.server import CONTRACT_VARIABLES, LOW_NOFILE, Runtime, Server, ServerFailed
 from kit.targets import Target
-from kit.wire import PATIENCE
 
-PORTS = range(21500, 22000)
-"""Below the range from which the kernel takes ports for outgoing connections."""
-
-CONTRACT_VARIABLES = ("HOST", "PORT", "VARIANT", "MAX_THREADS", "BACKLOG", "CONNECTOR")
-START_PATIENCE = 60.0
-LOW_NOFILE = 1024
 LAUNCH = (sys.executable, "-I", "-S", str(CONTRACT / "kit" / "launch.py"))
 
 
-class ServerFailed(AssertionError):
-    """A server that did not start or ended by itself."""
+class ProcessServer(Server):
+    """One server process; `PORT` and `VARIANT` are set unless `env` or `without` say otherwise."""
 
-
-@contextmanager
-def free_port() -> Iterator[int]:
-    """A port nobody uses, reserved among all processes of the suite by a lock until the block ends."""
-    locks = Path(tempfile.gettempdir()) / f"contract-ports-{os.getuid()}"
-    locks.mkdir(exist_ok=True)
-    start = os.getpid() * 7
-    for offset in range(len(PORTS)):
-        port = PORTS[(start + offset) % len(PORTS)]
-        with (locks / str(port)).open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            if _bindable(port):
-                yield port
-                return
-    raise RuntimeError(f"no free port in {PORTS.start}-{PORTS.stop - 1}")
-
-
-def _bindable(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-        return True
-
-
-class Process:
-    """A started server; its output goes to files in memory, so nothing it writes can block it."""
-
-    def __init__(
-        self, target: Target, env: dict[str, str], low_nofile: bool = False, without: tuple[str, ...] = ()
-    ) -> None:
-        missing = [str(made) for made in target.makes if not made.exists()]
-        if missing:
-            raise ServerFailed(f"{target.server} is not built, missing: {', '.join(missing)}")
-        inherited = {name: value for name, value in os.environ.items() if name not in CONTRACT_VARIABLES}
-        full = {**inherited, **target.env, "VARIANT": target.variant, **env}
-        self.target = target
-        self._out = os.memfd_create("stdout")
-        self._err = os.memfd_create("stderr")
-        self.child = subprocess.Popen(
-            [*LAUNCH, str(LOW_NOFILE) if low_nofile else "-", *target.argv],
-            cwd=target.folder,
-            env={name: value for name, value in full.items() if name not in without},
-            stdin=subprocess.DEVNULL,
-            stdout=self._out,
-            stderr=self._err,
-            start_new_session=True,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.kill()
-
-    @property
-    def pid(self) -> int:
-        return self.child.pid
-
-    @property
-    def stdout(self) -> str:
-        return _text(self._out)
-
-    @property
-    def stderr(self) -> str:
-        return _text(self._err)
-
-    def wait_ready(self) -> None:
-        """Return once the first line stands on stdout; what it says is judged by a test."""
-        deadline = time.monotonic() + START_PATIENCE
-        while "\n" not in self.stdout:
-            if self.child.poll() is not None:
-                raise ServerFailed(f"{self.target.id} ended with {self.child.returncode} at its start: {self._said()}")
-            if time.monotonic() > deadline:
-                raise ServerFailed(f"{self.target.id} printed no line within {START_PATIENCE:.0f} s: {self._said()}")
-            time.sleep(0.01)
-
-    def wait(self, patience: float = PATIENCE) -> int:
-        """The exit code; a process that lives on is an error."""
-        try:
-            return self.child.wait(patience)
-        except subprocess.TimeoutExpired:
-            raise ServerFailed(f"{self.target.id} did not end within {patience:.0f} s: {self._said()}") from None
-
-    def signal(self, number: signal.Signals) -> None:
-        self.child.send_signal(number)
-
-    def kill(self) -> None:
-        """End it at once, with whatever it started, and forget its output."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.child.pid, signal.SIGKILL)
-        self.child.wait()
-        os.close(self._out)
-        os.close(self._err)
-
-    def _said(self) -> str:
-        return f"stdout {self.stdout[-1000:]!r}, stderr {self.stderr[-2000:]!r}"
-
-
-class Server(Process):
-    """A server that listens."""
+    host = "127.0.0.1"
 
     def __init__(
         self,
         target: Target,
         port: int,
-        env: dict[str, str],
+        env: Mapping[str, str] | None = None,
         low_nofile: bool = False,
         without: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(target, {"PORT": str(port), **env}, low_nofile, without)
-        self.port = port
+        missing = [str(made) for made in target.makes if not made.exists()]
+        if missing:
+            raise ServerFailed(f"{target.server} is not built, missing: {', '.join(missing)}")
+        super().__init__(target, port)
+        inherited = {name: value for name, value in os.environ.items() if name not in CONTRACT_VARIABLES}
+        full = {**inherited, **target.env, "VARIANT": target.variant, "PORT": str(port), **(env or {})}
+        self._child = subprocess.Popen(
+            [*LAUNCH, str(LOW_NOFILE) if low_nofile else "-", *target.argv()],
+            cwd=target.folder,
+            env={name: value for name, value in full.items() if name not in without},
+            stdin=subprocess.DEVNULL,
+            stdout=self.output.stdout_file,
+            stderr=self.output.stderr_file,
+            start_new_session=True,
+        )
 
     @property
-    def ready_line(self) -> str:
-        return f"listening on http://127.0.0.1:{self.port} ({self.target.id})\n"
+    def own_pid(self) -> int:
+        return self._child.pid
+
+    def exit_code(self) -> int | None:
+        return self._child.poll()
+
+    def signal(self, number: signal.Signals) -> None:
+        self._child.send_signal(number)
+
+    def proc(self, file: str) -> str:
+        return Path(f"/proc/{self._child.pid}/{file}").read_text(encoding="utf-8")
+
+    def turns_away(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=0.2).close()
+        except ConnectionRefusedError:
+            return True
+        except (ConnectionResetError, TimeoutError):
+            return False
+        return False
+
+    def close(self) -> None:
+        """With whatever it started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._child.pid, signal.SIGKILL)
+        self._child.wait()
+        self.output.close()
+
+    def _end(self, patience: float) -> int | None:
+        try:
+            return self._child.wait(patience)
+        except subprocess.TimeoutExpired:
+            return None
 
 
-@contextmanager
-def serving(target: Target, env: dict[str, str] | None = None, low_nofile: bool = False) -> Iterator[Server]:
-    """A server of its own for one test, on a free port."""
-    with free_port() as port, Server(target, port, env or {}, low_nofile) as server:
-        server.wait_ready()
-        yield server
+class ProcessRuntime(Runtime):
+    """Starts the command of an entry's manifest."""
 
+    name = "process"
 
-def _text(file: int) -> str:
-    """All that was written so far, without moving the offset that the child writes at."""
-    return os.pread(file, os.fstat(file).st_size, 0).decode("utf-8", "replace")
+    def prepare(self, targets: list[Target]) -> None:
+        """Each start says itself what it misses."""
+
+    @contextmanager
+    def start(
+        self, target: Target, env: Mapping[str, str] | None = None, low_nofile: bool = False
+    ) -> Iterator[ProcessServer]:
+        with free_port() as port, ProcessServer(target, port, env, low_nofile) as server:
+            yield server
+
+    @contextmanager
+    def start_on_taken_port(self, target: Target) -> Iterator[ProcessServer]:
+        with free_port() as port, socket.socket() as holder:
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            holder.bind(("127.0.0.1", port))
+            holder.listen()
+            with ProcessServer(target, port) as server:
+                yield server
+
+    def finish(self) -> list[str]:
+        """Processes die with the suite, see `launch.py`."""
+        return []

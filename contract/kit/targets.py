@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -24,7 +25,8 @@ class Target:
     port: int
     variants: tuple[str, ...]
     jvm: bool
-    argv: tuple[str, ...]
+    argv: Callable[[], tuple[str, ...]]
+    """The start command; made only when a process is started, as it asks for a JDK."""
     makes: tuple[Path, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
 
@@ -62,7 +64,7 @@ def manifest_targets(path: Path) -> list[Target]:
             port=data["port"],
             variants=names,
             jvm=data.get("language") == "java",
-            argv=argv,
+            argv=lambda: argv,
             env=variant.get("env", {}),
         )
         for variant in data["variants"]
@@ -80,7 +82,7 @@ def _of_entry(entry: Entry) -> Target:
         port=manifest.port,
         variants=tuple(variant.name for variant in manifest.variants),
         jvm=jvm,
-        argv=tuple(command(entry, find_jdk().java if jvm else None)),
+        argv=lambda: tuple(command(entry, find_jdk().java if jvm else None)),
         makes=tuple(entry.server.folder / made for made in manifest.build.makes),
         env=dict(entry.variant.env),
     )

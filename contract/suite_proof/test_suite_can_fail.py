@@ -4,18 +4,14 @@ A row names the fault (see `fake/fake.py`), the test that has to catch it, and w
 it fails for the right reason.
 """
 
-import os
 import subprocess
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
+from kit.nested import run_suite
 from kit.paths import CONTRACT, FAKE
 
-PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-vv", "--tb=short")
-PATIENCE = 300
-OTHER_SUITES = ("test_tomcat.py", "test_readmes.py")
+OTHER_SUITES = ("test_tomcat.py", "test_readmes.py", "test_container.py")
 LONG = "test_answers.py::test_most_rounds_of_cpu"
 """Ten million rounds say nothing about the suite and take Python several seconds."""
 
@@ -151,17 +147,7 @@ BROKEN = [
 
 def suite(arguments: list[str], **more: str) -> subprocess.CompletedProcess[str]:
     """The real suite against the fake server, in a pytest of its own."""
-    path = os.pathsep.join(str(Path(entry).resolve()) for entry in sys.path)
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "BREAK"))}
-    return subprocess.run(
-        [*PYTEST, "--manifest", str(FAKE), *arguments],
-        cwd=CONTRACT,
-        env={**env, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **more},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    return run_suite(["--manifest", str(FAKE), *arguments], PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", **more)
 
 
 @pytest.mark.parametrize("variant", ["eventloop", "platform", "virtual"])

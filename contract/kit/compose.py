@@ -1,0 +1,81 @@
+"""The zoo's compose file, as a project of this run."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import uuid
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from kit.docker import LABEL, DockerFailed, cli, inspect_image
+from kit.server import Unusable
+from kit.targets import Target
+
+
+FILES = ("docker-compose.yml", "docker-compose.override.yml")
+"""What `docker compose` reads by itself, and does not where a further file is named."""
+
+
+def service_of(target: Target) -> str:
+    return target.id.replace(":", "-")
+
+
+class Compose:
+    """Every command gets the zoo's file and above it a label, and what a test changes in one service.
+
+    Each object is a project of its own: two workers that made one network at the same time would make it twice.
+    """
+
+    def __init__(self, root: Path, run: str) -> None:
+        self.run = run
+        self._root = root
+        self._project = f"contract-{run}-{uuid.uuid4().hex[:6]}"
+        self._files = [file for file in (root / name for name in FILES) if file.is_file()]
+
+    def another(self) -> Compose:
+        return Compose(self._root, self.run)
+
+    @cached_property
+    def services(self) -> dict[str, dict[str, Any]]:
+        """The services that need no profile, as compose understands them: one for each entry."""
+        if not self._files:
+            raise Unusable(f"there is no {FILES[0]} in {self._root}")
+        try:
+            text = cli("compose", *_options(self._files), "config", "--format", "json")
+        except DockerFailed as error:
+            raise Unusable(str(error)) from None
+        return cast("dict[str, dict[str, Any]]", json.loads(text)["services"])
+
+    def image(self, target: Target) -> str:
+        return cast("str", self.services[service_of(target)]["image"])
+
+    def start_command(self, target: Target) -> list[str]:
+        """The words of the container's first process, written as a compose file has them: `$$` for `$`."""
+        service, image = self.services[service_of(target)], inspect_image(self.image(target))["Config"]
+        words: list[str] = []
+        for key, of_image in (("entrypoint", "Entrypoint"), ("command", "Cmd")):
+            words += service.get(key) or [word.replace("$", "$$") for word in image.get(of_image) or []]
+        return words
+
+    def __call__(
+        self,
+        *words: str,
+        target: Target,
+        over: Mapping[str, object] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> str:
+        """A compose command, with `over` laid over the service of the target."""
+        label = {"labels": {LABEL: self.run}}
+        layer = {"services": {service_of(target): {**label, **(over or {})}}, "networks": {"default": label}}
+        with tempfile.NamedTemporaryFile("w", prefix="contract-", suffix=".json") as file:
+            json.dump(layer, file)
+            file.flush()
+            files = _options([*self._files, Path(file.name)])
+            return cli("compose", *files, "--project-name", self._project, *words, env=env)
+
+
+def _options(files: list[Path]) -> list[str]:
+    return [word for file in files for word in ("--file", str(file))]

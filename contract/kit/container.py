@@ -1,0 +1,193 @@
+"""Servers as containers: the services of the zoo's compose file.
+
+`docker compose run` and not `docker run`: it takes over all of the service (user, read-only root, capabilities, limits),
+so that what is tested is what people start. Of the service it leaves out the published ports, which a test needs
+elsewhere, and the restart policy; both are tested with `docker compose up` in `test_container.py`.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from kit import docker
+from kit.compose import Compose, service_of
+from kit.ports import free_port
+from kit.server import LOW_NOFILE, Runtime, Server, Unusable
+from kit.targets import Target
+from kit.wire import request
+
+LAST_WORDS = 10.0
+"""Seconds that the log of an ended container may lag behind."""
+
+
+class ContainerServer(Server):
+    """The server of a started container, whose log is followed."""
+
+    host = "0.0.0.0"
+    own_pid = 1
+
+    def __init__(self, target: Target, port: int, name: str) -> None:
+        super().__init__(target, port)
+        self.name = name
+        self._log = subprocess.Popen(
+            ["docker", "logs", "--follow", name],
+            stdin=subprocess.DEVNULL,
+            stdout=self.output.stdout_file,
+            stderr=self.output.stderr_file,
+            start_new_session=True,
+        )
+
+    def exit_code(self) -> int | None:
+        if self._log.poll() is None:
+            return None
+        state = docker.inspect(self.name)["State"]
+        return None if state["Running"] else int(state["ExitCode"])
+
+    def signal(self, number: signal.Signals) -> None:
+        docker.cli("kill", "--signal", number.name, self.name)
+
+    def proc(self, file: str) -> str:
+        """Read inside, as the engine's kernel need not be this one."""
+        return docker.execute(self.name, "cat", f"/proc/{self.own_pid}/{file}")
+
+    def turns_away(self) -> bool:
+        """The engine's proxy accepts also where nobody listens behind it; the connection then ends without a byte."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as probe:
+                probe.sendall(request("/"))
+                return not probe.recv(1)
+        except (ConnectionRefusedError, ConnectionResetError, BrokenPipeError):
+            return True
+        except TimeoutError:
+            return False
+
+    def close(self) -> None:
+        """Only the log's reader; the container is removed by whoever started it."""
+        self._log.kill()
+        self._log.wait()
+        self.output.close()
+
+    def _end(self, patience: float) -> int | None:
+        try:
+            code = docker.cli("wait", self.name, patience=patience)
+        except docker.DockerLate:
+            return None
+        self._log.wait(LAST_WORDS)
+        return int(code)
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service that `docker compose up` has started."""
+
+    target: Target
+    container: str
+    port: int
+
+
+class ContainerRuntime(Runtime):
+    """Starts the compose service of an entry."""
+
+    name = "container"
+
+    def __init__(self, compose: Compose) -> None:
+        self.compose = compose
+
+    def prepare(self, targets: list[Target]) -> None:
+        docker.require_engine()
+        services = self.compose.services
+        without = [target.id for target in targets if service_of(target) not in services]
+        if without:
+            raise Unusable(f"docker-compose.yml has no service for {', '.join(without)}")
+        missing = [image for image in sorted({self.compose.image(target) for target in targets}) if not docker.exists(image)]
+        if missing:
+            raise Unusable(f"images are missing, `make images` builds them: {', '.join(missing)}")
+
+    @contextmanager
+    def start(
+        self, target: Target, env: Mapping[str, str] | None = None, low_nofile: bool = False
+    ) -> Iterator[ContainerServer]:
+        over = {"entrypoint": self._with_low_nofile(target)} if low_nofile else {}
+        with free_port() as port:
+            publish = ("--publish", f"127.0.0.1:{port}:{port}")
+            with self._running(target, port, over, env or {}, *publish) as server:
+                yield server
+
+    @contextmanager
+    def start_on_taken_port(self, target: Target) -> Iterator[ContainerServer]:
+        """Two containers in one network namespace, as a container has all ports of its own for itself."""
+        with self.start(target) as holder:
+            holder.wait_ready()
+            over = {"network_mode": f"container:{holder.name}"}
+            with self._running(target, holder.port, over, {}) as server:
+                yield server
+
+    def finish(self) -> list[str]:
+        return docker.sweep(self.compose.run)
+
+    @contextmanager
+    def up(self, target: Target) -> Iterator[Service]:
+        """The service as `docker compose up` starts it, at the port that the compose file names."""
+        with self._raised(target, {}, "--detach") as container:
+            bindings = docker.inspect(container)["NetworkSettings"]["Ports"].values()
+            ports = [int(binding["HostPort"]) for found in bindings for binding in found or []]
+            assert ports, f"the service {service_of(target)} publishes no port"
+            yield Service(target, container, ports[0])
+
+    @contextmanager
+    def created(self, target: Target, env: Mapping[str, str]) -> Iterator[str]:
+        """The container of the service under this environment of whoever asks for it, not started."""
+        with self._raised(target, env, "--no-start") as container:
+            yield container
+
+    @contextmanager
+    def image_alone(self, target: Target, port: int, *settings: str) -> Iterator[ContainerServer]:
+        """`docker run` of the image with these settings only."""
+        name, label = self._new_name(), f"{docker.LABEL}={self.compose.run}"
+        try:
+            options = ("--detach", "--name", name, "--label", label)
+            docker.cli("run", *options, *settings, self.compose.image(target))
+            with ContainerServer(target, port, name) as server:
+                yield server
+        finally:
+            docker.remove(name)
+
+    @contextmanager
+    def _running(
+        self, target: Target, port: int, over: Mapping[str, object], env: Mapping[str, str], *words: str
+    ) -> Iterator[ContainerServer]:
+        name = self._new_name()
+        variables = [word for key, value in {"PORT": str(port), **env}.items() for word in ("--env", f"{key}={value}")]
+        # A health check's requests would be counted with those of the tests; it has tests of its own.
+        unchecked = {"healthcheck": {"disable": True}}
+        try:
+            options = ("--detach", "--no-deps", "-T", "--name", name, *words, *variables)
+            self.compose("run", *options, service_of(target), target=target, over={**unchecked, **over})
+            with ContainerServer(target, port, name) as server:
+                yield server
+        finally:
+            docker.remove(name)
+
+    @contextmanager
+    def _raised(self, target: Target, env: Mapping[str, str], how: str) -> Iterator[str]:
+        """The container that `docker compose up` makes, in a project of its own."""
+        project, service = self.compose.another(), service_of(target)
+        try:
+            project("up", how, "--no-deps", "--no-build", service, target=target, env=env)
+            yield project("ps", "--all", "--quiet", service, target=target).strip()
+        finally:
+            project("down", "--timeout", "0", "--volumes", target=target)
+
+    def _with_low_nofile(self, target: Target) -> list[str]:
+        """The service's first process, started with a low soft limit of descriptors."""
+        return ["sh", "-c", f'ulimit -S -n {LOW_NOFILE}; exec "$$@"', "sh", *self.compose.start_command(target)]
+
+    def _new_name(self) -> str:
+        return f"contract-{self.compose.run}-{uuid.uuid4().hex[:8]}"
+
