@@ -74,21 +74,12 @@ def test_health_check_asks_the_server_and_needs_no_tool_for_it(service: Service)
 
 def test_comes_back_after_a_kill(service: Service, containers: ContainerRuntime) -> None:
     restarts = docker.inspect(service.container)["RestartCount"]
-    kill_from_outside(state(service)["Pid"], containers.compose.image(service.target))
+    containers.kill(service)
     deadline = time.monotonic() + PATIENCE
     while docker.inspect(service.container)["RestartCount"] == restarts:
         assert time.monotonic() < deadline, f"not started again: {state(service)}"
         time.sleep(0.1)
     wait_served(service)
-
-
-def kill_from_outside(pid: int, image: str) -> None:
-    """SIGKILL as a lack of memory would send it.
-
-    A container's first process ignores it when it comes from inside, and after `docker kill` the engine leaves it dead.
-    """
-    isolated = ("--pid", "host", "--network", "none", "--user", "0", "--cap-drop", "ALL", "--cap-add", "KILL")
-    docker.cli("run", "--rm", *isolated, "--entrypoint", "sh", image, "-c", f"kill -9 {pid}")
 
 
 def test_stop_drains(service: Service) -> None:
