@@ -1,4 +1,4 @@
-"""What containers promise besides the contract: asked of the services as `docker compose up` starts them, from inside."""
+"""What containers promise besides the contract, asked of services that `docker compose up` has started."""
 
 import time
 from collections.abc import Iterator
@@ -37,12 +37,14 @@ def wait_served(service: Service) -> None:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            return expect_hello(fetch(service.port, "/"))
+            expect_hello(fetch(service.port, "/"))
         except (AssertionError, OSError) as error:
             if time.monotonic() > deadline:
                 said = docker.cli("logs", service.container)
                 raise AssertionError(f"{service.target.id} does not serve ({error}); it said {said!r}") from error
-        time.sleep(0.05)
+            time.sleep(0.05)
+        else:
+            return
 
 
 def state(service: Service) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""What the suite is made of: sockets read to the byte, server processes, targets and the contract's constants."""
+"""What the suite is made of: sockets read to the byte, servers in processes and containers, targets, constants."""

@@ -14,7 +14,6 @@ from kit.docker import LABEL, DockerFailed, cli, inspect_image
 from kit.server import Unusable
 from kit.targets import Target
 
-
 FILES = ("docker-compose.yml", "docker-compose.override.yml")
 """What `docker compose` reads by itself, and does not where a further file is named."""
 

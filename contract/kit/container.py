@@ -1,8 +1,8 @@
 """Servers as containers: the services of the zoo's compose file.
 
-`docker compose run` and not `docker run`: it takes over all of the service (user, read-only root, capabilities, limits),
-so that what is tested is what people start. Of the service it leaves out the published ports, which a test needs
-elsewhere, and the restart policy; both are tested with `docker compose up` in `test_container.py`.
+`docker compose run` and not `docker run`: it takes over all of the service (user, read-only root, capabilities,
+limits), so that what is tested is what people start. Of the service it leaves out the published ports, which a test
+needs elsewhere, and the restart policy; both are tested with `docker compose up` in `test_container.py`.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ class ContainerRuntime(Runtime):
         without = [target.id for target in targets if service_of(target) not in services]
         if without:
             raise Unusable(f"docker-compose.yml has no service for {', '.join(without)}")
-        missing = [image for image in sorted({self.compose.image(target) for target in targets}) if not docker.exists(image)]
+        wanted = sorted({self.compose.image(target) for target in targets})
+        missing = [image for image in wanted if not docker.exists(image)]
         if missing:
             raise Unusable(f"images are missing, `make images` builds them: {', '.join(missing)}")
 
