@@ -20,7 +20,7 @@ OWN_PROBE = (
     r"find / \( -path /proc -o -path /sys -o -path /dev -o -path /tmp \) -prune -o ! -type l -writable -print"
     " 2>/dev/null | head -n 5"
 )
-TMP_PROBE = ": >/tmp/.probe && rm /tmp/.probe && echo writable || true"
+TMP_PROBE = "(: >/tmp/.probe) 2>/dev/null && rm /tmp/.probe && echo writable || true"
 
 
 def violations(container: str, port: int) -> list[str]:
