@@ -9,7 +9,7 @@ import pytest
 from kit.ports import free_port
 from kit.process import ProcessServer
 from kit.rules import GOOD_TARGETS, expect_hello, pattern
-from kit.server import Runtime, Server
+from kit.server import START_PATIENCE, Runtime, Server
 from kit.targets import Target
 from kit.wire import Closed, Wire, fetch, request
 
@@ -58,7 +58,7 @@ def test_bad_environment(target: Target, runtime: Runtime, variable: str) -> Non
 
 def test_taken_port(target: Target, runtime: Runtime) -> None:
     with runtime.start_on_taken_port(target) as server:
-        code = server.wait()
+        code = server.wait(START_PATIENCE)
         line = f"cannot listen on {server.host}:{server.port}: address already in use\n"
         assert (code, server.stderr, server.stdout) == (1, line, "")
 

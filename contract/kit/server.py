@@ -15,7 +15,9 @@ from kit.targets import Target
 from kit.wire import PATIENCE
 
 CONTRACT_VARIABLES = ("HOST", "PORT", "VARIANT", "MAX_THREADS", "BACKLOG", "CONNECTOR")
-START_PATIENCE = 60.0
+START_PATIENCE = max(60.0, 3 * PATIENCE)
+"""Seconds for a start, or for an end in place of one."""
+
 LOW_NOFILE = 1024
 
 
