@@ -184,7 +184,8 @@ def folder_target(request: pytest.FixtureRequest) -> Target:
 @pytest.fixture(scope="session")
 def any_target(request: pytest.FixtureRequest) -> Target:
     """One entry, quick to start, for what does not differ between entries."""
-    return min(request.config.stash[TARGETS], key=lambda target: target.jvm)
+    targets = request.config.stash[TARGETS]
+    return min(targets, key=lambda target: target.jvm)
 
 
 @pytest.fixture(scope="session")
