@@ -14,6 +14,9 @@ TIERS ?= 100,1k,25k
 ROUNDS ?=
 DURATION ?=
 RESUME ?=
+PRECISION ?=
+A ?= results/reference/bench-all
+B ?= results/latest
 STRICT ?=
 RUN ?= results/latest
 
@@ -30,7 +33,7 @@ BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(ca
 	$(if $(STRICT),--strict-tiers)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup wrk build plan bench bench-all bench-quick report list doctor docs up down images base-image \
+.PHONY: help setup wrk build plan bench bench-all bench-quick report compare list doctor docs up down images base-image \
 	test test-unit test-contract test-containers lint clean
 
 help: ## list the commands
@@ -63,11 +66,14 @@ bench-quick: setup ## the same in one short round: a smoke run, no statistics
 bench: setup ## what SERVER, VARIANT, SCENARIO, TIERS, ROUNDS, DURATION say; RESUME=1 goes on with the newest run
 	@$(ZOO) bench $(if $(RESUME),--resume,$(BENCH))
 
-plan: $(VENV)/.ready ## the cells of `make bench` with these settings, and their time
-	@$(ZOO) plan $(filter-out --strict-tiers,$(BENCH))
+plan: $(VENV)/.ready ## the cells of `make bench` with these settings, and their time; PRECISION=3% says what that costs
+	@$(ZOO) plan $(filter-out --strict-tiers,$(BENCH)) $(if $(PRECISION),--precision $(PRECISION) --pilot $(RUN))
 
 report: $(VENV)/.ready ## show a run again (RUN=results/…)
 	@$(ZOO) report $(RUN)
+
+compare: $(VENV)/.ready ## two runs cell by cell (A=results/… B=results/latest)
+	@$(ZOO) compare $(A) $(B)
 
 list: $(VENV)/.ready ## the entries
 	@$(ZOO) list

@@ -1,4 +1,4 @@
-"""validity, analysis and pairs: what an expert would say of the figures."""
+"""validity and analysis: what an expert would say of the figures."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zoo import figures, validity
-from zoo.analysis import held_slopes, rows, slope, spread
+from zoo.analysis import rows, spread
 from zoo.catalog import Model
 from zoo.histogram import Histogram
-from zoo.pairs import model_pairs
+from zoo.metrics import held_slopes, slope
 from zoo.records import Connections, ErrorCounts, Flag, Kernel, Record, Warmup
 from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot
 from zoo.sample.samples import Samples
+from zoo.twins import twin
 from zoo.validity import ALL_OPEN, Evidence
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
@@ -366,7 +367,7 @@ def test_the_process_at_rest_counts_as_no_connection() -> None:
     changes: dict[str, Any] = {f"at_{tier}": {"rss_peak_kb": kb, "rss_before_kb": 60_000} for tier, kb in peaks.items()}
     (found,) = held_slopes(holding(14, **changes)).values()
     expected = np.polyfit([0, *COUNTS.values()], [60_000, *peaks.values()], 1)[0]
-    assert found == [pytest.approx(expected)]
+    assert found == {1: pytest.approx(expected)}
 
 
 def test_a_slope_by_hand() -> None:
@@ -385,7 +386,7 @@ def test_what_was_not_held_has_no_cost(flag: Flag) -> None:
 def test_a_round_in_which_a_tier_failed_has_no_slope_and_the_others_count() -> None:
     failed = [*holding(14, 1)[:2], record(VIRTUAL, "25k", "sleep", 1, failure="gone")]
     slopes = held_slopes([*failed, *holding(20, 2)])
-    assert slopes == {(VIRTUAL, "sleep"): [pytest.approx(20, rel=0.05)]}
+    assert slopes == {(VIRTUAL, "sleep"): {2: pytest.approx(20, rel=0.05)}}
 
 
 def test_a_clamped_tier_is_held_at_its_own_count() -> None:
@@ -404,42 +405,19 @@ def test_cells_that_do_not_wait_hold_nothing() -> None:
     assert [r.kb_per_connection for r in made] == [None] * 3
 
 
-# --- pairs
+# --- a round that stands apart
 
 
-def test_virtual_over_platform_of_the_same_server_round_by_round() -> None:
-    records = [
-        *(record(VIRTUAL, round_number=n, rps=rps) for n, rps in [(1, 200.0), (2, 400.0), (3, 800.0)]),
-        *(record(PLATFORM, round_number=n, rps=rps) for n, rps in [(1, 100.0), (2, 200.0), (4, 50.0)]),
-        record(BARE),
-        record("java-b:platform"),
-    ]
-    found = model_pairs(records)
-    assert [(p.a, p.b, p.scenario, p.tier) for p in found] == [(VIRTUAL, PLATFORM, "hello", "1k")]
-    ratio = found[0].ratios["req/s"]
-    assert ratio is not None
-    assert ratio.value == pytest.approx(2)
-    assert ratio.rounds == 2  # the first two have both
+def test_a_round_that_stands_apart_is_named_and_kept() -> None:
+    rps = [50_000.0, 50_400.0, 49_700.0, 20_000.0, 50_100.0, 49_900.0]
+    row = rows([record(BARE, round_number=n, rps=value) for n, value in enumerate(rps, 1)])[0]
+    assert row.outliers == [("req/s", 4)]
+    assert row.rps is not None
+    assert (row.rps.low, row.rps.rounds) == (20_000, 6)
+    assert rows([record(BARE, round_number=n, rps=value) for n, value in enumerate(rps[:4], 1)])[0].outliers == []
 
 
-def test_a_metric_that_one_side_lacks_is_left_out() -> None:
-    found = model_pairs([record(VIRTUAL, p99_us=None), record(PLATFORM)])
-    assert found[0].ratios["p99"] is None
-    assert found[0].ratios["p50"] is not None
-
-
-def test_a_side_that_failed_or_answered_nothing_well_makes_no_ratio() -> None:
-    assert model_pairs([record(VIRTUAL, failure="gone"), record(PLATFORM)]) == []
-    assert model_pairs([record(VIRTUAL, rps=0.0), record(PLATFORM)])[0].ratios["req/s"] is None
-
-
-def test_pairs_come_by_scenario_and_size() -> None:
-    cells = [("25k", "hello"), ("100", "sleep"), ("100", "hello")]
-    found = model_pairs([record(e, t, s) for t, s in cells for e in (VIRTUAL, PLATFORM)])
-    assert [(p.scenario, p.tier) for p in found] == [("hello", "100"), ("hello", "25k"), ("sleep", "100")]
-
-
-def test_a_pair_of_lower_bounds_is_one() -> None:
-    bounded = record(PLATFORM, flags=[Flag.SHARED_CORES])
-    assert model_pairs([record(VIRTUAL), bounded])[0].lower_bound
-    assert not model_pairs([record(VIRTUAL), record(PLATFORM)])[0].lower_bound
+def test_the_second_measurement_of_an_entry_is_a_row_of_its_own() -> None:
+    first, second = rows([record(BARE), record(twin(BARE))], reference=BARE)
+    assert (first.again, second.again) == (False, True)
+    assert second.flags == []  # a reference is not near itself

@@ -152,3 +152,21 @@ def test_the_zoo_itself_loads_and_has_every_folder_that_has_a_manifest() -> None
     assert len(catalog.entries) == len({e.id for e in catalog.entries}) == variants
     assert catalog.reference is not None
     assert catalog.reference.id == "rust-axum:hyper"
+
+
+def test_of_each_kind_the_marked_entry_is_measured_twice_else_the_first(tmp_path: Path) -> None:
+    write(tmp_path, changed('summary = "a thread each"', 'summary = "a thread each"\ntwice = true'))
+    native = GOOD.replace("java-x", "rust-x").replace('language = "java"', 'language = "rust"').replace("8109", "8110")
+    write(tmp_path, native.partition("[jvm]")[0] + native[native.index("[[variants]]") :], "rust-x")
+    catalog = load_catalog(tmp_path)
+    assert [e.id for e in catalog.twice(catalog.entries)] == ["rust-x:platform", "java-x:virtual"]
+    assert [e.id for e in catalog.twice(catalog.select(variants=["platform"]))] == [
+        "rust-x:platform",
+        "java-x:platform",
+    ]
+    assert catalog.entry("java-x:virtual.again") is catalog.entry("java-x:virtual")
+
+
+def test_the_zoo_measures_an_entry_of_its_named_pairs_and_an_ordinary_native_one_twice() -> None:
+    zoo = load_catalog(ROOT)
+    assert [e.id for e in zoo.twice(zoo.entries)] == ["rust-axum:async", "java-tomcat:virtual"]

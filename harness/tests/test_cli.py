@@ -10,6 +10,7 @@ from builders import record
 from typer.testing import CliRunner
 
 from zoo import bench, cli
+from zoo.plan import FULL
 from zoo.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -173,3 +174,95 @@ def test_docs_says_what_is_stale_and_writes_it(root: Path) -> None:
     assert zoo("docs")[0] == 0
     assert zoo("docs", "--check") == (0, "", "")
     assert "`rust-b:platform`" in (root / "README.md").read_text(encoding="utf-8")
+
+
+# --- A/A and precision
+
+
+def test_the_whole_zoo_is_planned_with_a_a_and_a_part_of_it_when_asked(root: Path) -> None:
+    assert "24 cells = 4 entries × hello × 100, 1k connections × 3 round(s), and 6 of A/A (rust-a:async)" in " ".join(
+        zoo("plan", "--scenario", "hello", "--tiers", "100,1k")[1].split()
+    )
+    assert "A/A" not in zoo("plan", "--server", "rust-a")[1]
+    assert "A/A" not in zoo("plan", "--no-aa")[1]
+    assert "of A/A (rust-b:async)" in zoo("plan", "--server", "rust-b", "--aa")[1]
+
+
+def test_a_precision_is_priced_from_a_pilot(root: Path) -> None:
+    run = builders.run(["java-a:platform", "java-a:virtual"])
+    timed = run.plan.model_copy(update={"profile": FULL.numbers()})
+    store = Store.create(root / "results", run.model_copy(update={"plan": timed}))
+    for number, (a, b) in enumerate([(100.0, 103.0), (104.0, 100.0), (99.0, 100.0)], 1):
+        store.append(record("java-a:platform", round_number=number, rps=a))
+        store.append(record("java-a:virtual", round_number=number, rps=b))
+    write_manifest(root, "java-a")
+    code, out, err = zoo("plan", "--precision", "3%")
+    assert (code, err) == (0, "")
+    assert "Rounds that a precision costs" in out
+    assert "java-a:virtual ÷ java-a:platform: req/s" in out
+    assert "all pairs: req/s" in out
+    assert zoo("plan", "--precision", "3%", "--pilot", str(store.folder))[1] == out
+
+
+def test_a_precision_without_a_pilot_or_that_is_none_is_told_plainly(root: Path) -> None:
+    code, _, err = zoo("plan", "--precision", "3%")
+    assert (code, "no run there" in err) == (2, True)
+    assert zoo("plan", "--precision", "lots") == (
+        2,
+        "",
+        'zoo: a precision must be a share such as 3% (0.1% to 50%), got "lots"\n',
+    )
+    store = Store.create(root / "results", builders.run(["rust-a:async"]))
+    store.append(record("rust-a:async"))
+    code, _, err = zoo("plan", "--precision", "3%")
+    assert code == 2
+    assert "a pilot needs two rounds of the platform and virtual variants of one server" in err
+
+
+def write_manifest(root: Path, name: str) -> None:
+    """A server with the variants of a named pair, as a native one, so that no JDK is needed."""
+    text = MANIFEST.format(name=name, port=8203).replace('"async"', '"virtual"').replace("async-task", "virtual-thread")
+    (root / name).mkdir()
+    (root / name / "server.toml").write_text(text.replace("a pool of threads", "a pool"), encoding="utf-8")
+
+
+# --- two runs
+
+
+def stored(folder: Path, name: str, rps: list[float], **changes: object) -> str:
+    run = builders.run(["rust-a:async"]).model_copy(update={"id": name, **changes})
+    store = Store.create(folder, run)
+    for number, value in enumerate(rps, 1):
+        store.append(record("rust-a:async", round_number=number, rps=value))
+    return str(store.folder)
+
+
+def test_compare_tells_verdicts_and_fails_when_asked_to(root: Path) -> None:
+    first = stored(root / "results", "first", [100.0, 101.0, 99.0, 100.5])
+    second = stored(root / "results", "second", [90.0, 91.0, 89.5])
+    code, out, err = zoo("compare", first, second)
+    assert (code, err) == (0, "")
+    assert "second over first" in out
+    assert "slower 0.90" in out
+    assert zoo("compare", first, second, "--fail-if-slower", "5%")[0] == 1
+    assert zoo("compare", first, second, "--fail-if-slower", "15%")[0] == 0
+    assert zoo("compare", second, first, "--fail-if-slower", "5%")[0] == 0
+
+
+def test_compare_refuses_with_its_reasons_unless_told_to(root: Path) -> None:
+    first = stored(root / "results", "first", [100.0, 101.0])
+    second = stored(root / "results", "second", [100.0, 102.0], protocol=2)
+    code, out, err = zoo("compare", first, second)
+    assert (code, out) == (2, "")
+    assert err == "zoo: these runs cannot be compared: protocol: 1 → 2 (--anyway does)\n"
+    code, out, _ = zoo("compare", first, second, "--anyway")
+    assert code == 0
+    assert "not comparable: protocol: 1 → 2" in out
+    assert zoo("compare", first, stored(root / "results", "third", []), "--anyway")[0] == 2
+
+
+def test_export_prints_a_table(root: Path) -> None:
+    folder = stored(root / "results", "first", [100.0, 101.0])
+    code, out, _ = zoo("export", folder, "--csv")
+    assert (code, len(out.splitlines())) == (0, 3)
+    assert out.startswith("protocol,entry,")

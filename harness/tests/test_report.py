@@ -20,8 +20,10 @@ from zoo.progress import Live, line
 from zoo.records import Flag, Record, Run
 from zoo.report import terminal
 from zoo.report.document import document, number, shown
-from zoo.report.markdown import render
+from zoo.report.markdown import render, render_table
+from zoo.report.model import Table
 from zoo.store import Store
+from zoo.twins import twin
 
 PLATFORM, VIRTUAL, BARE, GONE = "java-a:platform", "java-a:virtual", "rust-n:bare", "java-b:platform"
 ENTRIES = [PLATFORM, VIRTUAL, BARE, GONE]
@@ -137,17 +139,46 @@ def test_every_flag_in_a_table_is_explained_and_no_other() -> None:
     assert {flag for flag in Flag if f"`{flag.value}`: {flag.text}" in text} == used
 
 
-def test_a_pair_inside_its_interval_is_marked_as_no_difference() -> None:
-    alike = [
-        record(e, round_number=n, rps=rps)
-        for e, by_round in ((VIRTUAL, (100.0, 110.0, 95.0)), (PLATFORM, (105.0, 100.0, 101.0)))
-        for n, rps in enumerate(by_round, 1)
+def alike(*names: str, rounds: int = 3) -> list[Record]:
+    wobbles = (1.0, 1.001, 0.999, 1.002)
+    return [
+        record(e, round_number=n, rps=100.0 * wobbles[(n + i) % 4])
+        for i, e in enumerate(names)
+        for n in range(1, rounds + 1)
     ]
-    row = table(render(document(run(3), alike)), "virtual")[2]
-    assert row[:3] == [VIRTUAL, "hello", "1k"]
-    assert re.fullmatch(r"\d\.\d\d \[0\.\d\d, 1\.\d\d\] ○", row[3])
-    apart = [*alike[:3], *(record(PLATFORM, round_number=n, rps=50.0) for n in (1, 2, 3))]
-    assert "○" not in table(render(document(run(3), apart)), "virtual")[2][3]
+
+
+def test_a_pair_has_its_word_ratio_interval_and_rounds() -> None:
+    row = table(render(document(run(3), alike(VIRTUAL, PLATFORM))), "virtual")[2]
+    assert row[:4] == [VIRTUAL, "hello", "1k", "3"]
+    assert re.fullmatch(r"no detectable difference 1\.00 \[0\.99, 1\.0\d\]", row[4])
+    apart = [*alike(VIRTUAL), *(record(PLATFORM, round_number=n, rps=50.0) for n in (1, 2, 3))]
+    assert table(render(document(run(3), apart)), "virtual")[2][4].startswith("faster 2.00 [")
+
+
+def test_reasons_for_no_verdict_stand_below_the_table_once() -> None:
+    text = render(document(run(3), THREE, BARE))
+    row = next(r for r in table(text, "virtual") if r[:3] == [VIRTUAL, "sleep", "25k"])
+    marks = [cell for cell in row if cell.startswith("not measured (")]
+    assert marks
+    for mark in marks:
+        assert text.count(f"\n- {mark.removeprefix('not measured ')} ") == 1
+
+
+def test_a_a_comes_first_with_its_noise_band() -> None:
+    text = render(document(run(3), alike(VIRTUAL, twin(VIRTUAL), PLATFORM)))
+    assert text.index("## The same program twice (A/A)") < text.index("## Virtual threads over platform threads")
+    assert table(text, "second ÷ first")[2][:4] == [VIRTUAL, "hello", "1k", "3"]
+    assert re.search(r"- noise band of hello, JVM, req/s: ± 0\.\d %", text)
+    assert re.search(r"\d of 4 intervals leave out 1", text)
+
+
+def test_a_run_without_a_a_says_so() -> None:
+    assert "No A/A pair was measured: no noise band." in render(document(run(3), THREE, BARE))
+
+
+def test_words_stand_left_and_figures_right() -> None:
+    assert render_table(Table("t", ["a", "b", "c"], [["x", "y", "1"]], text=2)).splitlines()[1] == "| :-- | :-- | --: |"
 
 
 def test_a_narrow_terminal_leaves_the_ranges_out() -> None:
@@ -164,7 +195,7 @@ def test_square_brackets_of_a_message_are_printed_as_they_are() -> None:
     records=st.lists(
         st.builds(
             record,
-            st.sampled_from(ENTRIES),
+            st.sampled_from([*ENTRIES, twin(VIRTUAL), twin(BARE)]),
             st.sampled_from(list(TIERS)),
             st.sampled_from(["hello", "sleep"]),
             st.integers(1, 3),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from zoo.records import Condition, Flag, Measurement, Record
 from zoo.runtime.base import Launch, RuntimeFailure
 from zoo.session import Session
 from zoo.store import Store
+from zoo.twins import twin
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
 TIERS = [plan.tier(name) for name in ("100", "1k", "25k")]
@@ -195,12 +197,12 @@ def test_a_jvm_is_warmed_longer_and_first_gently_and_every_server_briefly_at_eac
 
 
 def test_a_warm_up_that_never_settles_ends_at_its_cap_and_is_flagged(bed: Bed) -> None:
-    rates = iter([1_000, 2_000] * 50)
+    rates = itertools.count(1_000, 200)
 
-    def wobble(call: Call) -> LoadOutcome | None:
+    def rise(call: Call) -> LoadOutcome | None:
         return None if call.measured else outcome(call.spec, [[2_000, next(rates)]])
 
-    bed.world.fault = wobble
+    bed.world.fault = rise
     cell = seen(bed.run(one_block())[0])
     assert cell.warmup.reached is False
     assert cell.warmup.seconds == PROFILE.warmup_cap_s
@@ -464,6 +466,18 @@ def test_a_complete_run_is_not_measured_again(bed: Bed) -> None:
     bed.run(blocks, done)
     assert len(bed.world.servers) == 1
     assert len(bed.store.records()) == 3
+
+
+def test_an_entry_measured_twice_a_round_has_two_ids_and_files_of_its_own(bed: Bed) -> None:
+    twice = plan.Twins((BARE,), ("hello",))
+    records = bed.run(plan.blocks([BARE], ["hello", "sleep"], TIERS[:1], rounds=2, seed=1, twins=twice))
+    ids = [(r.entry, r.scenario) for r in records]
+    assert sorted(set(ids)) == [(BARE, "hello"), (BARE, "sleep"), (twin(BARE), "hello")]
+    assert len(ids) == len(bed.world.servers) == 6
+    assert {s.launch.entry.id for s in bed.world.servers} == {BARE}
+    files = [seen(r).load.histogram for r in records]
+    assert len(set(files)) == 6
+    assert all((bed.store.folder / name).is_file() for name in files)
 
 
 def test_the_fake_generator_is_one() -> None:

@@ -24,7 +24,7 @@ from zoo.host.engine import Engine, EngineError
 from zoo.host.facts import HostFacts
 from zoo.host.jdk import Jdk, find_jdk
 from zoo.host.limits import Limits
-from zoo.plan import FULL, QUICK, Block, PlanError, Profile, Tier
+from zoo.plan import FULL, QUICK, Block, PlanError, Profile, Tier, Twins
 from zoo.progress import Live
 from zoo.records import Condition, PlanFacts, Record, Run
 from zoo.runtime.base import Runtime
@@ -58,6 +58,15 @@ class Wish:
     duration_s: int | None = None
     quick: bool = False
     seed: int | None = None
+    aa: bool | None = None
+
+    def doubled(self, scenarios: Sequence[str]) -> list[str]:
+        """Scenarios with A/A pairs. Unasked: of a whole zoo in several rounds, where throughput is measured."""
+        if self.aa is not None:
+            return list(scenarios) if self.aa else []
+        if self.servers or self.variants or self.profile().rounds == 1:
+            return []
+        return [name for name in scenarios if SCENARIOS[name].settle]
 
     def profile(self) -> Profile:
         """Times of the run; a duration replaces the window of scenarios without a wait."""
@@ -75,21 +84,27 @@ def plan_of(wish: Wish, catalog: Catalog, condition: Condition) -> PlanFacts:
     if not tiers:
         raise PlanError("no tier; name connection counts such as 100,1k,25k")
     profile = wish.profile()
+    entries = catalog.select(wish.servers, wish.variants)
+    scenarios = list(dict.fromkeys(wish.scenarios)) or list(SCENARIOS)
+    doubled = wish.doubled(scenarios)
     return PlanFacts(
-        entries=[e.id for e in catalog.select(wish.servers, wish.variants)],
-        scenarios=list(dict.fromkeys(wish.scenarios)) or list(SCENARIOS),
+        entries=[e.id for e in entries],
+        scenarios=scenarios,
         tiers=[tiers[connections] for connections in sorted(tiers)],
         rounds=profile.rounds,
         seed=secrets.randbelow(2**31) if wish.seed is None else wish.seed,
         profile=profile.numbers(),
         condition=condition,
+        twins=[e.id for e in catalog.twice(entries)] if doubled else [],
+        twin_scenarios=doubled,
     )
 
 
 def blocks_of(facts_: PlanFacts) -> list[Block]:
     """The blocks of a stored plan, in the order they are measured."""
     tiers: list[Tier] = [plan.tier(name) for name in facts_.tiers]
-    return plan.blocks(facts_.entries, facts_.scenarios, tiers, facts_.rounds, facts_.seed)
+    twins = Twins(tuple(facts_.twins), tuple(facts_.twin_scenarios))
+    return plan.blocks(facts_.entries, facts_.scenarios, tiers, facts_.rounds, facts_.seed, twins)
 
 
 def profile_of(facts_: PlanFacts) -> Profile:

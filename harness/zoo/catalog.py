@@ -12,6 +12,8 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from zoo.twins import original
+
 
 class CatalogError(Exception):
     """A manifest or an entry name that cannot be used; the message says which and what was expected."""
@@ -56,13 +58,14 @@ class Run(_Table):
 
 
 class Variant(_Table):
-    """One thread model of a server."""
+    """One thread model of a server; `reference` is the bare one, `twice` the one whose A/A pair stands for its kind."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9]*$")
     model: Model
     summary: str
     env: dict[str, str] = {}
     reference: bool = False
+    twice: bool = False
 
 
 class Manifest(_Table):
@@ -126,9 +129,9 @@ class Catalog:
         return [Entry(server, variant) for server in self.servers for variant in server.manifest.variants]
 
     def entry(self, entry_id: str) -> Entry:
-        """The entry of that name; `CatalogError` names the known ones."""
+        """The entry of that name, also under its second id; `CatalogError` names the known ones."""
         for entry in self.entries:
-            if entry.id == entry_id:
+            if entry.id == original(entry_id):
                 return entry
         raise CatalogError(f'no entry "{entry_id}"; known: {", ".join(e.id for e in self.entries)}')
 
@@ -145,10 +148,19 @@ class Catalog:
                 raise CatalogError(f'no variant "{name}" there; known: {", ".join(known)}')
         return [e for e in chosen if not variants or e.variant.name in variants]
 
+    def twice(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Of these, the entries to measure twice: of each kind (native, JVM) the one so marked, else the first."""
+        kinds = [[e for e in entries if e.native is native] for native in (True, False)]
+        return [next((e for e in kind if e.variant.twice), kind[0]) for kind in kinds if kind]
+
     @property
     def reference(self) -> Entry | None:
         """The bare server that others are held against, when there is one."""
         return next((e for e in self.entries if e.variant.reference), None)
+
+    @property
+    def reference_id(self) -> str | None:
+        return self.reference.id if self.reference else None
 
 
 def load_manifest(path: Path) -> Manifest:

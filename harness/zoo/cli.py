@@ -14,10 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from zoo import bench as benches
-from zoo import documents, plan
+from zoo import documents, inquiries, pilot, plan, runs
 from zoo.bench import BenchError, Wish
 from zoo.build import BuildError
 from zoo.catalog import Catalog, CatalogError, load_catalog
+from zoo.export import to_csv
 from zoo.host import doctor as doctors
 from zoo.host import facts, namespace
 from zoo.host.jdk import JdkError, find_jdk
@@ -51,6 +52,9 @@ Quick = Annotated[bool, typer.Option("--quick", help="one short round: a smoke r
 Hosting = Annotated[
     str,
     typer.Option("--runtime", envvar="RUNTIME", help="process, container, or auto: containers where an engine answers"),
+]
+TwiceARound = Annotated[
+    bool | None, typer.Option("--aa/--no-aa", help="measure an entry of each kind twice: A/A; on for the whole zoo")
 ]
 Results = Annotated[Path | None, typer.Option(help="where runs are written; results/ without it")]
 Seed = Annotated[int | None, typer.Option(help="of the order of entries; random and stored without it")]
@@ -110,14 +114,25 @@ def show_plan(
     quick: Quick = False,
     seed: Seed = None,
     runtime: Hosting = "auto",
+    aa: TwiceARound = None,
+    precision: Annotated[
+        str | None, typer.Option(help="say how many rounds this half-width costs, such as 3%, from a pilot run")
+    ] = None,
+    pilot_run: Annotated[Path | None, typer.Option("--pilot", help="a run's folder; the newest without it")] = None,
 ) -> None:
     """Which cells a bench would measure and how long that takes, without measuring.
 
     Example: zoo plan --server java-tomcat --scenario sleep --tiers 1k --rounds 5
+
+    Example: zoo plan --precision 3% --pilot results/latest
     """
     with _plainly():
         catalog = load_catalog(ROOT)
-        wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed)
+        if precision is not None:
+            folder = pilot_run or ROOT / "results" / "latest"
+            terminal.show(inquiries.precision(pilot.half_width(precision), folder, catalog), console)
+            return
+        wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed, aa)
         entries = catalog.select(wish.servers, wish.variants)
         condition = benches.condition_of(benches.runtime_named(runtime), entries)
         _announce(benches.plan_of(wish, catalog, condition), catalog)
@@ -133,6 +148,7 @@ def bench(
     duration: Duration = None,
     quick: Quick = False,
     seed: Seed = None,
+    aa: TwiceARound = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the newest run that was interrupted")] = False,
     strict_tiers: Annotated[
         bool, typer.Option("--strict-tiers", help="refuse a tier that this host cannot hold, instead of clamping it")
@@ -154,7 +170,7 @@ def bench(
             condition = store.run().plan.condition
             entries = [catalog.entry(name) for name in store.run().plan.entries]
         else:
-            wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed)
+            wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed, aa)
             entries = catalog.select(wish.servers, wish.variants)
             condition = benches.condition_of(benches.runtime_named(runtime), entries)
             run = benches.new_run(ROOT, wish, benches.plan_of(wish, catalog, condition), facts.gather())
@@ -180,6 +196,42 @@ def report(
         _report(Store.open(run), load_catalog(ROOT), quiet=quiet)
 
 
+@app.command("compare")
+def compare_runs(
+    first: Annotated[Path, typer.Argument(help="the folder of the run to compare with")],
+    second: Annotated[Path, typer.Argument(help="the folder of the run that may be better or worse")],
+    anyway: Annotated[bool, typer.Option("--anyway", help="also what is not comparable")] = False,
+    fail_if_slower: Annotated[
+        str | None, typer.Option(help="exit code 1 when req/s is found slower by more than this, such as 5%")
+    ] = None,
+) -> None:
+    """Compare two runs cell by cell: two commits, two JDKs, two days on one host.
+
+    Example: zoo compare results/20260101-120000-full results/latest --fail-if-slower 5%
+    """
+    with _plainly():
+        by = None if fail_if_slower is None else pilot.percent(fail_if_slower, "a loss")
+        sections, pairs = inquiries.between(first, second, load_catalog(ROOT), anyway=anyway)
+        terminal.show(sections, console)
+        worse = [] if by is None else runs.slower(pairs, by)
+        for pair in worse:
+            console.print(f"slower: {pair.a}, {pair.scenario} {pair.tier}")
+        raise typer.Exit(1 if worse else 0)
+
+
+@app.command()
+def export(
+    run: Annotated[Path, typer.Argument(help="a run's folder")] = ROOT / "results" / "latest",
+    as_csv: Annotated[bool, typer.Option("--csv", help="comma-separated values, the only form there is")] = True,
+) -> None:
+    """Print a run's records as a table for other programs, one line a cell and round.
+
+    Example: zoo export results/latest --csv > run.csv
+    """
+    with _plainly():
+        print(to_csv(Store.open(run).records()), end="")
+
+
 @app.command()
 def docs(check: Annotated[bool, typer.Option("--check", help="only say whether they are up to date")] = False) -> None:
     """Generate the tables between markers in the READMEs, and the schema of the records."""
@@ -201,9 +253,10 @@ def _wish(
     duration: int | None,
     quick: bool,
     seed: int | None,
+    aa: bool | None,
 ) -> Wish:
     names = [name for name in tiers.split(",") if name.strip()]
-    return Wish(server or (), variant or (), scenario or (), names, rounds, duration, quick, seed)
+    return Wish(server or (), variant or (), scenario or (), names, rounds, duration, quick, seed, aa)
 
 
 def _refuse_clamped(planned: PlanFacts, limits: Limits, strict: bool) -> None:
@@ -223,10 +276,11 @@ def _announce(planned: PlanFacts, catalog: Catalog) -> None:
     blocks = benches.blocks_of(planned)
     profile = benches.profile_of(planned)
     minutes = benches.seconds(blocks, profile, catalog) / 60
-    cells = sum(len(b.tiers) for b in blocks)
+    plain = planned.cells - planned.twin_cells
+    twice = f", and {planned.twin_cells} of A/A ({', '.join(planned.twins)})" if planned.twin_cells else ""
     console.print(
-        f"{cells} cells = {len(planned.entries)} entries × {', '.join(planned.scenarios)} × "
-        f"{', '.join(planned.tiers)} connections × {planned.rounds} round(s), about {minutes:.0f} min"
+        f"{plain} cells = {len(planned.entries)} entries × {', '.join(planned.scenarios)} × "
+        f"{', '.join(planned.tiers)} connections × {planned.rounds} round(s){twice}, about {minutes:.0f} min"
     )
     setting = ", ".join(f"{name} {value}" for name, value in benches.settings(planned.condition).items())
     console.print(f"entries: {', '.join(planned.entries)}\ncondition: {setting}; order seed {planned.seed}")
@@ -277,8 +331,7 @@ def _carry_out(store: Store, catalog: Catalog) -> None:
 
 
 def _report(store: Store, catalog: Catalog, *, quiet: bool) -> None:
-    reference = catalog.reference
-    sections = document(store.run(), store.records(), reference.id if reference else None)
+    sections = document(store.run(), store.records(), catalog.reference_id)
     path = store.write_text("report.md", render(sections))
     if not quiet:
         terminal.show(sections, console)

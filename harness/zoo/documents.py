@@ -9,8 +9,9 @@ from pathlib import Path
 from zoo.analysis import Row, rows
 from zoo.catalog import Catalog
 from zoo.records import Run, schema
-from zoo.report.document import Table, shown
+from zoo.report.document import shown
 from zoo.report.markdown import render_table
+from zoo.report.model import Table
 from zoo.store import Store
 
 
@@ -64,14 +65,14 @@ def _replaced(path: Path, text: str, parts: dict[str, str]) -> str:
 
 def _entries(catalog: Catalog) -> Table:
     body = [[f"[`{e.id}`]({e.server.name}/)", e.variant.model, e.variant.summary] for e in catalog.entries]
-    return Table("entries", ["entry", "model", "how it runs a request"], body)
+    return Table("entries", ["entry", "model", "how it runs a request"], body, text=3)
 
 
 def results(run: Run, found: list[Row], report: str) -> str:
     """A short table of a run: throughput and latency at 1k, CPU, and what a held connection costs."""
     cells = {(r.entry, r.scenario, r.tier): r for r in found}
     tiers = sorted({(r.requested, r.tier) for r in found})
-    entries = list(dict.fromkeys(r.entry for r in sorted(found, key=lambda r: r.entry)))
+    entries = list(dict.fromkeys(r.entry for r in sorted(found, key=lambda r: r.entry) if not r.again))
     columns = ["entry", *(f"hello req/s, {name}" for _, name in tiers), "p99 ms, 1k", "CPU s/M req, 1k"]
     top = tiers[-1][1]
     columns += [f"peak RSS MB, sleep {top}", "RSS per connection kB"]

@@ -2,73 +2,187 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
-from zoo.analysis import cpu_per_million
-from zoo.records import LOWER_BOUND, Measurement, Record
-from zoo.stats import Ratio, paired_ratio
+from zoo.bands import Band, BandKey, noise_bands
+from zoo.cells import Cell, cells, unfit
+from zoo.metrics import METRICS, PER_CONNECTION, Metric, Word, requested
+from zoo.records import Flag, Record
+from zoo.stats import Adjusted, Ratio, holm, paired_ratio
+from zoo.twins import is_twin, original
+from zoo.verdicts import Verdict, bounded, judge
 
-METRICS: dict[str, Callable[[Measurement], float | None]] = {
-    "req/s": lambda m: m.load.goodput_rps,
-    "p50": lambda m: m.load.latency.p50_us,
-    "p99": lambda m: m.load.latency.p99_us,
-    "peak RSS": lambda m: m.memory.rss_peak_kb,
-    "CPU per request": cpu_per_million,
-}
+
+class Kind(StrEnum):
+    """Why two cells are compared."""
+
+    AGAIN = "again"  # an entry with itself: A/A
+    MODEL = "model"  # virtual over platform threads of a server: the named pairs
+    VARIANT = "variant"  # a server's other variants over its default
+    RUN = "run"  # an entry in two runs
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One metric of a pair; `adjusted_p` is Holm's within the metric's family."""
+
+    metric: Metric
+    ratio: Ratio | None
+    verdict: Verdict
+    adjusted_p: float | None = None
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A virtual-thread entry over the platform-thread entry of the same server, in one cell."""
+    """`a` over `b` in one cell; `rounds` have both, `lost` says which do not and why."""
 
+    kind: Kind
     a: str
     b: str
     scenario: str
     tier: str
     requested: int
-    ratios: dict[str, Ratio | None]
-    lower_bound: bool
+    jvm: bool
+    rounds: int
+    comparisons: dict[Metric, Comparison]
+    limits: tuple[frozenset[Flag], frozenset[Flag]] = (frozenset(), frozenset())
+    lost: list[str] = field(default_factory=list)
+
+    @property
+    def lower_bound(self) -> bool:
+        """True when a throughput of the pair was not limited by its server."""
+        return any(self.limits)
 
 
-def model_pairs(records: Iterable[Record]) -> list[Pair]:
-    """The named pairs: `virtual-thread` over `platform-thread` of each server, by scenario and tier."""
-    by_cell: dict[tuple[str, str, str], dict[int, Measurement]] = {}
-    models: dict[str, str] = {}
-    for record in records:
-        models[record.entry] = record.model
-        if record.measurement is not None:
-            by_cell.setdefault((record.entry, record.scenario, record.tier), {})[record.round] = record.measurement
-    found = []
-    for (entry, scenario, tier), a in by_cell.items():
-        other = _platform_of(entry, models)
-        b = by_cell.get((other, scenario, tier)) if other else None
-        if other and b:
-            found.append(_pair(entry, other, scenario, tier, a, b))
-    return sorted(found, key=lambda p: (p.scenario, p.requested, p.a))
+@dataclass(frozen=True)
+class Compared:
+    """All pairs of a run, A/A first, and the noise bands that A/A gave."""
+
+    pairs: list[Pair]
+    bands: dict[BandKey, Band]
+
+    def of(self, kind: Kind) -> list[Pair]:
+        return [p for p in self.pairs if p.kind is kind]
 
 
-def _platform_of(entry: str, models: dict[str, str]) -> str | None:
-    if models[entry] != "virtual-thread":
-        return None
-    server = entry.partition(":")[0]
-    return next((e for e, m in models.items() if e.startswith(f"{server}:") and m == "platform-thread"), None)
+def compare(entries: Sequence[str], records: Iterable[Record], reference: str | None = None) -> Compared:
+    """Pairs of a run; `entries` in the plan's order, where a server's default comes first."""
+    records = list(records)
+    found = cells(records, reference)
+    models = {record.entry: record.model for record in records}
+    made = []
+    for kind, a, b in named(entries, models):
+        wanted = (a,) if kind is Kind.AGAIN else (a, b)
+        for scenario, tier in {key[1:]: None for key in found if key[0] in wanted}:
+            sides = found.get((a, scenario, tier), Cell()), found.get((b, scenario, tier), Cell())
+            made.append(_pair(kind, (a, b), scenario, tier, sides))
+    made.sort(key=lambda p: (list(Kind).index(p.kind), p.scenario, p.requested, p.a))
+    bands = noise_bands(
+        ((p.scenario, metric, p.jvm), c.ratio)
+        for p in made
+        if p.kind is Kind.AGAIN
+        for metric, c in p.comparisons.items()
+        if c.ratio is not None
+    )
+    return Compared(judged(made, bands), bands)
 
 
-def _pair(a_id: str, b_id: str, scenario: str, tier: str, a: dict[int, Measurement], b: dict[int, Measurement]) -> Pair:
-    shared = sorted(set(a) & set(b))
-    ratios: dict[str, Ratio | None] = {}
-    for name, read in METRICS.items():
-        values = [(read(a[n]), read(b[n])) for n in shared]
-        known = [(x, y) for x, y in values if x is not None and y is not None and x > 0 and y > 0]
-        ratios[name] = paired_ratio([x for x, _ in known], [y for _, y in known]) if known else None
-    both = [*a.values(), *b.values()]
+def named(entries: Sequence[str], models: Mapping[str, str]) -> list[tuple[Kind, str, str]]:
+    """Which entries are compared with which: A/A, virtual over platform, other variants over the default."""
+    known = [e for e in entries if e in models]
+    pairs = [(Kind.AGAIN, twin, original(twin)) for twin in models if is_twin(twin)]
+    for server in dict.fromkeys(e.partition(":")[0] for e in known):
+        mine = [e for e in known if e.startswith(f"{server}:")]
+        platform = next((e for e in mine if models[e] == "platform-thread"), None)
+        virtual = [e for e in mine if models[e] == "virtual-thread"] if platform else []
+        pairs += [(Kind.MODEL, e, platform) for e in virtual if platform]
+        done = [{e, platform} for e in virtual]
+        pairs += [(Kind.VARIANT, e, mine[0]) for e in mine[1:] if {e, mine[0]} not in done]
+    return pairs
+
+
+def _pair(kind: Kind, names: tuple[str, str], scenario: str, tier: str, sides: tuple[Cell, Cell]) -> Pair:
+    a, b = sides
+    variants = names[0].partition(":")[2], names[1].partition(":")[2]
+    shared = set(a.seen) & set(b.seen)
+    comparisons = {}
+    for metric in METRICS:
+        if metric is PER_CONNECTION and a.slopes is None and b.slopes is None:
+            continue
+        reason = unfit(metric, variants, sides) or (None if shared else "no round has both")
+        x, y = a.figures(metric), b.figures(metric)
+        rounds = sorted(set(x) & set(y))
+        ratio = paired_ratio([x[n] for n in rounds], [y[n] for n in rounds]) if rounds and not reason else None
+        comparisons[metric] = unjudged(metric, ratio, reason)
     return Pair(
-        a=a_id,
-        b=b_id,
+        kind=kind,
+        a=names[0],
+        b=names[1],
         scenario=scenario,
         tier=tier,
-        requested=both[0].connections.requested,
-        ratios=ratios,
-        lower_bound=any(LOWER_BOUND & set(m.flags) for m in both),
+        requested=requested(tier),
+        jvm=any(m.memory.heap_used_kb is not None for cell in sides for m in cell.seen.values()),
+        rounds=len(shared),
+        comparisons=comparisons,
+        limits=(frozenset(a.limits), frozenset(b.limits)),
+        lost=lost(names, sides),
     )
+
+
+def unjudged(metric: Metric, ratio: Ratio | None, reason: str | None) -> Comparison:
+    """A comparison before its family is known, or the reason why there is none."""
+    if ratio is None:
+        return Comparison(metric, None, Verdict(Word.NOT_MEASURED, reason or "too little was seen for a figure"))
+    return Comparison(metric, ratio, Verdict(Word.INCONCLUSIVE))
+
+
+def lost(names: tuple[str, str], sides: tuple[Cell, Cell]) -> list[str]:
+    """The rounds of either side that failed, and why."""
+    return [
+        f"{name} failed in round {number}: {message}"
+        for name, cell in zip(names, sides, strict=True)
+        for number, message in sorted(cell.failures.items())
+    ]
+
+
+def judged(pairs: Sequence[Pair], bands: Mapping[BandKey, Band]) -> list[Pair]:
+    """All verdicts, with what the families decide and the noise bands; an A/A pair is not held against itself."""
+    decisions = _decisions(pairs)
+    made = []
+    for index, pair in enumerate(pairs):
+        comparisons = dict(pair.comparisons)
+        for metric, c in pair.comparisons.items():
+            if c.ratio is None:
+                continue
+            adjusted, family = decisions.get((index, metric), (None, 0))
+            band = None if pair.kind is Kind.AGAIN else bands.get((pair.scenario, metric, pair.jvm))
+            verdict = judge(
+                metric,
+                c.ratio,
+                rejected=adjusted is not None and adjusted.rejected,
+                family=family,
+                factor=band.factor(c.ratio.rounds) if band else None,
+            )
+            verdict = bounded(verdict, metric, *pair.limits)
+            comparisons[metric] = Comparison(metric, c.ratio, verdict, adjusted.p if adjusted else None)
+        made.append(replace(pair, comparisons=comparisons))
+    return made
+
+
+def _decisions(pairs: Sequence[Pair]) -> dict[tuple[int, Metric], tuple[Adjusted, int]]:
+    """Holm's decision and the size of the family, by place of the pair and metric.
+
+    A family is one metric over all pairs of one kind: each metric is a question of its own.
+    """
+    families: dict[tuple[Kind, Metric], list[tuple[int, float]]] = {}
+    for index, pair in enumerate(pairs):
+        for metric, c in pair.comparisons.items():
+            if c.ratio is not None and c.ratio.p is not None:
+                families.setdefault((pair.kind, metric), []).append((index, c.ratio.p))
+    return {
+        (index, metric): (adjusted, len(family))
+        for (_, metric), family in families.items()
+        for (index, _), adjusted in zip(family, holm([p for _, p in family]), strict=True)
+    }

@@ -298,6 +298,17 @@ class PlanFacts(_Data):
     seed: int
     profile: dict[str, float]
     condition: Condition
+    twins: list[str] = Field(default=[], description="entries measured a second time a round as `ENTRY.again`: A/A")
+    twin_scenarios: list[str] = []
+
+    @property
+    def twin_cells(self) -> int:
+        return len(self.twins) * len(self.twin_scenarios) * len(self.tiers) * self.rounds
+
+    @property
+    def cells(self) -> int:
+        """Cells of all rounds, A/A included."""
+        return len(self.entries) * len(self.scenarios) * len(self.tiers) * self.rounds + self.twin_cells
 
 
 class Run(_Data):

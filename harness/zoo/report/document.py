@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from zoo.analysis import Row, Spread, rows
-from zoo.pairs import Pair, model_pairs
+from zoo.pairs import compare
 from zoo.records import Flag, Record, Run
-from zoo.stats import Ratio
+from zoo.report.comparisons import sections as compared
+from zoo.report.model import NONE, Section, Table
 
-NONE = "–"
 COUNT = "A×2: in 2 of the rounds; without a number: in all of them."
-
-
-@dataclass(frozen=True)
-class Table:
-    """Cells are text already; all columns but the first are figures and stand right."""
-
-    title: str
-    columns: list[str]
-    rows: list[list[str]]
-
-
-@dataclass(frozen=True)
-class Section:
-    heading: str
-    paragraphs: list[str] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    bullets: list[str] = field(default_factory=list)
+OUTLYING = (
+    "round n outlying: it stands apart from the others (Grubbs' test on logarithms, 1 %, from 5 rounds); it is kept."
+)
 
 
 def document(run: Run, records: Sequence[Record], reference: str | None = None) -> list[Section]:
     """The whole report of a run."""
     found = rows(records, reference)
-    sections = [_head(run, records), _pairs(model_pairs(records), run)]
+    sections = [_head(run, records)]
+    sections += compared(compare(run.plan.entries, records, reference), run.plan.rounds)
     for scenario in dict.fromkeys(r.scenario for r in found):
         sections.append(_scenario(scenario, [r for r in found if r.scenario == scenario]))
     sections.append(_flags(found))
@@ -70,10 +56,9 @@ def _head(run: Run, records: Sequence[Record]) -> Section:
     plan = run.plan
     latest = {r.key: r for r in records}.values()
     failed = sum(r.failure is not None for r in latest)
-    cells = len(plan.entries) * len(plan.scenarios) * len(plan.tiers) * plan.rounds
     dirty = " with uncommitted changes" if run.dirty else ""
-    missing = cells - len(latest)
-    state = f"{len(latest) - failed} of {cells} cells measured, {failed} failed"
+    missing = plan.cells - len(latest)
+    state = f"{len(latest) - failed} of {plan.cells} cells measured, {failed} failed"
     if missing > 0:
         state += f", {missing} not run yet"
     rounds = (
@@ -91,41 +76,6 @@ def _head(run: Run, records: Sequence[Record]) -> Section:
             "read from wrk's histogram with its coordinated-omission correction taken out again.",
         ],
     )
-
-
-def _ratio(ratio: Ratio | None, bound: bool) -> str:
-    if ratio is None:
-        return NONE
-    text = f"{ratio.value:.2f}"
-    if ratio.low is not None and ratio.high is not None:
-        text += f" [{ratio.low:.2f}, {ratio.high:.2f}]{'' if ratio.differs else ' ○'}"
-    return f"{text} ≥" if bound else text
-
-
-def _pairs(pairs: Sequence[Pair], run: Run) -> Section:
-    if not pairs:
-        return Section("Virtual threads over platform threads", ["No pair of one server was measured."])
-    metrics = list(pairs[0].ratios)
-    table = Table(
-        "virtual ÷ platform, same server, same round",
-        ["pair", "scenario", "tier", *metrics],
-        [
-            [p.a, p.scenario, p.tier, *(_ratio(p.ratios[m], p.lower_bound and m == "req/s") for m in metrics)]
-            for p in pairs
-        ],
-    )
-    notes = ["Above 1 the virtual variant has more of it: good for req/s, bad for the others."]
-    if run.plan.rounds > 1:
-        notes.append(
-            "Brackets: 95 % interval of the paired ratio (Student, on logarithms). ○: the interval contains 1, "
-            "so no difference is shown. Intervals are for each cell alone, not corrected for their number."
-        )
-    else:
-        notes.append("One round has no interval: these ratios may be noise.")
-    notes.append(
-        "≥: a req/s of the pair is a lower bound; the ratio is then one of the shared machine, not of the servers."
-    )
-    return Section("Virtual threads over platform threads", notes, [table])
 
 
 def _scenario(scenario: str, found: Sequence[Row]) -> Section:
@@ -206,7 +156,7 @@ def _sleep_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
         if highest:
             cells.insert(8, shown(row.kb_per_connection))
         body.append(cells)
-    return Table(title, columns, body)
+    return Table(title, columns, body, text=2)
 
 
 def _failed(row: Row, width: int) -> list[str]:
@@ -222,13 +172,18 @@ def _marks(row: Row) -> str:
     marks = [f"{letter(flag)}×{count}" if count < row.measured else letter(flag) for flag, count in row.flags]
     if row.failures:
         marks.append(f"failed in {len(row.failures)} round(s): {row.failures[-1]}")
+    marks += [f"{metric}: round {place} outlying" for metric, place in row.outliers]
     return " ".join(marks) or NONE
 
 
 def _flags(found: Sequence[Row]) -> Section:
     used = {flag for row in found for flag, _ in row.flags}
     bullets = [f"{letter(flag)} `{flag.value}`: {flag.text}" for flag in Flag if flag in used]
-    return Section("What the flags mean", bullets=[*bullets, COUNT] if bullets else ["No cell was flagged."])
+    if bullets:
+        bullets.append(COUNT)
+    if any(row.outliers for row in found):
+        bullets.append(OUTLYING)
+    return Section("What the flags mean", bullets=bullets or ["No cell was flagged."])
 
 
 def _host(run: Run) -> Section:

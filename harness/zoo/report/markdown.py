@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo.report.document import Section, Table
+from zoo.report.model import Section, Table
 
 
 def render(sections: Sequence[Section]) -> str:
@@ -22,8 +22,8 @@ def render(sections: Sequence[Section]) -> str:
 
 
 def render_table(table: Table) -> str:
-    """A pipe table; figures stand right."""
-    rule = [":--", *["--:"] * (len(table.columns) - 1)]
+    """A pipe table; words stand left, figures right."""
+    rule = [":--"] * table.text + ["--:"] * (len(table.columns) - table.text)
     return "\n".join("| " + " | ".join(_cell(c) for c in row) + " |" for row in [table.columns, rule, *table.rows])
 
 

@@ -9,13 +9,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from zoo.report.document import Section, Table
+from zoo.report.model import Section, Table
 
 NARROWEST = 124
 """Columns that the widest table needs for its medians."""
 
 WIDE = 160
-"""Columns from which on the ranges over rounds have room beside the medians."""
+"""Columns from which on ranges and intervals have room beside the medians."""
+
+RANGES = re.compile(r" \([\d.,]+–[\d.,]+\)| \[[\d.]+, [\d.]+\]")
+RATIO = re.compile(r"[\d.]+ \[[\d.]+, [\d.]+\]")
 
 
 def show(sections: Sequence[Section], console: Console) -> None:
@@ -44,8 +47,13 @@ def _show_table(table: Table, console: Console) -> None:
 def _drawn(table: Table, *, ranges: bool) -> RichTable:
     drawn = RichTable(title=table.title, title_justify="left", header_style="bold", box=None, padding=(0, 1, 0, 0))
     for index, column in enumerate(table.columns):
-        drawn.add_column(column, justify="left" if index == 0 else "right", no_wrap=index == 0)
+        drawn.add_column(column, justify="left" if index < table.text else "right", no_wrap=index == 0)
     for row in table.rows:
-        cells = row if ranges else [re.sub(r" \([\d.,]+–[\d.,]+\)", "", cell) for cell in row]
-        drawn.add_row(*(escape(cell) for cell in cells))
+        cells = row if ranges else [RANGES.sub("", cell) for cell in row]
+        drawn.add_row(*(escape(RATIO.sub(_unbroken, cell)) for cell in cells))
     return drawn
+
+
+def _unbroken(ratio: re.Match[str]) -> str:
+    """A ratio and its interval stay on one line."""
+    return ratio.group().replace(" ", "\u00a0")

@@ -1,0 +1,45 @@
+"""Questions asked of stored runs: what a precision costs, and what two runs say of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from zoo import bench, pilot, runs
+from zoo.bench import BenchError
+from zoo.catalog import Catalog
+from zoo.pairs import Pair, compare
+from zoo.plan import PlanError
+from zoo.report import needs
+from zoo.report.comparisons import between_runs
+from zoo.report.model import Section
+from zoo.store import Store
+
+
+def precision(wanted: float, folder: Path, catalog: Catalog) -> list[Section]:
+    """Rounds and hours that a half-width costs, from the run in this folder; `PlanError` when it cannot tell."""
+    store = Store.open(folder)
+    run, records = store.run(), store.records()
+    found = pilot.needs(compare(run.plan.entries, records, catalog.reference_id).pairs, wanted)
+    if not found:
+        raise PlanError(f"{folder}: a pilot needs two rounds of the platform and virtual variants of one server")
+    profile = bench.profile_of(run.plan)
+
+    def cost(entries: Sequence[str]) -> float:
+        twins = run.plan.twins if list(entries) == run.plan.entries else []
+        once = run.plan.model_copy(update={"entries": list(entries), "rounds": 1, "twins": twins})
+        return bench.seconds(bench.blocks_of(once), profile, catalog)
+
+    return [needs.section(run, found, wanted, cost)]
+
+
+def between(first: Path, second: Path, catalog: Catalog, *, anyway: bool) -> tuple[list[Section], list[Pair]]:
+    """The second run over the first, told and as pairs; `BenchError` for runs that cannot be compared."""
+    a, b = Store.open(first), Store.open(second)
+    before, after = a.run(), b.run()
+    found = runs.contrast(before, a.records(), after, b.records(), catalog.reference_id)
+    if found.obstacles and not (anyway and found.pairs):
+        why = "; ".join(found.obstacles)
+        raise BenchError(f"these runs cannot be compared: {why}" + (" (--anyway does)" if found.pairs else ""))
+    fewest = min(before.plan.rounds, after.plan.rounds)
+    return between_runs((before.id, after.id), found, fewest), found.pairs

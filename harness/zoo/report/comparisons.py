@@ -1,0 +1,133 @@
+"""What is said of pairs: A/A and the noise band first, then verdicts with their intervals. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zoo.metrics import METRICS, Metric, Word
+from zoo.pairs import Compared, Kind, Pair
+from zoo.report.model import NONE, Section, Table
+from zoo.runs import Contrast
+from zoo.verdicts import MARGIN
+
+TITLES = {
+    Kind.MODEL: ("Virtual threads over platform threads", "virtual ÷ platform, same server, same round"),
+    Kind.VARIANT: ("Other variants over the server's default", "variant ÷ the server's first entry, same round"),
+    Kind.RUN: ("Verdicts", "second run ÷ first run"),
+}
+
+
+def sections(compared: Compared, rounds: int) -> list[Section]:
+    """A/A, then the named pairs, then the others where there are any."""
+    made = [_again(compared, rounds), _verdicts(Kind.MODEL, compared.of(Kind.MODEL), rounds)]
+    others = compared.of(Kind.VARIANT)
+    return [*made, _verdicts(Kind.VARIANT, others, rounds)] if others else made
+
+
+def between_runs(names: tuple[str, str], found: Contrast, rounds: int) -> list[Section]:
+    """What two runs say of each other: what differs between them first."""
+    bullets = [*(f"not comparable: {text}" for text in found.obstacles), *found.changes]
+    head = Section(f"{names[1]} over {names[0]}", bullets=bullets or ["The two runs had the same conditions."])
+    return [head, _verdicts(Kind.RUN, found.pairs, rounds)]
+
+
+def _again(compared: Compared, rounds: int) -> Section:
+    heading = "The same program twice (A/A)"
+    pairs = compared.of(Kind.AGAIN)
+    if not pairs:
+        return Section(heading, ["No A/A pair was measured: no noise band."])
+    metrics = _used(pairs)
+    table = Table(
+        "second ÷ first measurement of one entry, same round",
+        ["entry", "scenario", "tier", "n", *(m.name for m in metrics)],
+        [[p.b, p.scenario, p.tier, str(p.rounds), *(_ratio(p, m) for m in metrics)] for p in pairs],
+        text=3,
+    )
+    known = [c.ratio.differs for p in pairs for c in p.comparisons.values() if c.ratio and c.ratio.differs is not None]
+    notes = [
+        "Nothing differs here but noise. The noise band is what a ratio over this run's rounds lies in, in 95 % of "
+        "cases, when nothing differs; a difference inside it is none."
+    ]
+    if known:
+        notes.append(
+            f"{sum(known)} of {len(known)} intervals leave out 1; without a fault of the method about "
+            f"{0.05 * len(known):.1f} would."
+        )
+    bullets = [
+        f"noise band of {scenario}, {'JVM' if jvm else 'native'}, {metric.name}: {_band(band.factor(rounds))}"
+        for (scenario, metric, jvm), band in compared.bands.items()
+    ]
+    return Section(heading, notes, [table], bullets or ["One round gives no noise band."])
+
+
+def _band(factor: float) -> str:
+    """`± 2.1 %`; as a factor where percent would say that a ratio can fall below 0."""
+    return f"± {100 * (factor - 1):.1f} %" if factor < 1.5 else f"÷ or × {factor:.1f}"
+
+
+def _verdicts(kind: Kind, pairs: Sequence[Pair], rounds: int) -> Section:
+    heading, title = TITLES[kind]
+    if not pairs:
+        return Section(heading, ["No such pair was measured."])
+    metrics = _used(pairs)
+    reasons: dict[str, str] = {}
+    body = []
+    for p in pairs:
+        name = f"{p.a} ÷ {p.b.partition(':')[2]}" if kind is Kind.VARIANT else p.a
+        cells = [_verdict(p, m, reasons) for m in metrics]
+        body.append([name, p.scenario, p.tier, str(p.rounds), *cells])
+    table = Table(title, ["pair", "scenario", "tier", "n", *(m.name for m in metrics)], body, text=3)
+    lost = [text for p in pairs for text in p.lost]
+    bullets = [*(f"({mark}) {why}" for why, mark in reasons.items()), *dict.fromkeys(lost)]
+    return Section(heading, _how(kind, pairs, rounds), [table], bullets)
+
+
+def _how(kind: Kind, pairs: Sequence[Pair], rounds: int) -> list[str]:
+    if rounds == 1:
+        notes = ["Ratios of one round: no interval, they may be noise."]
+    else:
+        interval = "ratio of the means of n rounds each (Fieller)"
+        if kind is not Kind.RUN:
+            interval = "paired ratio over n rounds (Student, on logarithms)"
+        notes = [
+            f"Brackets: 95 % interval of the {interval}, of each cell alone. The word accounts for the number of cells "
+            "(Holm, by metric): a difference must stay significant and lie outside the noise band, where one is known. "
+            f"`no detectable difference`: otherwise, the whole interval within ± {100 * MARGIN:.0f} %. "
+            "`inconclusive`: neither."
+        ]
+    verdicts = [c.verdict for p in pairs for c in p.comparisons.values()]
+    if any(v.shared for v in verdicts):
+        notes.append(
+            "sc: on shared cores. Server and wrk had the same cores, so both req/s are lower bounds and the word is "
+            "about server and wrk together; CPU per request is the server's own."
+        )
+    if any(v.at_least for v in verdicts):
+        notes.append("≥: the one ahead is a lower bound; the difference is at least this.")
+    return notes
+
+
+def _used(pairs: Sequence[Pair]) -> list[Metric]:
+    return [m for m in METRICS if any(m in p.comparisons for p in pairs)]
+
+
+def _ratio(pair: Pair, metric: Metric) -> str:
+    """`0.96 [0.94, 0.98]`, with its own n where fewer rounds had the figure."""
+    ratio = pair.comparisons[metric].ratio if metric in pair.comparisons else None
+    if ratio is None:
+        return NONE
+    text = f"{ratio.value:.2f}"
+    if ratio.low is not None and ratio.high is not None:
+        text += f" [{ratio.low:.2f}, {ratio.high:.2f}]"
+    return text if ratio.rounds == pair.rounds else f"{text} n={ratio.rounds}"
+
+
+def _verdict(pair: Pair, metric: Metric, reasons: dict[str, str]) -> str:
+    """`slower 0.96 [0.94, 0.98] sc`, or the mark of the reason why there is none."""
+    if metric not in pair.comparisons:
+        return NONE
+    verdict = pair.comparisons[metric].verdict
+    if verdict.word is Word.NOT_MEASURED:
+        mark = reasons.setdefault(verdict.why or "", str(len(reasons) + 1))
+        return f"not measured ({mark})"
+    parts = [verdict.word.value, "≥" if verdict.at_least else "", _ratio(pair, metric), "sc" if verdict.shared else ""]
+    return " ".join(filter(None, parts))

@@ -1,0 +1,107 @@
+"""Two runs compared, cell by cell: two commits, two JDKs, two days. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from zoo.cells import Cell, cells, unfit
+from zoo.metrics import METRICS, PER_CONNECTION, REQUESTS, Word, requested
+from zoo.pairs import Kind, Pair, judged, lost, unjudged
+from zoo.records import Record, Run
+from zoo.stats import unpaired_ratio
+from zoo.twins import is_twin
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Run `b` over run `a`. `obstacles` say why the two cannot be compared, `changes` what may be the question."""
+
+    obstacles: list[str]
+    changes: list[str]
+    pairs: list[Pair]
+
+
+def contrast(
+    a: Run, a_records: Iterable[Record], b: Run, b_records: Iterable[Record], reference: str | None = None
+) -> Contrast:
+    """All cells that both runs have."""
+    before, after = cells(a_records, reference), cells(b_records, reference)
+    shared = [key for key in after if key in before and not is_twin(key[0])]
+    made = [_pair(key, (a.id, b.id), (before[key], after[key])) for key in shared]
+    made.sort(key=lambda p: (p.scenario, p.requested, p.a))
+    obstacles = _differences(_fixed(a), _fixed(b))
+    if not made:
+        obstacles.append("no cell is in both")
+    return Contrast(obstacles, _differences(_free(a), _free(b)), judged(made, {}))
+
+
+def slower(pairs: Iterable[Pair], by: float) -> list[Pair]:
+    """The cells whose req/s is found slower, by more than this share."""
+    found = []
+    for pair in pairs:
+        c = pair.comparisons[REQUESTS]
+        if c.verdict.word is Word.SLOWER and c.ratio is not None and c.ratio.value < 1 - by:
+            found.append(pair)
+    return found
+
+
+def _pair(key: tuple[str, str, str], runs: tuple[str, str], sides: tuple[Cell, Cell]) -> Pair:
+    """Rounds of two runs have nothing to do with each other, so they are not paired."""
+    entry, scenario, tier = key
+    before, after = sides
+    names = f"{entry} in {runs[0]}", f"{entry} in {runs[1]}"
+    comparisons = {}
+    for metric in METRICS:
+        if metric is PER_CONNECTION and before.slopes is None and after.slopes is None:
+            continue
+        reason = unfit(metric, names, sides)
+        old, new = list(before.figures(metric).values()), list(after.figures(metric).values())
+        ratio = unpaired_ratio(new, old) if old and new and not reason else None
+        comparisons[metric] = unjudged(metric, ratio, reason)
+    return Pair(
+        kind=Kind.RUN,
+        a=entry,
+        b=entry,
+        scenario=scenario,
+        tier=tier,
+        requested=requested(tier),
+        jvm=any(m.memory.heap_used_kb is not None for cell in sides for m in cell.seen.values()),
+        rounds=min(len(before.seen), len(after.seen)),
+        comparisons=comparisons,
+        limits=(frozenset(after.limits), frozenset(before.limits)),
+        lost=lost(names, sides),
+    )
+
+
+def _fixed(run: Run) -> dict[str, object]:
+    """What must be alike, or a difference says nothing of the servers."""
+    host = run.host
+    return {
+        "protocol": run.protocol,
+        **{f"time {name}": value for name, value in run.plan.profile.items() if name != "rounds"},
+        "processor": host.cpu_model,
+        "cores": host.cores_usable,
+        "memory": f"{host.memory_kb / 1048576:.0f} GiB" if host.memory_kb else None,
+    }
+
+
+def _free(run: Run) -> dict[str, object]:
+    """What may be what the comparison is about."""
+    condition = run.plan.condition
+    return {
+        "commit": (run.commit or "unknown")[:12] + (" with changes" if run.dirty else ""),
+        "JDK": condition.jdk,
+        "JVM flags": " ".join(condition.jvm_flags),
+        "settings": condition.env,
+        "runtime": condition.runtime,
+        "network": condition.network,
+        "kernel": run.host.kernel,
+        "wrk": run.host.tools.wrk,
+        "harness": run.harness,
+    }
+
+
+def _differences(a: dict[str, object], b: dict[str, object]) -> list[str]:
+    names = dict.fromkeys([*a, *b])
+    return [f"{name}: {a.get(name)} → {b.get(name)}" for name in names if a.get(name) != b.get(name)]
