@@ -11,7 +11,7 @@ from fakes import LAST_WORDS, POOL, Call, FakeClock, FakeGenerator, FakeReporter
 from zoo import plan
 from zoo.analysis import rows
 from zoo.load.base import Generator, LoadError, LoadOutcome
-from zoo.plan import Block, Profile
+from zoo.plan import Block, Design, Profile
 from zoo.records import Condition, Flag, Measurement, Record
 from zoo.runtime.base import Launch, RuntimeFailure
 from zoo.session import Session
@@ -23,6 +23,7 @@ TIERS = [plan.tier(name) for name in ("100", "1k", "25k")]
 Fault = Callable[[Call], LoadOutcome | None]
 PROFILE = Profile(
     rounds=1,
+    cycles=2,
     window_s=8,
     brief_warmup_s=2,
     warmup_window_s=5,
@@ -109,6 +110,7 @@ def test_a_whole_run_measures_every_cell_once_a_round_in_the_planned_order(bed: 
         (b.entries[0], [plan.BACKLOG_GRACE_S]) for b in blocks
     ]
     assert not bed.world.running
+    assert bed.world.most_running == 1, "two servers at once would measure each other"
     assert bed.world.sampling == 0
     assert bed.reporter.records == records
 
@@ -483,3 +485,86 @@ def test_an_entry_measured_twice_a_round_has_two_ids_and_files_of_its_own(bed: B
 def test_the_fake_generator_is_one() -> None:
     generator: Generator = FakeGenerator(World())
     assert generator.pids() == []
+
+
+# --- servers alive at once
+
+
+def in_turns(rounds: int = 1) -> list[Block]:
+    return plan.blocks([PLATFORM, VIRTUAL], ["hello"], TIERS, rounds, seed=1, design=Design.TURNS)
+
+
+def test_variants_of_a_server_are_alive_at_once_and_loaded_in_turns(bed: Bed) -> None:
+    records = bed.run(in_turns())
+    assert [(r.entry, r.tier) for r in records] == [(e, t.name) for t in TIERS for e in (PLATFORM, VIRTUAL)]
+    assert bed.world.most_running == 2
+    assert not bed.world.running
+    assert all(r.together == [PLATFORM, VIRTUAL] for r in records)
+    low = [c for c in bed.world.windows if c.spec.connections == 100]
+    assert [c.spec.duration_s for c in low] == [2] * 8
+    turns = [c.entry for c in low]
+    assert turns[:4] == turns[:4][::-1]
+    assert turns[4:] == turns[4:][::-1]
+    assert turns.count(PLATFORM) == turns.count(VIRTUAL) == 4
+
+
+def test_a_cell_in_turns_is_the_sum_of_its_windows(bed: Bed) -> None:
+    a, b = (seen(r) for r in bed.run(in_turns())[:2])
+    assert sorted(w.place for w in [*a.windows, *b.windows]) == list(range(8))
+    assert [w.goodput for w in a.windows] == [100_000] * 4
+    assert a.load.requests == a.load.goodput == 400_000
+    assert a.load.goodput_rps == 50_000
+    assert a.load.runtime_s == a.load.duration_s == 8
+    assert a.load.latency.samples == 400_000
+    assert a.work.cpu_s == pytest.approx(8.0)
+    assert a.load.little == pytest.approx(1.0)
+    assert a.connections.established == 100
+    assert a.flags == b.flags == []
+
+
+def test_one_server_that_crashes_leaves_the_other_to_be_measured(bed: Bed) -> None:
+    def crash(call: Call) -> LoadOutcome | None:
+        if call.entry != PLATFORM:
+            return None
+        call.server.running = False
+        return outcome(call.spec, [[2_000, 500]])
+
+    bed.world.fault = once(crash, lambda call: in_window(1_000)(call) and call.entry == PLATFORM)
+    records = bed.run(in_turns())
+    found = {(r.entry, r.tier): r.failure.kind if r.failure else None for r in records}
+    assert found.pop((PLATFORM, "1k")) == "crashed"
+    assert set(found.values()) == {None}
+    assert len(found) == 5
+    assert [s.launch.entry.id for s in bed.world.servers] == [PLATFORM, VIRTUAL, PLATFORM]
+    assert not bed.world.running
+
+
+def test_one_server_that_does_not_start_leaves_the_other_to_be_measured(bed: Bed) -> None:
+    def refuse(launch: Launch) -> None:
+        if launch.entry.id == VIRTUAL:
+            raise RuntimeFailure("not_started", "ended with exit code 1 before it listened")
+
+    bed.world.refuse_start = refuse
+    records = bed.run(in_turns())
+    assert {(r.entry, r.failure.kind if r.failure else None) for r in records} == {
+        (PLATFORM, None),
+        (VIRTUAL, "not_started"),
+    }
+
+
+def test_ctrl_c_between_turns_leaves_nothing_running(bed: Bed) -> None:
+    def interrupt(call: Call) -> None:
+        if len(bed.world.windows) == 5:
+            raise KeyboardInterrupt
+
+    bed.world.fault = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        bed.run(in_turns())
+    assert not bed.world.running
+    assert bed.store.records() == []
+
+
+def test_going_on_measures_a_tier_anew_for_all_servers_alive_at_once(bed: Bed) -> None:
+    blocks = in_turns()
+    records = bed.run(blocks, frozenset({(PLATFORM, "hello", "100", 1)}))
+    assert [(r.entry, r.tier) for r in records] == [(e, t.name) for t in TIERS for e in (PLATFORM, VIRTUAL)]

@@ -17,14 +17,14 @@ from rich.console import Console
 
 from zoo import __version__, plan
 from zoo.build import build, is_built
-from zoo.catalog import Catalog, Entry, Language
+from zoo.catalog import Catalog, Entry, Language, Model
 from zoo.clock import RealClock
 from zoo.host import facts, namespace
 from zoo.host.engine import Engine, EngineError
 from zoo.host.facts import HostFacts
 from zoo.host.jdk import Jdk, find_jdk
 from zoo.host.limits import Limits
-from zoo.plan import FULL, QUICK, Block, PlanError, Profile, Tier, Twins
+from zoo.plan import FULL, QUICK, Block, Design, PlanError, Profile, Tier, Twins
 from zoo.progress import Live
 from zoo.records import Condition, PlanFacts, Record, Run
 from zoo.runtime.base import Runtime
@@ -59,6 +59,7 @@ class Wish:
     quick: bool = False
     seed: int | None = None
     aa: bool | None = None
+    design: Design = Design.TURNS
 
     def doubled(self, scenarios: Sequence[str]) -> list[str]:
         """Scenarios with A/A pairs. Unasked: of a whole zoo in several rounds, where throughput is measured."""
@@ -97,6 +98,7 @@ def plan_of(wish: Wish, catalog: Catalog, condition: Condition) -> PlanFacts:
         condition=condition,
         twins=[e.id for e in catalog.twice(entries)] if doubled else [],
         twin_scenarios=doubled,
+        design=wish.design,
     )
 
 
@@ -104,13 +106,16 @@ def blocks_of(facts_: PlanFacts) -> list[Block]:
     """The blocks of a stored plan, in the order they are measured."""
     tiers: list[Tier] = [plan.tier(name) for name in facts_.tiers]
     twins = Twins(tuple(facts_.twins), tuple(facts_.twin_scenarios))
-    return plan.blocks(facts_.entries, facts_.scenarios, tiers, facts_.rounds, facts_.seed, twins)
+    design = Design(facts_.design)
+    return plan.blocks(facts_.entries, facts_.scenarios, tiers, facts_.rounds, facts_.seed, twins, design)
 
 
 def profile_of(facts_: PlanFacts) -> Profile:
-    """The profile of a stored plan."""
+    """The profile of a stored plan; `PlanError` when another version of the harness stored it."""
     numbers = facts_.profile
-    whole = {"rounds", "warmup_windows_native", "warmup_windows_jvm"}
+    if set(numbers) != set(FULL.numbers()):
+        raise PlanError("the run was made by another version of the harness, which had other times; start a new run")
+    whole = {"rounds", "cycles", "warmup_windows_native", "warmup_windows_jvm"}
     return Profile(**{name: int(value) if name in whole else value for name, value in numbers.items()})  # type: ignore[arg-type]
 
 
@@ -118,10 +123,9 @@ def seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> floa
     """Estimated wall time of all blocks."""
     total = 0.0
     for block in blocks:
-        for name in block.entries:
-            entry = catalog.entry(name)
-            bounded = entry.variant.model.value == "platform-thread"
-            total += plan.block_seconds(block, profile, native=entry.native, bounded_pool=bounded)
+        entries = [catalog.entry(name) for name in block.entries]
+        bounded = [e.variant.model is Model.PLATFORM_THREAD for e in entries]
+        total += plan.seconds(block, profile, [e.native for e in entries], bounded)
     return total
 
 

@@ -24,7 +24,7 @@ from zoo.host import facts, namespace
 from zoo.host.jdk import JdkError, find_jdk
 from zoo.host.limits import Limits
 from zoo.load.base import LoadError
-from zoo.plan import PlanError
+from zoo.plan import Design, PlanError
 from zoo.records import PlanFacts
 from zoo.report import terminal
 from zoo.report.document import document
@@ -55,6 +55,10 @@ Hosting = Annotated[
 ]
 TwiceARound = Annotated[
     bool | None, typer.Option("--aa/--no-aa", help="measure an entry of each kind twice: A/A; on for the whole zoo")
+]
+HowSet = Annotated[
+    Design,
+    typer.Option(help="a server's variants in throughput: in turns, each alone (rounds), or loaded at once (parallel)"),
 ]
 Results = Annotated[Path | None, typer.Option(help="where runs are written; results/ without it")]
 Seed = Annotated[int | None, typer.Option(help="of the order of entries; random and stored without it")]
@@ -115,6 +119,7 @@ def show_plan(
     seed: Seed = None,
     runtime: Hosting = "auto",
     aa: TwiceARound = None,
+    design: HowSet = Design.TURNS,
     precision: Annotated[
         str | None, typer.Option(help="say how many rounds this half-width costs, such as 3%, from a pilot run")
     ] = None,
@@ -132,7 +137,7 @@ def show_plan(
             folder = pilot_run or ROOT / "results" / "latest"
             terminal.show(inquiries.precision(pilot.half_width(precision), folder, catalog), console)
             return
-        wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed, aa)
+        wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed, aa, design)
         entries = catalog.select(wish.servers, wish.variants)
         condition = benches.condition_of(benches.runtime_named(runtime), entries)
         _announce(benches.plan_of(wish, catalog, condition), catalog)
@@ -149,6 +154,7 @@ def bench(
     quick: Quick = False,
     seed: Seed = None,
     aa: TwiceARound = None,
+    design: HowSet = Design.TURNS,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the newest run that was interrupted")] = False,
     strict_tiers: Annotated[
         bool, typer.Option("--strict-tiers", help="refuse a tier that this host cannot hold, instead of clamping it")
@@ -170,7 +176,7 @@ def bench(
             condition = store.run().plan.condition
             entries = [catalog.entry(name) for name in store.run().plan.entries]
         else:
-            wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed, aa)
+            wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed, aa, design)
             entries = catalog.select(wish.servers, wish.variants)
             condition = benches.condition_of(benches.runtime_named(runtime), entries)
             run = benches.new_run(ROOT, wish, benches.plan_of(wish, catalog, condition), facts.gather())
@@ -254,9 +260,10 @@ def _wish(
     quick: bool,
     seed: int | None,
     aa: bool | None,
+    design: Design,
 ) -> Wish:
     names = [name for name in tiers.split(",") if name.strip()]
-    return Wish(server or (), variant or (), scenario or (), names, rounds, duration, quick, seed, aa)
+    return Wish(server or (), variant or (), scenario or (), names, rounds, duration, quick, seed, aa, design)
 
 
 def _refuse_clamped(planned: PlanFacts, limits: Limits, strict: bool) -> None:

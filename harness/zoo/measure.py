@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -86,30 +87,33 @@ def measure(bench: Bench, subjects: Sequence[Subject], *, last: bool) -> list[Me
     A subject that fails leaves the others to go on. Raises what is no failure of a cell.
     """
     block, tier = subjects[0].block, subjects[0].tier
-    cells = [_Cell(bench, subject) for subject in subjects]
-    failures: dict[int, Failure] = {}
+    cells = {s.entry_id: _Cell(bench, s) for s in subjects}
+    failures: dict[str, Failure] = {}
 
-    def attempt(index: int, step: Callable[[_Cell], T]) -> T | None:
-        if index in failures:
+    def attempt(name: str, step: Callable[[_Cell], T]) -> T | None:
+        if name in failures or name not in cells:
             return None
         try:
-            return step(cells[index])
+            return step(cells[name])
         except CellFailure as error:
-            failures[index] = error.failure
+            failures[name] = error.failure
             return None
 
-    for index in range(len(cells)):
-        attempt(index, _Cell.prepare)
+    for name in cells:
+        attempt(name, _Cell.prepare)
     slots = plan.slots(block, tier, bench.profile)
-    for place, index in enumerate(slots):
-        attempt(index, partial(_Cell.load, place=place, of=len(slots)))
-    for index in range(len(cells)):
-        attempt(index, _Cell.close)
+    for place, loaded in enumerate(slots):
+        step = partial(_Cell.load, place=place, of=len(slots))
+        names = [block.entries[index] for index in loaded]
+        with ThreadPoolExecutor(len(names)) if len(names) > 1 else nullcontext() as pool:
+            list((pool.map if pool else map)(partial(attempt, step=step), names))
+    for name in cells:
+        attempt(name, _Cell.close)
     if last:
         bench.clock.rest(bench.profile.rest_s)
         bench.reporter.tick(bench.profile.rest_s)
-    results = [attempt(index, partial(_Cell.result, rested=last)) for index in range(len(cells))]
-    return [failures[index] if result is None else result for index, result in enumerate(results)]
+    results = {name: attempt(name, partial(_Cell.result, rested=last)) for name in cells}
+    return [result or failures[name] for name, result in results.items()]
 
 
 class _Cell:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import re
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import TypeVar
 
 from zoo.scenario import SCENARIOS
 from zoo.scenario.base import sleeping_window
@@ -46,11 +49,14 @@ def tier(name: str) -> Tier:
 class Profile:
     """The times of a run, in seconds, and how often it is repeated.
 
+    `cycles`: how often each of several servers alive at once has its two turns in a tier.
+
     `connect_s` is added to windows with over `MANY` connections: past half of the ephemeral ports each connect()
     searches them all.
     """
 
     rounds: int
+    cycles: int
     window_s: float
     brief_warmup_s: float
     warmup_window_s: float
@@ -78,6 +84,7 @@ class Profile:
 
 FULL = Profile(
     rounds=3,
+    cycles=2,
     window_s=7,
     brief_warmup_s=2,
     warmup_window_s=5,
@@ -92,6 +99,7 @@ FULL = Profile(
 )
 QUICK = Profile(
     rounds=1,
+    cycles=1,
     window_s=2,
     brief_warmup_s=1,
     warmup_window_s=2,
@@ -108,23 +116,31 @@ QUICK = Profile(
 
 @dataclass(frozen=True)
 class Block:
-    """One life of the servers that are alive at once: their entries, a scenario, its tiers in rising order."""
+    """One life of the servers that are alive at once: their entries, a scenario, its tiers in rising order.
+
+    Servers alive at once are loaded in `parallel` or, window by window, in turns.
+    """
 
     entries: tuple[str, ...]
     scenario: str
     tiers: tuple[Tier, ...]
     round: int
     position: int
+    seed: int = 0
+    parallel: bool = False
 
     def keys(self, at: Tier) -> list[tuple[str, str, str, int]]:
         """Of the records that a tier of the block gives."""
         return [(entry, self.scenario, at.name, self.round) for entry in self.entries]
 
 
-def order(entries: Sequence[str], round_number: int, seed: int) -> list[str]:
-    """The entries of a round: a random permutation in odd rounds, its reverse in the even round after it."""
+T = TypeVar("T")
+
+
+def order(units: Sequence[T], round_number: int, seed: int) -> list[T]:
+    """What a round consists of: a random permutation in odd rounds, its reverse in the even round after it."""
     pair = (round_number + 1) // 2
-    shuffled = random.Random(f"{seed}/{pair}").sample(list(entries), len(entries))
+    shuffled = random.Random(f"{seed}/{pair}").sample(list(units), len(units))
     return shuffled if round_number % 2 else shuffled[::-1]
 
 
@@ -136,6 +152,18 @@ class Twins:
     scenarios: tuple[str, ...] = ()
 
 
+class Design(StrEnum):
+    """How entries of one server are set against each other where throughput is measured.
+
+    `rounds`: each alone, so that minutes lie between them. `turns`: alive at once, loaded in turns, in short windows.
+    `parallel`: alive and loaded at once.
+    """
+
+    ROUNDS = "rounds"
+    TURNS = "turns"
+    PARALLEL = "parallel"
+
+
 def blocks(
     entries: Sequence[str],
     scenarios: Sequence[str],
@@ -143,17 +171,27 @@ def blocks(
     rounds: int,
     seed: int,
     twins: Twins = Twins(),
+    design: Design = Design.ROUNDS,
 ) -> list[Block]:
     """Every cell once a round, in the order they are measured; twins take part in it like any other entry."""
     rising = tuple(sorted(set(tiers), key=lambda t: t.connections))
     everyone = [*entries, *map(twin, twins.entries)]
+    chosen = {s: [e for e in everyone if not is_twin(e) or s in twins.scenarios] for s in scenarios}
+    units = [(group, s) for s in scenarios for group in groups(chosen[s], s, design)]
+    parallel = design is Design.PARALLEL
     return [
-        Block((entry,), scenario, rising, number, position)
+        Block(group, scenario, rising, number, position, seed, parallel and len(group) > 1)
         for number in range(1, rounds + 1)
-        for position, entry in enumerate(order(everyone, number, seed))
-        for scenario in scenarios
-        if not is_twin(entry) or scenario in twins.scenarios
+        for position, (group, scenario) in enumerate(order(units, number, seed))
     ]
+
+
+def groups(entries: Sequence[str], scenario: str, design: Design) -> list[tuple[str, ...]]:
+    """The entries that are alive at once: those of one server where throughput is measured, else each alone."""
+    if design is Design.ROUNDS or not SCENARIOS[scenario].settle:
+        return [(entry,) for entry in entries]
+    servers = dict.fromkeys(e.partition(":")[0] for e in entries)
+    return [tuple(e for e in entries if e.startswith(f"{server}:")) for server in servers]
 
 
 def delay(scenario: str, profile: Profile) -> float:
@@ -162,15 +200,52 @@ def delay(scenario: str, profile: Profile) -> float:
 
 
 def window(block: Block, at: Tier, profile: Profile) -> float:
-    """Seconds of load in one cell, the time to open many connections included."""
+    """Seconds of one window of load, the time to open many connections included."""
     wait = delay(block.scenario, profile)
-    load = sleeping_window(wait, highest=at == block.tiers[-1]) if wait else profile.window_s
+    if wait:
+        load: float = sleeping_window(wait, highest=at == block.tiers[-1])
+    elif len(block.entries) > 1 and not block.parallel:
+        load = math.ceil(profile.window_s / (2 * _cycles(at, profile)))
+    else:
+        load = profile.window_s
     return load + (profile.connect_s if at.connections > MANY else 0.0)
 
 
-def slots(block: Block, at: Tier, profile: Profile) -> list[int]:
-    """Whose turn each window is, by place in the block's entries."""
-    return [0]
+def slots(block: Block, at: Tier, profile: Profile) -> list[tuple[int, ...]]:
+    """Who is loaded in each window, by place in the block's entries.
+
+    In turns: a random permutation, then its reverse (A B B A), so that a steady drift of the machine is the same for
+    all; anew as often as the profile says.
+    """
+    everyone = tuple(range(len(block.entries)))
+    if block.parallel or len(everyone) == 1:
+        return [everyone]
+    coin = random.Random(f"{block.seed}/{block.round}/{block.scenario}/{at.name}/{block.entries[0]}")
+    made: list[tuple[int, ...]] = []
+    for _ in range(_cycles(at, profile)):
+        turn = coin.sample(everyone, len(everyone))
+        made += [(index,) for index in [*turn, *turn[::-1]]]
+    return made
+
+
+def _cycles(at: Tier, profile: Profile) -> int:
+    """Opening many connections takes as long as a window: as few of them as can be."""
+    return 1 if at.connections > MANY else profile.cycles
+
+
+def seconds(block: Block, profile: Profile, natives: Sequence[bool], bounded_pools: Sequence[bool]) -> float:
+    """Estimated wall time of a block; the flags are those of its entries."""
+    alone = replace(block, entries=block.entries[:1])
+    each = [
+        block_seconds(alone, profile, native=native, bounded_pool=bounded) - _windows(alone, profile)
+        for native, bounded in zip(natives, bounded_pools, strict=True)
+    ]
+    rests = (len(each) - 1) * profile.rest_s
+    return sum(each) - rests + _windows(block, profile)
+
+
+def _windows(block: Block, profile: Profile) -> float:
+    return sum(len(slots(block, t, profile)) * (window(block, t, profile) + 0.8) for t in block.tiers)
 
 
 def block_seconds(block: Block, profile: Profile, *, native: bool, bounded_pool: bool) -> float:
@@ -183,7 +258,7 @@ def block_seconds(block: Block, profile: Profile, *, native: bool, bounded_pool:
     else:
         warm = profile.sleep_warmup_s
     brief = profile.brief_warmup_s * (len(block.tiers) - 1) if scenario.settle else 0
-    total = start + warm + brief + sum(window(block, t, profile) + 0.8 for t in block.tiers) + profile.rest_s
+    total = start + warm + brief + _windows(block, profile) + profile.rest_s
     if bounded_pool and scenario.delay_s:
         backlogged = sum(t.connections > 200 for t in block.tiers)
         total += backlogged * BACKLOG_GRACE_S + max(backlogged - 1, 0) * (start + warm)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from zoo.host.facts import HostFacts
 from zoo.sample.noise import Noise
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Version of the measurement protocol; runs of different protocols are not comparable."""
 
 
@@ -300,6 +300,7 @@ class PlanFacts(_Data):
     condition: Condition
     twins: list[str] = Field(default=[], description="entries measured a second time a round as `ENTRY.again`: A/A")
     twin_scenarios: list[str] = []
+    design: str = Field(default="rounds", description="how a server's entries are set against each other")
 
     @property
     def twin_cells(self) -> int:
