@@ -38,6 +38,10 @@ PROFILE = Profile(
 )
 
 
+OWN = Condition(jdk="25.0.1", jvm_flags=["-Xmx1g"], env={"MAX_THREADS": "200"})
+CONDITIONS = {"": OWN, "heap=50m": Condition(jdk="25.0.1", jvm_flags=["-Xmx50m"])}
+
+
 class Bed:
     """A session on a made-up machine, its store in a real folder."""
 
@@ -49,15 +53,14 @@ class Bed:
     def run(self, blocks: list[Block], done: frozenset[tuple[str, str, str, int]] = frozenset()) -> list[Record]:
         Session(
             catalog=builders.catalog(),
-            runtime=FakeRuntime(self.world),
+            runtimes={name: FakeRuntime(self.world) for name in CONDITIONS},
             limits=self.world.limits,
             clock=FakeClock(self.world),
             store=self.store,
             profile=PROFILE,
-            condition=Condition(jdk="25.0.1", jvm_flags=["-Xmx1g"], env={"MAX_THREADS": "200"}),
+            conditions=CONDITIONS,
             reporter=self.reporter,
             threads=2,
-            env={"MAX_THREADS": "200"},
         ).run(blocks, done)
         return self.store.records()
 
@@ -568,3 +571,18 @@ def test_going_on_measures_a_tier_anew_for_all_servers_alive_at_once(bed: Bed) -
     blocks = in_turns()
     records = bed.run(blocks, frozenset({(PLATFORM, "hello", "100", 1)}))
     assert [(r.entry, r.tier) for r in records] == [(e, t.name) for t in TIERS for e in (PLATFORM, VIRTUAL)]
+
+
+# --- conditions
+
+
+def test_an_entry_under_two_conditions_is_measured_in_turns_with_itself(bed: Bed) -> None:
+    blocks = plan.blocks([VIRTUAL], ["hello"], TIERS[:1], 1, seed=1, design=Design.TURNS, variations=["heap=50m"])
+    records = bed.run(blocks)
+    assert [(r.entry, r.condition) for r in records] == [
+        (VIRTUAL, OWN),
+        (f"{VIRTUAL}@heap=50m", CONDITIONS["heap=50m"]),
+    ]
+    assert [s.launch.jvm_flags for s in bed.world.servers] == [("-Xmx1g",), ("-Xmx50m",)]
+    assert bed.world.most_running == 2
+    assert all(r.measurement for r in records)

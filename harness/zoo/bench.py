@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import os
+import re
 import secrets
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -76,7 +78,9 @@ class Wish:
         return replace(base, rounds=rounds, window_s=base.window_s if self.duration_s is None else self.duration_s)
 
 
-def plan_of(wish: Wish, catalog: Catalog, condition: Condition) -> PlanFacts:
+def plan_of(
+    wish: Wish, catalog: Catalog, condition: Condition, variations: Mapping[str, Condition] | None = None
+) -> PlanFacts:
     """The plan of a new run; `PlanError` or `CatalogError` for words that name nothing."""
     for name in wish.scenarios:
         if name not in SCENARIOS:
@@ -96,6 +100,7 @@ def plan_of(wish: Wish, catalog: Catalog, condition: Condition) -> PlanFacts:
         seed=secrets.randbelow(2**31) if wish.seed is None else wish.seed,
         profile=profile.numbers(),
         condition=condition,
+        variations=dict(variations or {}),
         twins=[e.id for e in catalog.twice(entries)] if doubled else [],
         twin_scenarios=doubled,
         design=wish.design,
@@ -107,7 +112,9 @@ def blocks_of(facts_: PlanFacts) -> list[Block]:
     tiers: list[Tier] = [plan.tier(name) for name in facts_.tiers]
     twins = Twins(tuple(facts_.twins), tuple(facts_.twin_scenarios))
     design = Design(facts_.design)
-    return plan.blocks(facts_.entries, facts_.scenarios, tiers, facts_.rounds, facts_.seed, twins, design)
+    return plan.blocks(
+        facts_.entries, facts_.scenarios, tiers, facts_.rounds, facts_.seed, twins, design, list(facts_.variations)
+    )
 
 
 def profile_of(facts_: PlanFacts) -> Profile:
@@ -143,9 +150,9 @@ def runtime_named(wanted: str) -> str:
     return wanted
 
 
-def jdk_for(entries: Sequence[Entry]) -> Jdk | None:
-    """The JDK that Java entries need; None when there are none. `JdkError` when it is missing."""
-    wanted = os.environ.get("JDK")
+def jdk_for(entries: Sequence[Entry], version: str | None = None) -> Jdk | None:
+    """The JDK that Java entries need, of this version; None when there are none. `JdkError` when it is missing."""
+    wanted = version or os.environ.get("JDK")
     needed = any(e.server.manifest.language is Language.JAVA for e in entries)
     return find_jdk(wanted=wanted) if needed else None
 
@@ -166,6 +173,22 @@ def condition_of(runtime: str, entries: Sequence[Entry]) -> Condition:
     found = jdk_for(entries)
     network = "private" if namespace.wrapper() else "host"
     return Condition(runtime=runtime, network=network, jdk=found.version if found else None, env=env)
+
+
+def varied(texts: Sequence[str], base: Condition, entries: Sequence[Entry]) -> dict[str, Condition]:
+    """Conditions that differ from the base in one thing: `runtime=container`, `heap=50m`, `jdk=21`, by that name."""
+    made = {}
+    for text in texts:
+        key, _, value = text.partition("=")
+        if key == "runtime" and value in RUNTIMES[1:] and value != base.runtime:
+            made[text] = condition_of(runtime_named(value), entries)
+        elif key == "heap" and re.fullmatch(r"[1-9]\d*[kmg]", value):
+            made[text] = base.model_copy(update={"jvm_flags": [*base.jvm_flags, f"-Xmx{value}"]})
+        elif key == "jdk" and value.isdecimal() and base.runtime == "process":
+            made[text] = base.model_copy(update={"jdk": find_jdk(wanted=value).version})
+        else:
+            raise BenchError(f'vary takes runtime=container, heap=50m or (as a process) jdk=21, got "{text}"')
+    return made
 
 
 def build_all(entries: Sequence[Entry], jdk: Jdk | None, console: Console) -> None:
@@ -205,20 +228,40 @@ def limits_for(root: Path, condition: Condition, host: HostFacts) -> Limits:
     """The limits that a run under this condition will meet."""
     if condition.runtime != "container":
         return namespace.widened(host.limits) if condition.network == "private" else host.limits
-    with hosting(root, condition, []) as (_, seen):
+    with hosting(root, {"": condition}, []) as (_, seen):
         return seen.limits
 
 
 @contextmanager
-def hosting(root: Path, condition: Condition, entries: Sequence[Entry]) -> Iterator[tuple[Runtime, HostFacts]]:
-    """The condition's runtime, ready to start these entries, and what is known of the machine it starts them on.
+def hosting(
+    root: Path, conditions: Mapping[str, Condition], entries: Sequence[Entry]
+) -> Iterator[tuple[dict[str, Runtime], HostFacts]]:
+    """A runtime for each condition, ready to start these entries, and what is known of the machine they start on.
 
-    The facts are gathered anew: in a network namespace or a container some limits are others.
+    The facts are gathered anew: in a network namespace or a container some limits are others. Where there are both,
+    the lower limit of descriptors is the run's.
     """
-    if condition.runtime == "process":
-        jdk = jdk_for(entries)
-        yield ProcessRuntime(jdk), facts.gather(jdk)
-        return
+    runtimes: dict[str, Runtime] = {}
+    found: list[HostFacts] = []
+    with ExitStack() as stack:
+        container = None
+        for name, condition in conditions.items():
+            if condition.runtime == "process":
+                jdk = jdk_for(entries, condition.jdk)
+                runtimes[name] = ProcessRuntime(jdk)
+                found.append(facts.gather(jdk))
+                continue
+            if container is None:
+                container, seen = stack.enter_context(_containers(root, entries))
+                found.append(seen)
+            runtimes[name] = container
+        least = min(found, key=lambda f: f.limits.nofile_hard or math.inf)
+        yield runtimes, found[0].model_copy(update={"limits": least.limits, "engine": found[-1].engine})
+
+
+@contextmanager
+def _containers(root: Path, entries: Sequence[Entry]) -> Iterator[tuple[ContainerRuntime, HostFacts]]:
+    """All images built or found broken; afterwards no container is left."""
     runtime = ContainerRuntime(Engine(), resources_of(os.environ), os.environ.get("SAMPLER", "auto"))
     try:
         runtime.build(root, list({e.server.name: e.server for e in entries}.values()))
@@ -237,21 +280,21 @@ def carry_out(root: Path, store: Store, catalog: Catalog, console: Console) -> l
     done = frozenset(record.key for record in store.records())
     todo = [b for b in blocks_of(run.plan) if any(key not in done for t in b.tiers for key in b.keys(t))]
     profile = profile_of(run.plan)
-    with _interruptible(), hosting(root, run.plan.condition, entries) as (runtime, host):
+    conditions = {"": run.plan.condition, **run.plan.variations}
+    with _interruptible(), hosting(root, conditions, entries) as (runtimes, host):
         run = run.model_copy(update={"host": host})
         store.write_run(run)
         with Live(console, seconds(todo, profile, catalog)) as live:
             Session(
                 catalog=catalog,
-                runtime=runtime,
+                runtimes=runtimes,
                 limits=host.limits,
                 clock=RealClock(),
                 store=store,
                 profile=profile,
-                condition=run.plan.condition,
+                conditions=conditions,
                 reporter=live,
                 threads=min(host.cores or 2, 4),
-                env=run.plan.condition.env,
             ).run(todo, done)
     store.write_run(run.model_copy(update={"finished_at": datetime.now(UTC).isoformat(timespec="seconds")}))
     return store.records()

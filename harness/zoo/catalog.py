@@ -12,7 +12,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from zoo.twins import original
+from zoo.variations import plain
 
 
 class CatalogError(Exception):
@@ -129,9 +129,9 @@ class Catalog:
         return [Entry(server, variant) for server in self.servers for variant in server.manifest.variants]
 
     def entry(self, entry_id: str) -> Entry:
-        """The entry of that name, also under its second id; `CatalogError` names the known ones."""
+        """The entry of that name, also under an id that a plan made of it; `CatalogError` names the known ones."""
         for entry in self.entries:
-            if entry.id == original(entry_id):
+            if entry.id == plain(entry_id):
                 return entry
         raise CatalogError(f'no entry "{entry_id}"; known: {", ".join(e.id for e in self.entries)}')
 

@@ -56,6 +56,10 @@ Hosting = Annotated[
 TwiceARound = Annotated[
     bool | None, typer.Option("--aa/--no-aa", help="measure an entry of each kind twice: A/A; on for the whole zoo")
 ]
+Vary = Annotated[
+    list[str] | None,
+    typer.Option(help="measure each entry under a further condition too: runtime=container, heap=50m, jdk=21; repeat"),
+]
 HowSet = Annotated[
     Design,
     typer.Option(help="a server's variants in throughput: in turns, each alone (rounds), or loaded at once (parallel)"),
@@ -120,6 +124,7 @@ def show_plan(
     runtime: Hosting = "auto",
     aa: TwiceARound = None,
     design: HowSet = Design.TURNS,
+    vary: Vary = None,
     precision: Annotated[
         str | None, typer.Option(help="say how many rounds this half-width costs, such as 3%, from a pilot run")
     ] = None,
@@ -140,7 +145,8 @@ def show_plan(
         wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed, aa, design)
         entries = catalog.select(wish.servers, wish.variants)
         condition = benches.condition_of(benches.runtime_named(runtime), entries)
-        _announce(benches.plan_of(wish, catalog, condition), catalog)
+        variations = benches.varied(vary or (), condition, entries)
+        _announce(benches.plan_of(wish, catalog, condition, variations), catalog)
 
 
 @app.command()
@@ -155,6 +161,7 @@ def bench(
     seed: Seed = None,
     aa: TwiceARound = None,
     design: HowSet = Design.TURNS,
+    vary: Vary = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the newest run that was interrupted")] = False,
     strict_tiers: Annotated[
         bool, typer.Option("--strict-tiers", help="refuse a tier that this host cannot hold, instead of clamping it")
@@ -173,16 +180,19 @@ def bench(
             benches.be_alone(ROOT)
             store = Store.open(runs / "latest")
             store.mend()
-            condition = store.run().plan.condition
+            condition, variations = store.run().plan.condition, store.run().plan.variations
             entries = [catalog.entry(name) for name in store.run().plan.entries]
         else:
             wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed, aa, design)
             entries = catalog.select(wish.servers, wish.variants)
             condition = benches.condition_of(benches.runtime_named(runtime), entries)
-            run = benches.new_run(ROOT, wish, benches.plan_of(wish, catalog, condition), facts.gather())
-            _refuse_clamped(run.plan, benches.limits_for(ROOT, condition, run.host), strict_tiers)
+            variations = benches.varied(vary or (), condition, entries)
+            planned = benches.plan_of(wish, catalog, condition, variations)
+            run = benches.new_run(ROOT, wish, planned, facts.gather())
+            for one in {c.runtime: c for c in (condition, *variations.values())}.values():
+                _refuse_clamped(planned, benches.limits_for(ROOT, one, run.host), strict_tiers)
             benches.be_alone(ROOT)
-        if condition.runtime == "process":
+        if "process" in {c.runtime for c in (condition, *variations.values())}:
             benches.build_all(entries, benches.jdk_for(entries), console)
         if not resume:
             store = Store.create(runs, run)
@@ -290,6 +300,8 @@ def _announce(planned: PlanFacts, catalog: Catalog) -> None:
         f"{', '.join(planned.tiers)} connections × {planned.rounds} round(s){twice}, about {minutes:.0f} min"
     )
     setting = ", ".join(f"{name} {value}" for name, value in benches.settings(planned.condition).items())
+    if planned.variations:
+        setting += f"; and {', '.join(planned.variations)}"
     console.print(f"entries: {', '.join(planned.entries)}\ncondition: {setting}; order seed {planned.seed}")
 
 

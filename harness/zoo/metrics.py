@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from zoo.records import Flag, Measurement, Record
-from zoo.twins import original
+from zoo.variations import plain
 
 LEAST_CPU_S = 0.2
 NEAR = 0.10
@@ -118,7 +118,7 @@ def near_reference(records: Iterable[Record], reference: str | None) -> set[tupl
     return {
         key
         for key, rps in known.items()
-        if original(key[0]) != reference and rps >= (1 - NEAR) * known.get((reference, *key[1:]), float("inf"))
+        if plain(key[0]) != reference and rps >= (1 - NEAR) * known.get((reference, *key[1:]), float("inf"))
     }
 
 

@@ -12,6 +12,7 @@ from zoo.metrics import METRICS, PER_CONNECTION, Metric, Word, requested
 from zoo.records import Flag, Record
 from zoo.stats import Adjusted, Ratio, holm, paired_ratio
 from zoo.twins import is_twin, original
+from zoo.variations import name_of, plain
 from zoo.verdicts import Verdict, bounded, judge
 
 
@@ -21,6 +22,7 @@ class Kind(StrEnum):
     AGAIN = "again"  # an entry with itself: A/A
     MODEL = "model"  # virtual over platform threads of a server: the named pairs
     VARIANT = "variant"  # a server's other variants over its default
+    CONDITION = "condition"  # an entry over itself, under another condition
     RUN = "run"  # an entry in two runs
 
 
@@ -93,6 +95,7 @@ def named(entries: Sequence[str], models: Mapping[str, str]) -> list[tuple[Kind,
     """Which entries are compared with which: A/A, virtual over platform, other variants over the default."""
     known = [e for e in entries if e in models]
     pairs = [(Kind.AGAIN, twin, original(twin)) for twin in models if is_twin(twin)]
+    pairs += [(Kind.CONDITION, e, plain(e)) for e in models if name_of(e) and not is_twin(e) and plain(e) in models]
     for server in dict.fromkeys(e.partition(":")[0] for e in known):
         mine = [e for e in known if e.startswith(f"{server}:")]
         platform = next((e for e in mine if models[e] == "platform-thread"), None)

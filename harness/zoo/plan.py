@@ -15,6 +15,7 @@ from typing import TypeVar
 from zoo.scenario import SCENARIOS
 from zoo.scenario.base import sleeping_window
 from zoo.twins import is_twin, twin
+from zoo.variations import varied
 
 STEADY_WINDOWS = 4
 TREND_MATTERS = 0.02
@@ -172,10 +173,14 @@ def blocks(
     seed: int,
     twins: Twins = Twins(),
     design: Design = Design.ROUNDS,
+    variations: Sequence[str] = (),
 ) -> list[Block]:
-    """Every cell once a round, in the order they are measured; twins take part in it like any other entry."""
+    """Every cell once a round, in the order they are measured.
+
+    Entries under further conditions, and twins, take part in it like any other entry.
+    """
     rising = tuple(sorted(set(tiers), key=lambda t: t.connections))
-    everyone = [*entries, *map(twin, twins.entries)]
+    everyone = [*entries, *(varied(e, name) for e in entries for name in variations), *map(twin, twins.entries)]
     chosen = {s: [e for e in everyone if not is_twin(e) or s in twins.scenarios] for s in scenarios}
     units = [(group, s) for s in scenarios for group in groups(chosen[s], s, design)]
     parallel = design is Design.PARALLEL

@@ -298,6 +298,9 @@ class PlanFacts(_Data):
     seed: int
     profile: dict[str, float]
     condition: Condition
+    variations: dict[str, Condition] = Field(
+        default={}, description="further conditions, under which each entry is measured too, as `ENTRY@NAME`"
+    )
     twins: list[str] = Field(default=[], description="entries measured a second time a round as `ENTRY.again`: A/A")
     twin_scenarios: list[str] = []
     design: str = Field(default="rounds", description="how a server's entries are set against each other")
@@ -309,7 +312,10 @@ class PlanFacts(_Data):
     @property
     def cells(self) -> int:
         """Cells of all rounds, A/A included."""
-        return len(self.entries) * len(self.scenarios) * len(self.tiers) * self.rounds + self.twin_cells
+        return (
+            len(self.entries) * (1 + len(self.variations)) * len(self.scenarios) * len(self.tiers) * self.rounds
+            + self.twin_cells
+        )
 
 
 class Run(_Data):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from zoo import plan
@@ -19,6 +19,7 @@ from zoo.runtime.base import Hosted, Launch, Runtime, RuntimeFailure
 from zoo.sample.jvm import Info
 from zoo.scenario import SCENARIOS
 from zoo.store import Store
+from zoo.variations import name_of
 from zoo.window import Bench
 
 
@@ -35,18 +36,20 @@ class _Life:
 
 @dataclass
 class Session:
-    """Everything a run needs; all that touches the world comes in from outside, so tests can replace it."""
+    """Everything a run needs; all that touches the world comes in from outside, so tests can replace it.
+
+    Runtimes and conditions by name, the run's own under the empty one.
+    """
 
     catalog: Catalog
-    runtime: Runtime
+    runtimes: Mapping[str, Runtime]
     limits: Limits
     clock: Clock
     store: Store
     profile: Profile
-    condition: Condition
+    conditions: Mapping[str, Condition]
     reporter: Reporter
     threads: int
-    env: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, blocks: Sequence[Block], done: frozenset[tuple[str, str, str, int]] = frozenset()) -> None:
         """Measure every cell that is not in `done`; a failed cell is recorded and the rest goes on."""
@@ -117,7 +120,7 @@ class _BlockRun:
         entry = session.catalog.entry(name)
         where = f"round {self._block.round}  {name}  {self._block.scenario}"
         session.reporter.phase(where, "starting the server")
-        hosted = session.runtime.start(self._launch(name))
+        hosted = session.runtimes[name_of(name)].start(self._launch(name))
         tools = hosted.instruments
         try:
             info = tools.probe(hosted.url, entry)
@@ -141,13 +144,13 @@ class _BlockRun:
         return _Life(hosted, info, idle, canary, warmup)
 
     def _launch(self, name: str) -> Launch:
-        block = self._block
+        block, condition = self._block, self._session.conditions[name_of(name)]
         log = self._session.store.raw / f"{name.replace(':', '-')}-{block.scenario}-r{block.round}.log"
         return Launch(
             entry=self._session.catalog.entry(name),
             log=_fresh(log),
-            env=self._session.env,
-            jvm_flags=tuple(self._session.condition.jvm_flags),
+            env=condition.env,
+            jvm_flags=tuple(condition.jvm_flags),
         )
 
     def _end(self, name: str) -> None:
@@ -160,7 +163,7 @@ class _BlockRun:
             model=self._session.catalog.entry(name).variant.model,
             scenario=block.scenario,
             tier=tier.name,
-            condition=self._session.condition,
+            condition=self._session.conditions[name_of(name)],
             round=block.round,
             position=block.position,
             together=list(block.entries) if len(block.entries) > 1 else [],

@@ -13,6 +13,7 @@ from zoo.verdicts import MARGIN
 TITLES = {
     Kind.MODEL: ("Virtual threads over platform threads", "virtual ÷ platform, same server, same round"),
     Kind.VARIANT: ("Other variants over the server's default", "variant ÷ the server's first entry, same round"),
+    Kind.CONDITION: ("The same entry under another condition", "entry@condition ÷ entry, same round"),
     Kind.RUN: ("Verdicts", "second run ÷ first run"),
 }
 
@@ -20,8 +21,8 @@ TITLES = {
 def sections(compared: Compared, rounds: int) -> list[Section]:
     """A/A, then the named pairs, then the others where there are any."""
     made = [_again(compared, rounds), _verdicts(Kind.MODEL, compared.of(Kind.MODEL), rounds)]
-    others = compared.of(Kind.VARIANT)
-    return [*made, _verdicts(Kind.VARIANT, others, rounds)] if others else made
+    further = {kind: compared.of(kind) for kind in (Kind.VARIANT, Kind.CONDITION)}
+    return [*made, *(_verdicts(kind, pairs, rounds) for kind, pairs in further.items() if pairs)]
 
 
 def between_runs(names: tuple[str, str], found: Contrast, rounds: int) -> list[Section]:
