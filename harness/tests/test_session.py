@@ -361,6 +361,17 @@ def test_no_request_and_no_error_is_a_hung_server(bed: Bed) -> None:
     assert (bed.store.raw / "java-a-virtual-hello-1k-r1-threads.json").is_file()
 
 
+def test_a_window_too_short_to_open_its_connections_is_no_hung_server(bed: Bed) -> None:
+    bed.world.connect_s = 30.0
+    bed.world.fault = once(lambda call: outcome(call.spec, []), in_window(25_000))
+    failure = bed.run(one_block())[2].failure
+    assert failure is not None
+    assert failure.kind == "not_connected"
+    assert failure.message == (
+        "only 11,666 of 25,000 connections were open when the window ended, and wrk waits for all"
+    )
+
+
 def test_connect_errors_fail_the_cell_and_say_how_many(bed: Bed) -> None:
     def refused(call: Call) -> LoadOutcome:
         return outcome(call.spec, [[2_000, 1_000]], connect=5_005)

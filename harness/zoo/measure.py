@@ -148,7 +148,7 @@ class _Cell:
             self._tell(f"measuring, window {place + 1} of {of}" if of > 1 else "measuring")
             spec = self._bench.spec(self._hosted.url + self._path, self._feasible.actual, self._duration_s)
             made = window.run(self._bench, self._hosted, spec)
-            self._refuse(made.outcome)
+            self._refuse(made)
             self._windows.append((place, made))
 
     def close(self) -> None:
@@ -245,18 +245,25 @@ class _Cell:
         url = self._hosted.url + self._scenario.warm_path
         self._bench.load(self._hosted, self._bench.spec(url, connections, self._bench.profile.brief_warmup_s))
 
-    def _refuse(self, outcome: LoadOutcome) -> None:
+    def _refuse(self, made: Window) -> None:
         """Failures that the generator itself takes for results."""
-        hosted = self._hosted
+        hosted, errors, actual = self._hosted, made.outcome.errors, self._feasible.actual
         if not hosted.alive():
             raise CellFailure(_crash(hosted))
-        if outcome.errors.connect:
-            message = f"{outcome.errors.connect:,} of {self._feasible.actual:,} connections could not be opened"
+        if errors.connect:
+            message = f"{errors.connect:,} of {actual:,} connections could not be opened"
             raise CellFailure(Failure(kind="connect_errors", message=message, log_tail=hosted.log_tail()))
-        if not outcome.requests:
-            hosted.thread_dump(self._bench.store.raw / f"{self._subject.name}-threads.json")
-            message = f"no request was answered in {self._duration_s:.0f} s, and none failed: a hung server"
-            raise CellFailure(Failure(kind="hung", message=message, log_tail=hosted.log_tail()))
+        if made.outcome.requests:
+            return
+        opened = made.opened
+        if opened is not None and opened < validity.ESTABLISHED_LIMIT * actual:
+            message = (
+                f"only {opened:,} of {actual:,} connections were open when the window ended, and wrk waits for all"
+            )
+            raise CellFailure(Failure(kind="not_connected", message=message, log_tail=hosted.log_tail()))
+        hosted.thread_dump(self._bench.store.raw / f"{self._subject.name}-threads.json")
+        message = f"no request was answered in {self._duration_s:.0f} s, and none failed: a hung server"
+        raise CellFailure(Failure(kind="hung", message=message, log_tail=hosted.log_tail()))
 
     def _load_of(self, outcome: LoadOutcome, connect_s: float) -> Load:
         histogram, errors, subject = outcome.histogram, outcome.errors, self._subject

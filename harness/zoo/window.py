@@ -64,6 +64,12 @@ class Window:
         """Without the time until all connections were open."""
         return self.outcome.runtime_s - self.connect_s
 
+    @property
+    def opened(self) -> int | None:
+        """Connections that were open at most, by the host's sockets; None where they cannot be counted."""
+        known = [n for n in self.samples.established if n is not None]
+        return (max(known) - known[0]) // 2 if known else None
+
     def turn(self, place: int) -> Turn:
         """As it is recorded."""
         latency = figures.latency(self.outcome.histogram)
