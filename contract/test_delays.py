@@ -14,7 +14,7 @@ SLEEPERS = 12
 QUEUE_MS = 400
 
 
-def sleep_all(port: int, delays: list[int], path: str = "/sleep") -> list[float]:
+def sleep_all(port: int, delays: list[int], path: str = "/sleep", more: str = "") -> list[float]:
     """All delays at once, each on a connection of its own; the seconds each took, none of them early."""
     wires = [Wire(port) for _ in delays]
     took = [0.0] * len(delays)
@@ -24,7 +24,7 @@ def sleep_all(port: int, delays: list[int], path: str = "/sleep") -> list[float]
             for index, wire in enumerate(wires):
                 selector.register(wire.socket, selectors.EVENT_READ, index)
                 started.append(time.monotonic())
-                wire.send(request(f"{path}?ms={delays[index]}"))
+                wire.send(request(f"{path}?ms={delays[index]}{more}"))
             waiting = set(range(len(delays)))
             while waiting:
                 ready = selector.select(timeout=20)

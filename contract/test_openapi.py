@@ -11,7 +11,7 @@ import pytest
 import requests
 import schemathesis
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-from kit.rules import ALLOW, METHOD_NOT_ALLOWED, NOT_FOUND, PARAMETERS, Parameter, openapi
+from kit.rules import ALLOW, LOCK, METHOD_NOT_ALLOWED, NOT_FOUND, PARAMETERS, SLEEP, Parameter, openapi
 from schemathesis.config import SchemathesisConfig
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.schemas import OpenApiSchema
@@ -20,7 +20,7 @@ PATHS = ("/", "/sleep", "/bytes", "/cpu", "/info")
 Case = schemathesis.Case[Any]
 OPERATIONS = tuple(f"{method} {path}" for path in PATHS for method in ("GET", "HEAD"))
 EXAMPLES = 50
-MODERATE = {"ms": 20, "n": 100_000, "rounds": 2_000}
+MODERATE = {"ms": 20, "lock": 1, "n": 100_000, "rounds": 2_000}
 """Largest values that valid generated requests use, so that they cost milliseconds."""
 
 
@@ -64,6 +64,10 @@ def test_document_and_suite_agree() -> None:
         assert (written["schema"]["minimum"], written["schema"]["maximum"]) == (0, parameter.maximum)
         assert written.get("required", False) is parameter.required
         assert parameter.refusal.decode() in bodies.values()
+    lock = by_name[LOCK.name]["schema"]
+    assert (lock["minimum"], lock["maximum"]) == (0, LOCK.maximum)
+    refusals = components["responses"]["BadMilliseconds"]["content"]["text/plain;charset=utf-8"]["schema"]["enum"]
+    assert refusals == [SLEEP.refusal.decode(), LOCK.refusal.decode()]
     assert bodies["NotFound"].encode() == NOT_FOUND
     assert bodies["MethodNotAllowed"].encode() == METHOD_NOT_ALLOWED
     assert components["headers"]["Allow"]["schema"]["const"] == ALLOW

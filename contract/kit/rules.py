@@ -38,6 +38,9 @@ class Parameter:
 
 
 SLEEP = Parameter("/sleep", "ms", 60_000, required=False)
+LOCK = Parameter("/sleep", "lock", 1, required=False)
+"""Only Java servers know it; not among PARAMETERS, each of which every server has to refuse when it is bad."""
+
 BYTES = Parameter("/bytes", "n", 16_777_216, required=True)
 CPU = Parameter("/cpu", "rounds", 10_000_000, required=True)
 PARAMETERS = (SLEEP, BYTES, CPU)

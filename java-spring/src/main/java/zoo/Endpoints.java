@@ -36,9 +36,13 @@ class Endpoints {
 
     /** Blocks its thread; whether that is a pooled platform thread or a virtual one is not this code's concern. */
     @GetMapping("/sleep")
-    ResponseEntity<String> sleep(@IntegerParam(name = "ms", max = 60_000, fallback = 10_000) int ms)
-            throws InterruptedException {
-        Thread.sleep(ms);
+    ResponseEntity<String> sleep(@IntegerParam(name = "ms", max = 60_000, fallback = 10_000) int ms,
+            @IntegerParam(name = "lock", max = 1, fallback = 0) int lock) throws InterruptedException {
+        if (lock == 1) {
+            Monitor.sleepInside(ms);
+        } else {
+            Thread.sleep(ms);
+        }
         return Text.ok(HELLO);
     }
 

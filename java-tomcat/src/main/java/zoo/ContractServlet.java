@@ -87,8 +87,9 @@ final class ContractServlet extends HttpServlet {
         }
         switch (path) {
             case "/" -> send(response, 200, TEXT, HELLO);
-            case "/sleep" -> helloAfter(integer(request, "ms", 60_000, 10_000), timer, request, response);
-            case "/service" -> helloAfter(integer(request, "ms", 60_000, 5_000), service, request, response);
+            case "/sleep" -> helloAfter(integer(request, "ms", 60_000, 10_000),
+                    integer(request, "lock", 1, 0) == 1, timer, request, response);
+            case "/service" -> helloAfter(integer(request, "ms", 60_000, 5_000), false, service, request, response);
             case "/bytes" -> bytes(response, (int) integer(request, "n", 16_777_216, REQUIRED));
             case "/cpu" -> send(response, 200, TEXT, cpu(integer(request, "rounds", 10_000_000, REQUIRED)));
             default -> send(response, 200, "application/json", Info.json(settings, requests()).getBytes(UTF_8));
@@ -96,7 +97,7 @@ final class ContractServlet extends HttpServlet {
     }
 
     /** The one place where the variants differ: async leaves its pool thread here, the others block theirs. */
-    private void helloAfter(long ms, ScheduledExecutorService thread, HttpServletRequest request,
+    private void helloAfter(long ms, boolean lock, ScheduledExecutorService thread, HttpServletRequest request,
             HttpServletResponse response) throws IOException, ExecutionException, InterruptedException {
         if (settings.variant() == Variant.ASYNC) {
             AsyncContext context = request.startAsync();
@@ -115,6 +116,8 @@ final class ContractServlet extends HttpServlet {
         }
         if (thread == service) {
             service.schedule(() -> { }, ms, MILLISECONDS).get();
+        } else if (lock) {
+            Monitor.sleepInside(ms);
         } else {
             Thread.sleep(ms);
         }

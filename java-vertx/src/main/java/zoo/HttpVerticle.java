@@ -89,8 +89,8 @@ final class HttpVerticle extends AbstractVerticle {
         try {
             return switch (path) {
                 case "/" -> Uni.createFrom().item(Reply.HELLO);
-                case "/sleep" -> model.sleep(Query.integer(request.query(), "ms", 60_000, 10_000))
-                        .replaceWith(Reply.HELLO);
+                case "/sleep" -> model.sleep(Query.integer(request.query(), "ms", 60_000, 10_000),
+                        Query.integer(request.query(), "lock", 1, 0) == 1).replaceWith(Reply.HELLO);
                 case "/bytes" -> Uni.createFrom().item(
                         Reply.bytes(Query.integer(request.query(), "n", 16_777_216, Query.REQUIRED)));
                 case "/cpu" -> {

@@ -23,7 +23,8 @@ sealed interface ThreadModel {
     /** Runs the handler where this model wants it; the result arrives on the connection's event loop. */
     <T> Uni<T> handle(Uni<T> handler, Executor eventLoop);
 
-    Uni<Void> sleep(int ms);
+    /** With a lock: inside a monitor, where this model blocks a thread. */
+    Uni<Void> sleep(int ms, boolean lock);
 
     <T> Uni<T> compute(Callable<T> task);
 
@@ -36,7 +37,7 @@ sealed interface ThreadModel {
         }
 
         @Override
-        public Uni<Void> sleep(int ms) {
+        public Uni<Void> sleep(int ms, boolean lock) {
             return ms == 0  // which Vert.x does not take for a timer
                     ? Uni.createFrom().voidItem()
                     : Uni.createFrom().emitter(waiting -> vertx.setTimer(ms, id -> waiting.complete(null)));
@@ -57,9 +58,13 @@ sealed interface ThreadModel {
         }
 
         @Override
-        public Uni<Void> sleep(int ms) {
+        public Uni<Void> sleep(int ms, boolean lock) {
             return compute(() -> {
-                Thread.sleep(ms);
+                if (lock) {
+                    Monitor.sleepInside(ms);
+                } else {
+                    Thread.sleep(ms);
+                }
                 return null;
             });
         }
