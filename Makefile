@@ -19,6 +19,7 @@ A ?= results/reference/bench-all
 B ?= results/latest
 STRICT ?=
 RUN ?= results/latest
+SVG ?=
 
 SERVERS := $(patsubst %/server.toml,%,$(wildcard */server.toml))
 # of a server's manifest: its port; its first variant
@@ -33,7 +34,7 @@ BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(ca
 	$(if $(STRICT),--strict-tiers)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup wrk build plan bench bench-all bench-quick report compare list doctor docs up down images base-image \
+.PHONY: help setup wrk browser build plan bench bench-all bench-quick report compare list doctor docs up down images base-image \
 	test test-unit test-contract test-containers lint clean
 
 help: ## list the commands
@@ -54,6 +55,9 @@ $(VENV)/.ready: harness/requirements.lock harness/pyproject.toml
 wrk: # from the system's packages, where that needs no password
 	@command -v wrk >/dev/null || sh harness/install-wrk.sh
 
+browser: # Chromium for the tests of the HTML report, which are skipped without it
+	@sh harness/install-browser.sh
+
 build: $(VENV)/.ready ## build the servers (SERVER= for one)
 	@$(ZOO) build $(call options,server,$(SERVER))
 
@@ -69,8 +73,8 @@ bench: setup ## what SERVER, VARIANT, SCENARIO, TIERS, ROUNDS, DURATION say; RES
 plan: $(VENV)/.ready ## the cells of `make bench` with these settings, and their time; PRECISION=3% says what that costs
 	@$(ZOO) plan $(filter-out --strict-tiers,$(BENCH)) $(if $(PRECISION),--precision $(PRECISION) --pilot $(RUN))
 
-report: $(VENV)/.ready ## show a run again (RUN=results/…)
-	@$(ZOO) report $(RUN)
+report: $(VENV)/.ready ## show a run again, write its report.html (RUN=results/…; SVG=folder for its charts as pictures)
+	@$(ZOO) report $(RUN) $(if $(SVG),--svg $(SVG))
 
 compare: $(VENV)/.ready ## two runs cell by cell (A=results/… B=results/latest)
 	@$(ZOO) compare $(A) $(B)

@@ -4,8 +4,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from kit.process import Server
 from kit.rules import LOCK, SLEEP, expect_hello, expect_refusal
+from kit.server import Server
 from kit.targets import Target, java_home
 from kit.wire import Wire, fetch, request
 from test_delays import sleep_all
@@ -37,6 +37,7 @@ def test_no_sleep_is_early(port: int) -> None:
     sleep_all(port, [0, 10, 50, 200], more="&lock=1")
 
 
+@pytest.mark.process_only("the host's jcmd looks into processes of this host")
 def test_a_monitor_is_held_exactly_where_asked_for(server: Server, target: Target) -> None:
     """Seen in a thread dump, which shows platform threads only; virtual ones run the same code."""
     if not (target.jvm and target.bounded):
@@ -46,7 +47,7 @@ def test_a_monitor_is_held_exactly_where_asked_for(server: Server, target: Targe
         with Wire(server.port) as wire:
             wire.send(request(f"/sleep?ms=4000&lock={lock}"))
             assert wire.silent_for(0.3)
-            dump = threads(server.pid)
+            dump = threads(server.own_pid)
             expect_hello(wire.read())
         sleepers = [stack for stack in dump.split("\n\n") if ASLEEP in stack and "zoo." in stack]
         assert sleepers, f"no handler sleeps: {dump[:2000]}"

@@ -156,6 +156,31 @@ def test_report_shows_a_stored_run_and_writes_its_file(root: Path) -> None:
     assert (store.folder / "report.md").read_text(encoding="utf-8") == text
 
 
+def test_report_writes_a_page_and_its_charts_as_pictures(root: Path) -> None:
+    store = Store.create(root / "results", builders.run(["rust-a:async"]))
+    store.append(record("rust-a:async"))
+    code, out, _ = zoo("report", str(store.folder), "--svg", str(root / "pictures"))
+    assert code == 0
+    assert out.splitlines()[-1].endswith("report.html")
+    page = (store.folder / "report.html").read_text(encoding="utf-8")
+    assert "rust-a:async" in page
+    for picture in (root / "pictures").iterdir():
+        assert picture.stem in page
+        assert picture.read_text(encoding="utf-8").startswith("<svg")
+    assert len(list((root / "pictures").iterdir())) > 3
+    assert zoo("report", str(store.folder), "--quiet")[0] == 0
+    assert (store.folder / "report.html").read_text(encoding="utf-8") == page
+
+
+def test_a_raw_file_that_is_damaged_is_named(root: Path) -> None:
+    store = Store.create(root / "results", builders.run(["rust-a:async"]))
+    store.append(record("rust-a:async"))
+    (store.raw / "h.json.gz").write_bytes(b"cut")
+    code, _, err = zoo("report", str(store.folder))
+    assert code == 2
+    assert "raw/h.json.gz: " in err
+
+
 def test_report_of_a_damaged_run_names_file_and_line(root: Path) -> None:
     store = Store.create(root / "results", builders.run(["rust-a:async"]))
     with (store.folder / "records.ndjson").open("a", encoding="utf-8") as out:

@@ -219,3 +219,17 @@ def test_a_server_that_the_reference_run_did_not_have_needs_no_results(root: Pat
 
 def test_the_committed_documents_are_up_to_date() -> None:
     assert documents.refresh(ROOT, load_catalog(ROOT), write=False) == []
+
+
+def test_raw_data_is_read_as_written_and_every_file_is_listed(store: Store) -> None:
+    name = store.write_raw("java-a-histogram", [[1, 2], [3, 4]])
+    store.write_text("report.html", "made of the others")
+    assert store.read_raw(name) == [[1, 2], [3, 4]]
+    assert store.files() == {name, "run.json", "records.ndjson"}
+
+
+def test_raw_data_cut_off_by_a_crash_is_named(store: Store) -> None:
+    path = store.folder / store.write_raw("x", list(range(1_000)))
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(StoreError, match=r"raw/x\.json\.gz: "):
+        store.read_raw("raw/x.json.gz")

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from zoo import bench as benches
-from zoo import documents, inquiries, pilot, plan, runs
+from zoo import documents, inquiries, pilot, plan, reports, runs
 from zoo.bench import BenchError, Wish
 from zoo.build import BuildError
 from zoo.catalog import Catalog, CatalogError, load_catalog
@@ -27,8 +27,6 @@ from zoo.load.base import LoadError
 from zoo.plan import Design, PlanError
 from zoo.records import PlanFacts
 from zoo.report import terminal
-from zoo.report.document import document
-from zoo.report.markdown import render
 from zoo.store import Store, StoreError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -202,14 +200,15 @@ def bench(
 @app.command()
 def report(
     run: Annotated[Path, typer.Argument(help="a run's folder")] = ROOT / "results" / "latest",
-    quiet: Annotated[bool, typer.Option("--quiet", help="write report.md, print nothing")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="write the files, print nothing")] = False,
+    svg: Annotated[Path | None, typer.Option(help="a folder that gets every chart as a picture")] = None,
 ) -> None:
-    """Show a run again and write its report.md, from its files alone.
+    """Show a run again and write its report.html and report.md, from its files alone.
 
     Example: zoo report results/latest
     """
     with _plainly():
-        _report(Store.open(run), load_catalog(ROOT), quiet=quiet)
+        _report(Store.open(run), load_catalog(ROOT), quiet=quiet, svg=svg)
 
 
 @app.command("compare")
@@ -349,9 +348,8 @@ def _carry_out(store: Store, catalog: Catalog) -> None:
         raise typer.Exit(1)
 
 
-def _report(store: Store, catalog: Catalog, *, quiet: bool) -> None:
-    sections = document(store.run(), store.records(), catalog.reference_id)
-    path = store.write_text("report.md", render(sections))
+def _report(store: Store, catalog: Catalog, *, quiet: bool, svg: Path | None = None) -> None:
+    sections, path = reports.write(store, catalog.reference_id, svg)
     if not quiet:
         terminal.show(sections, console)
         console.print(f"\nreport: {_shown(path)}")

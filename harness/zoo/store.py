@@ -5,11 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import zlib
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from zoo.records import Record, Run
+
+REPORTS = frozenset({"report.md", "report.html"})
 
 
 class StoreError(Exception):
@@ -82,6 +86,19 @@ class Store:
         with gzip.GzipFile(path, "wb", mtime=0) as out:
             out.write(json.dumps(data, separators=(",", ":")).encode())
         return f"raw/{path.name}"
+
+    def read_raw(self, name: str) -> Any:  # noqa: ANN401 (JSON)
+        """What `write_raw` stored under the path it gave."""
+        path = self.folder / name
+        try:
+            return json.loads(gzip.decompress(path.read_bytes()))
+        except (OSError, EOFError, zlib.error, ValueError) as error:
+            raise StoreError(f"{path}: {error}") from error
+
+    def files(self) -> frozenset[str]:
+        """Paths of all files below the run's folder but for the reports, which are made of them."""
+        found = (p.relative_to(self.folder).as_posix() for p in self.folder.rglob("*") if p.is_file())
+        return frozenset(found) - REPORTS
 
     def write_text(self, name: str, text: str) -> Path:
         """Store a report beside the records."""

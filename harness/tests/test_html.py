@@ -1,0 +1,265 @@
+"""The HTML report: what it says, that nothing untrusted gets through, and that no set of records breaks it."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import re
+from functools import cache
+from typing import Any
+
+import builders
+import pytest
+import synthetic
+from builders import TIERS, record
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
+
+from zoo.records import Flag, Record
+from zoo.report import pictures
+from zoo.report.contents import Contents
+from zoo.report.evidence import Evidence
+from zoo.report.html import Tools, page
+
+PLAIN = Tools(library=lambda: "/* Vega */", svg=lambda spec: "<svg></svg>")
+ENTRIES = ["java-a:platform", "java-a:virtual", "rust-n:bare", "java-b:platform"]
+
+
+@cache
+def whole(rounds: int = 3) -> str:
+    records, evidence = synthetic.records(rounds)
+    return page(synthetic.run(rounds), records, evidence, PLAIN, synthetic.REFERENCE)
+
+
+def data(text: str) -> dict[str, Any]:
+    """What the page's script reads."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert found
+    return json.loads(found[1])  # type: ignore[no-any-return]
+
+
+def rows_of(text: str, name: str) -> list[dict[str, Any]]:
+    """The rows that a chart of the page draws."""
+    packed = data(text)
+    drawn = packed["sets"][packed["figures"][name][1]]
+    return [dict(zip(drawn["columns"], row, strict=True)) for row in drawn["rows"]]
+
+
+class Outline(html.parser.HTMLParser):
+    """Elements by name, their attributes, the text of each table's rows, and whether they nest."""
+
+    VOID = frozenset({"meta", "br", "path", "link", "input", "img"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.mistakes: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if self.open and self.open[-1] == tag:
+            self.open.pop()
+        else:
+            self.mistakes.append(tag)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.elements if name == tag]
+
+
+# --- what it says
+
+
+def test_the_page_of_a_small_run(snapshot: SnapshotAssertion) -> None:
+    records = [
+        record(entry, tier, scenario, n, rps=rps * (1 + n / 100))
+        for n in (1, 2, 3)
+        for entry, rps in (("java-a:platform", 50_000.0), ("java-a:virtual", 61_000.0))
+        for scenario in ("hello", "sleep")
+        for tier in ("100", "1k")
+    ]
+    records.append(record("rust-n:bare", "1k", round_number=1, failure="ended with exit code 1 before it listened"))
+    run = builders.run(ENTRIES, tiers=["100", "1k"])
+    text = page(run, records, Evidence(), PLAIN, "rust-n:bare")
+    assert re.sub(r'(id="data">).*?(</script>)', r"\1\2", text, flags=re.DOTALL) == snapshot
+
+
+def test_the_charts_of_a_small_run(snapshot: SnapshotAssertion) -> None:
+    records = [
+        record(entry, "1k", "hello", n, rps=rps + n)
+        for n in (1, 2)
+        for entry, rps in (("java-a:platform", 50_000.0), ("java-a:virtual", 61_000.0))
+    ]
+    text = page(builders.run(ENTRIES, ["hello"], ["1k"], 2), records, Evidence(), PLAIN)
+    assert {key: value for key, value in data(text).items() if key != "theme"} == snapshot
+
+
+def test_the_same_files_give_the_same_page() -> None:
+    records, evidence = synthetic.records()
+    again = page(synthetic.run(), records, evidence, PLAIN, synthetic.REFERENCE)
+    assert again == whole()
+
+
+def test_every_cell_is_in_the_table_and_leads_to_its_records() -> None:
+    outline = Outline(whole())
+    rows = [attrs for attrs in outline.all("tr") if "data-tier" in attrs]
+    assert len(rows) == (len(synthetic.NATURES) * 2 + len(synthetic.TWINS)) * 3
+    ids = {attrs.get("id") for _, attrs in outline.elements}
+    for attrs in outline.all("a"):
+        href = attrs["href"] or ""
+        if re.fullmatch(r"#r\d+", href):  # a row of the table that the script makes
+            assert 1 <= int(href[2:]) <= len(synthetic.records()[0])
+        elif href.startswith("#"):
+            assert href[1:] in ids, href
+
+
+def test_ids_are_unlike_each_other_and_elements_nest() -> None:
+    outline = Outline(whole())
+    ids = [attrs["id"] for _, attrs in outline.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    assert outline.mistakes == []
+    assert outline.open == []
+
+
+def test_links_lead_to_files_of_the_runs_folder_and_nowhere_else() -> None:
+    _, evidence = synthetic.records()
+    hrefs = {attrs["href"] or "" for attrs in Outline(whole()).all("a")}
+    linked = {href for href in hrefs if not href.startswith("#")}
+    assert linked == {"run.json", "records.ndjson", "raw/java-spring-virtual-hello-r2.log"}
+    assert linked <= evidence.files
+
+
+def test_every_chart_is_drawn_somewhere_and_described() -> None:
+    figures = data(whole())["figures"]
+    places = [attrs for attrs in Outline(whole()).all("div") if "data-chart" in attrs]
+    assert sorted(attrs["data-chart"] or "" for attrs in places) == sorted(figures)
+    assert all(attrs["role"] == "img" and len(attrs["aria-label"] or "") > 20 for attrs in places)
+    kinds = {name.partition("-")[0] for name in figures}
+    assert kinds == {
+        "forest", "requests", "cpu", "latency", "curves", "held", "memory", "threads", "warmup", "noise"
+    }  # fmt: skip
+
+
+def test_every_table_names_its_load_model() -> None:
+    captions = re.findall(r"<caption>(.*?)</caption>", whole(), re.DOTALL)
+    assert len(captions) == len(Outline(whole()).all("table"))
+    assert "closed, c = 1,000" in whole()
+    assert "hello 25k → 19,500 (nofile hard limit 20,000) · closed, c = 19,500" in whole()
+
+
+def test_flags_are_explained_and_lower_bounds_are_hollow() -> None:
+    for flag in (Flag.SHARED_CORES, Flag.POOL_CEILING, Flag.WARMUP_SHORT, Flag.FOREIGN_CPU):
+        assert f'id="flag-{flag.value}"' in whole()
+    assert all(row["bound"] for row in rows_of(whole(), "requests-hello-1k"))
+    assert not any(row["bound"] for row in rows_of(whole(), "requests-sleep-1k"))
+
+
+def test_a_failed_cell_is_told_with_its_log_and_stands_in_the_charts_as_failed() -> None:
+    assert "java.lang.OutOfMemoryError: Java heap space" in whole()
+    notes = {row["entry"]: row["note"] for row in rows_of(whole(), "requests-sleep-25k")}
+    assert notes["rust-axum:platform"] == "failed"
+    assert notes["java-tomcat:platform"] == "pool: at most 20/s"
+
+
+def test_one_round_is_called_a_smoke_run_without_statistics() -> None:
+    text = whole(1)
+    assert "One round: a smoke run, no statistics" in text
+    assert "faster</b>" not in text
+    assert "One round" not in whole()
+
+
+# --- nothing untrusted gets through
+
+
+def test_a_log_cannot_become_part_of_the_page() -> None:
+    text = whole()
+    assert "taken over" in text
+    assert "<script>document.title" not in text
+    assert "\x1b" not in text
+    assert len(Outline(text).all("script")) == 3
+
+
+def test_a_message_cannot_end_the_charts_data() -> None:
+    hostile = "</script><script>alert(1)</script><!--"
+    records = [record("java-a:platform", failure=hostile), record(f"java-a:{hostile}")]
+    text = page(builders.run(), records, Evidence(), PLAIN)
+    assert len(Outline(text).all("script")) == 3
+    assert hostile in json.dumps(data(text))
+
+
+def test_the_policy_allows_the_pages_own_scripts_and_no_network() -> None:
+    (policy,) = (
+        a["content"] or "" for a in Outline(whole()).all("meta") if a.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert policy.count("'sha256-") == 2
+    for word in ("unsafe-eval", "http", "*", "connect-src"):
+        assert word not in policy
+
+
+def test_nothing_is_fetched() -> None:
+    outline = Outline(whole())
+    assert not [attrs for _, attrs in outline.elements if "src" in attrs or "srcset" in attrs]
+    assert not outline.all("link")
+    assert not re.search(r"@import|url\(", whole())
+
+
+# --- whatever the records are
+
+
+@given(
+    records=st.lists(
+        st.builds(
+            record,
+            st.sampled_from(ENTRIES),
+            st.sampled_from(list(TIERS)),
+            st.sampled_from(["hello", "sleep"]),
+            st.integers(1, 3),
+            st.one_of(st.none(), st.text(min_size=1, max_size=20)),
+            flags=st.lists(st.sampled_from(Flag), unique=True, max_size=3),
+            p99_us=st.one_of(st.none(), st.integers(1, 10**8)),
+            cpu_s_per_million=st.one_of(st.none(), st.just(0.0), st.floats(0.01, 1e4)),
+            rps=st.one_of(st.just(0.0), st.floats(0.1, 1e6)),
+            actual=st.integers(1, 25_000),
+            limited_by=st.sampled_from([None, "nofile"]),
+            ceiling_rps=st.sampled_from([None, 20.0]),
+        ),
+        max_size=12,
+    ),
+    rounds=st.integers(1, 3),
+)
+@settings(max_examples=15)
+def test_no_set_of_records_breaks_the_page(records: list[Record], rounds: int) -> None:
+    text = page(builders.run(ENTRIES, rounds=rounds), records, Evidence(), PLAIN, "rust-n:bare")
+    outline = Outline(text)
+    assert outline.mistakes == []
+    assert len([a for a in outline.all("tr") if "data-tier" in a]) == len({r.key[:3] for r in records})
+
+
+# --- as large as it gets
+
+
+def test_twenty_rounds_of_all_entries_stay_under_two_megabytes() -> None:
+    records, evidence = synthetic.records(20)
+    text = page(synthetic.run(20), records, evidence, pictures.TOOLS, synthetic.REFERENCE)
+    assert len(text.encode()) < 2_000_000
+    assert text.count("vegaEmbed=") <= 1
+
+
+@pytest.mark.parametrize("name", ["forest", "requests"])
+def test_charts_become_pictures_without_a_browser(name: str) -> None:
+    records, evidence = synthetic.records(2)
+    contents = Contents.of(synthetic.run(2), records, evidence, synthetic.REFERENCE)
+    figure = next(figure for figure in contents.figures if figure.name.startswith(name))
+    for picture in (pictures.svg(figure.drawing.spec), pictures.alone(figure)):
+        assert picture.startswith("<svg")
+        assert "java-tomcat" in picture

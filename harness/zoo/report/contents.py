@@ -1,0 +1,129 @@
+"""What a page contains: the pairs with their findings and charts, then a part for each question a reader has. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from zoo.pairs import Compared, Kind, compare
+from zoo.records import Record, Run
+from zoo.report import answers, gallery
+from zoo.report.answers import Finding
+from zoo.report.cells import Cells
+from zoo.report.evidence import Evidence
+from zoo.report.gallery import Figure, Group
+
+PAIRS = {
+    Kind.MODEL: "virtual ÷ platform threads of the same server",
+    Kind.VARIANT: "other variants ÷ the default of the same server",
+    Kind.AGAIN: "A/A, an entry ÷ itself",
+}
+
+ESTIMATE = "Tick: a round; mark: their median; bar: 95 % interval of their geometric mean (Student, on logarithms)."
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section of charts."""
+
+    id: str
+    short: str
+    heading: str
+    text: str
+    groups: list[Group]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Findings and their charts by the kind of pair; parts without a chart are left out."""
+
+    cells: Cells
+    compared: Compared
+    found: dict[str, list[Finding]]
+    forests: dict[str, list[Group]]
+    parts: list[Part]
+
+    @classmethod
+    def of(cls, run: Run, records: Sequence[Record], evidence: Evidence, reference: str | None) -> Contents:
+        cells = Cells.of(run, records, reference)
+        compared = compare(run.plan.entries, records, reference)
+        found = {kind.value: answers.findings(compared, kind) for kind in Kind}
+        forests = {
+            kind.value: gallery.forests(cells, found[kind.value], title, ranked=kind is not Kind.AGAIN)
+            for kind, title in PAIRS.items()
+        }
+        parts = [part for part in _parts(cells, records, evidence) if part.groups]
+        return cls(cells, compared, found, forests, parts)
+
+    @property
+    def figures(self) -> list[Figure]:
+        return figures_of([*chain.from_iterable(self.forests.values()), *chain(*(part.groups for part in self.parts))])
+
+
+def figures_of(groups: Sequence[Group]) -> list[Figure]:
+    return [figure for group in groups for figure in group.figures]
+
+
+def _parts(cells: Cells, records: Sequence[Record], evidence: Evidence) -> list[Part]:
+    return [
+        Part(
+            "throughput",
+            "Throughput",
+            "Requests a second",
+            f"{ESTIMATE} Hollow marks are lower bounds: something other than the server limited them.",
+            gallery.by_level(cells, "requests", "req/s", bounds=True),
+        ),
+        Part(
+            "cpu",
+            "CPU",
+            "CPU-seconds of the server per million requests",
+            f"{ESTIMATE} Compares servers even where generator and server share the cores. Not shown below 0.2 s.",
+            gallery.by_level(cells, "cpu", "CPU s per million requests"),
+        ),
+        Part(
+            "latency",
+            "Latency",
+            "Latency quantiles, ms",
+            "● p50, ▲ p99, ◆ p99.9; a mark a round. A quantile is shown only with 100 samples beyond it. Closed load: "
+            "what a client of this load waited, not what users of an open system would.",
+            gallery.quantiles(cells),
+        ),
+        Part(
+            "curves",
+            "Curves",
+            "Latency over the share of requests, ms",
+            "All rounds merged, for the picture only; wrk's correction for coordinated omission is taken out again.",
+            gallery.curves(cells, evidence),
+        ),
+        Part(
+            "memory",
+            "Memory",
+            "Memory",
+            "Resident memory of the server (RSS), sampled 5 times a second: median of the rounds and their range. "
+            "Memory of the kernel's sockets is not in it.",
+            [*gallery.held(cells, records), *gallery.memory(cells, evidence)],
+        ),
+        Part(
+            "threads",
+            "Threads",
+            "Peak number of OS threads",
+            "Virtual threads are not among them.",
+            gallery.by_level(cells, "threads", "threads", log=True),
+        ),
+        Part(
+            "warmup",
+            "Warm-up",
+            "Warm-up",
+            "Load goes on in windows until throughput is steady or the time is up. A line a round; hollow marks: it "
+            "had not settled.",
+            gallery.warmups(cells, records),
+        ),
+        Part(
+            "noise",
+            "Noise",
+            "What else the machine did",
+            "The dashed line is where a cell is flagged.",
+            gallery.noise(records),
+        ),
+    ]

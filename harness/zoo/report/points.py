@@ -1,0 +1,202 @@
+"""What the charts of a run draw, as plain rows, from its records. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from zoo.analysis import Row
+from zoo.metrics import cpu_per_million, held_points
+from zoo.records import Flag, Measurement, Record
+from zoo.report.cells import Cells, Level, server, variant
+from zoo.report.document import number, shown
+from zoo.stats import paired_ratio
+
+Datum = dict[str, Any]
+Read = Callable[[Measurement], float | None]
+
+READINGS: dict[str, Read] = {
+    "requests": lambda m: m.load.goodput_rps,
+    "cpu": cpu_per_million,
+    "memory": lambda m: m.memory.rss_peak_kb / 1024,
+    "threads": lambda m: m.work.threads_peak,
+}
+
+QUANTILES: dict[str, Read] = {
+    "p50": lambda m: m.load.latency.p50_us,
+    "p99": lambda m: m.load.latency.p99_us,
+    "p99.9": lambda m: m.load.latency.p999_us,
+}
+
+
+def short(value: float) -> float:
+    """Four digits that count are more than any screen shows, and keep the page small."""
+    return float(f"{value:.4g}")
+
+
+def estimates(cells: Cells, level: Level, read: Read, *, bounds: bool = False) -> list[Datum]:
+    """An entry a row: its rounds, their median, the interval of their mean; or why there is none.
+
+    The interval is that of the geometric mean: a paired ratio to 1. With `bounds`, lower bounds are marked.
+    """
+    made: list[Datum] = []
+    for row in cells.at(level):
+        seen = [m for _, m in cells.measured.get((level.scenario, level.tier, row.entry), [])]
+        values = [v for v in map(read, seen) if v is not None]
+        low = high = None
+        if len(values) > 1 and min(values) > 0:
+            mean = paired_ratio(values, [1.0] * len(values))
+            low, high = mean.low, mean.high
+        made.append(
+            {
+                "entry": row.entry,
+                "place": len(made),
+                "kind": cells.kinds[row.entry],
+                "value": short(statistics.median(values)) if values else None,
+                "low": _short(low),
+                "high": _short(high),
+                "rounds": [short(v) for v in values],
+                "bound": bounds and row.lower_bound,
+                "note": _note(row, values, bounds=bounds),
+                "text": " · ".join(number(v) for v in values) or "none",
+                "flags": ", ".join(words(flag) for flag, _ in row.flags) or "none",
+            }
+        )
+    return made if any(d["value"] is not None for d in made) else []
+
+
+def _note(row: Row, values: Sequence[float], *, bounds: bool) -> str:
+    if not row.measured:
+        return "failed"
+    if not values:
+        return "not measurable"
+    if bounds and row.ceiling_rps is not None:
+        return f"pool: at most {number(row.ceiling_rps)}/s"
+    return ""
+
+
+def words(flag: Flag) -> str:
+    return flag.value.replace("_", " ")
+
+
+def quantiles(cells: Cells, level: Level) -> list[Datum]:
+    """A round and quantile a row, in milliseconds; only quantiles with enough samples beyond them."""
+    made = []
+    for place, row in enumerate(cells.at(level)):
+        for number_, seen in cells.measured.get((level.scenario, level.tier, row.entry), []):
+            for name, read in QUANTILES.items():
+                value = read(seen)
+                if value is not None:
+                    made.append(
+                        {
+                            "entry": row.entry,
+                            "place": place,
+                            "kind": cells.kinds[row.entry],
+                            "round": number_,
+                            "quantile": name,
+                            "ms": short(value / 1000),
+                        }
+                    )
+    return made
+
+
+def held(cells: Cells, records: Sequence[Record], of_server: str, scenario: str) -> list[Datum]:
+    """Peak resident memory against held connections, a point a tier and round, with the line fitted to each round."""
+    made = []
+    latest = {record.key: record for record in records}
+    for (entry, of_scenario), lives in held_points(latest.values()).items():
+        if server(entry) != of_server or of_scenario != scenario:
+            continue
+        for life, points in lives.items():
+            fit = statistics.linear_regression([x for x, _ in points], [y for _, y in points])
+            for connections, kb in sorted(points):
+                made.append(
+                    {
+                        "entry": entry,
+                        "kind": cells.kinds[entry],
+                        "round": life,
+                        "connections": connections,
+                        "mb": short(kb / 1024),
+                        "fit": short((fit.intercept + fit.slope * connections) / 1024),
+                    }
+                )
+    return made
+
+
+def slopes(cells: Cells, of_server: str, scenario: str) -> list[tuple[str, str]]:
+    """What a held connection costs, in words, for each entry of a server."""
+    found = []
+    for entry in cells.entries:
+        if server(entry) != of_server:
+            continue
+        at = [row for (s, _, e), row in cells.rows.items() if s == scenario and e == entry]
+        if not at:
+            continue
+        known = next((row.kb_per_connection for row in at if row.kb_per_connection), None)
+        if known is not None:
+            found.append((variant(entry), f"{shown(known)} kB"))
+        elif any(row.ceiling_rps is not None for row in at):
+            found.append((variant(entry), "not held (pool)"))
+        else:
+            found.append((variant(entry), "no slope (not every tier held)"))
+    return found
+
+
+def warmups(records: Iterable[Record], entry: str) -> list[Datum]:
+    """The windows of load before the first measured cell of each round, where warm-up waits until it is steady."""
+    made: dict[tuple[int, int], Datum] = {}
+    for record in records:
+        seen = record.measurement
+        if record.entry != entry or seen is None or seen.warmup.reached is None:
+            continue
+        for window, rps in enumerate(seen.warmup.window_rps, start=1):
+            made.setdefault(
+                (record.round, window),
+                {
+                    "round": record.round,
+                    "window": window,
+                    "rps": short(rps),
+                    "settled": seen.warmup.reached,
+                },
+            )
+    return list(made.values())
+
+
+NOISE: dict[str, tuple[str, Read, float | None]] = {
+    "foreign": ("CPU of other programs, % of the machine", lambda m: _percent(m.noise.foreign_share), 3.0),
+    "steal": ("Stolen by the hypervisor, % of the machine", lambda m: _percent(m.noise.steal_share), None),
+    "pressure": ("Some task waited for a CPU, % of the time", lambda m: _per_second(m.noise.pressure_cpu), None),
+    "canary": ("Fixed work before the block, ms", lambda m: m.canary_s * 1000, None),
+}
+"""Name: title, reader, and the value from which a cell is flagged."""
+
+
+def course(records: Sequence[Record]) -> list[Datum]:
+    """What else the machine did, a cell a row, by the minutes of the run."""
+    seen = [(r, r.measurement) for r in records if r.measurement is not None]
+    if not seen:
+        return []
+    began = min(datetime.fromisoformat(r.started_at) for r, _ in seen)
+    return [
+        {
+            "minute": round((datetime.fromisoformat(record.started_at) - began).total_seconds() / 60, 1),
+            "cell": f"{record.entry} · {record.scenario} {record.tier} · round {record.round}",
+            **{name: _short(read(measurement)) for name, (_, read, _) in NOISE.items()},
+        }
+        for record, measurement in seen
+    ]
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else short(value)
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else share * 100
+
+
+def _per_second(microseconds: float | None) -> float | None:
+    """Microseconds a second as percent."""
+    return None if microseconds is None else microseconds / 1e4

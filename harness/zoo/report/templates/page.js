@@ -1,0 +1,154 @@
+"use strict";
+(() => {
+  const { theme, templates, sets, figures, records } = JSON.parse(document.getElementById("data").textContent);
+  const specOf = ([template, set, height, settings]) => ({
+    ...templates[template],
+    height,
+    datasets: {
+      points: sets[set].rows.map((row) => Object.fromEntries(sets[set].columns.map((name, n) => [name, row[n]]))),
+    },
+    params: Object.entries(settings).map(([name, value]) => ({ name, value })),
+  });
+  const options = {
+    mode: "vega-lite",
+    renderer: "svg",
+    actions: false,
+    logLevel: 1, // errors: a layer without figures, such as intervals of a single round, is no fault
+    ast: true, // expressions are interpreted: the page's policy forbids code made at run time
+    config: theme,
+    tooltip: { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" },
+  };
+
+  const draw = async (box) => {
+    if (box.dataset.state) return;
+    box.dataset.state = "drawing";
+    const place = document.createElement("div");
+    place.className = "drawn";
+    place.style.cssText = `position:absolute;visibility:hidden;width:${box.clientWidth}px`;
+    box.append(place);
+    try {
+      await vegaEmbed(place, specOf(figures[box.dataset.chart]), options);
+      place.style.cssText = "";
+      box.replaceChildren(place);
+      box.dataset.state = "drawn";
+    } catch (error) {
+      place.style.cssText = "";
+      place.textContent = `This chart could not be drawn: ${error.message}`;
+      box.dataset.state = "failed";
+      console.error(error);
+    }
+  };
+
+  // First what is seen, then the rest while nothing else is to be done: a print or a search then finds all of it.
+  const boxes = [...document.querySelectorAll("[data-chart]")];
+  const seen = new IntersectionObserver(
+    (changes) => changes.filter((c) => c.isIntersecting).forEach((c) => { seen.unobserve(c.target); draw(c.target); }),
+    { rootMargin: "300px" },
+  );
+  boxes.forEach((box) => seen.observe(box));
+  const idle = window.requestIdleCallback ?? ((call) => setTimeout(call, 50));
+  const rest = boxes.filter((box) => !box.closest("details:not([open])"));
+  const next = async () => {
+    const box = rest.shift();
+    if (!box) { document.documentElement.dataset.drawn = "all"; return; }
+    await draw(box);
+    idle(next);
+  };
+  idle(next);
+
+  const sort = (table, head, column) => {
+    const up = head.getAttribute("aria-sort") !== "ascending";
+    table.querySelectorAll("th[aria-sort]").forEach((th) => th.removeAttribute("aria-sort"));
+    head.setAttribute("aria-sort", up ? "ascending" : "descending");
+    const key = (row) => {
+      const cell = row.cells[column];
+      if (cell.dataset.order !== undefined) return Number(cell.dataset.order);
+      const text = cell.textContent.trim();
+      return text === "–" ? null : text;
+    };
+    const compare = (a, b) => {
+      if (a === null || b === null) return (a === null) - (b === null); // what has no figure stands last
+      const order = typeof a === "number" ? a - b : a.localeCompare(b, "en");
+      return up ? order : -order;
+    };
+    const body = table.tBodies[0];
+    const rows = [...body.rows].map((row) => [key(row), row]);
+    rows.sort(([a], [b]) => compare(a, b));
+    body.append(...rows.map(([, row]) => row));
+  };
+  const sortable = (table) => {
+    [...table.tHead.rows[0].cells].forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = head.textContent;
+      button.addEventListener("click", () => sort(table, head, column));
+      head.replaceChildren(button);
+    });
+  };
+  sortable(document.getElementById("cells-table"));
+
+  const element = (name, properties, ...children) => {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...children);
+    return made;
+  };
+  const shown = (value) => (value === null ? "–" : value.toLocaleString("en", { maximumSignificantDigits: 4 }));
+  const fileName = (pattern, [entry, scenario, tier, round]) =>
+    pattern
+      .replace("{0}", () => `${entry.replaceAll(":", "-")}-${scenario}`)
+      .replace("{1}", () => `-${tier}-r${round}`)
+      .replace("{2}", () => `-r${round}`);
+  const recordRow = (row, index) => {
+    const made = element("tr", { id: `r${index + 1}` });
+    made.append(element("td", { className: "n" }, String(index + 1)));
+    row.slice(0, -1).forEach((value, column) => {
+      const cell = element(column ? "td" : "th", { className: column > 2 ? "n" : "" });
+      cell.textContent = column > 2 ? shown(value) : value;
+      if (column > 2 && value !== null) cell.dataset.order = value;
+      made.append(cell);
+    });
+    made.cells[0].dataset.order = index + 1;
+    made.cells[1].scope = "row";
+    const links = row.at(-1).map((place) => {
+      const name = fileName(records.files[place], row);
+      return element("a", { href: encodeURI(name) }, /histogram|samples|threads/.exec(name)?.[0] ?? "log");
+    });
+    made.append(element("td", {}, ...links.flatMap((link) => [link, " "])));
+    return made;
+  };
+  const fillRecords = () => {
+    const table = document.getElementById("records-table");
+    if (table.tHead) return;
+    const heads = ["line", ...records.columns, "raw files"];
+    const words = new Set(["entry", "scenario", "tier", "raw files"]);
+    const head = table.createTHead().insertRow();
+    head.append(...heads.map((name) => element("th", { scope: "col", className: words.has(name) ? "" : "n" }, name)));
+    table.createTBody().append(...records.rows.map(recordRow));
+    sortable(table);
+  };
+  document.getElementById("records-all").addEventListener("toggle", fillRecords);
+
+  const form = document.querySelector("form.filter");
+  const rows = [...document.getElementById("cells-table").tBodies[0].rows];
+  const filter = () => {
+    const wanted = [...form.querySelectorAll("select")].map((select) => [select.dataset.filter, select.value]);
+    for (const row of rows) row.hidden = !wanted.every(([name, value]) => !value || row.dataset[name] === value);
+    form.querySelector("output").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} cells`;
+  };
+  form.hidden = false;
+  form.addEventListener("change", filter);
+  form.addEventListener("reset", () => setTimeout(filter));
+  form.addEventListener("submit", (event) => event.preventDefault());
+  filter();
+
+  // A link to a record or a failure opens what it is folded in.
+  const unfold = () => {
+    if (/^#r\d+$/.test(location.hash)) fillRecords();
+    const target = location.hash && document.getElementById(location.hash.slice(1));
+    if (!target) return;
+    for (let at = target.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
+    target.scrollIntoView();
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
+})();
