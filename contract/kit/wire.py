@@ -100,8 +100,11 @@ class Wire:
 
     def get(self, target: str, method: str = "GET") -> Response:
         """One request and its answer on this connection."""
-        self.send(request(target, method))
-        return self.read(method)
+        try:
+            self.send(request(target, method))
+            return self.read(method)
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise Closed(f"closed instead of an answer: {error}") from error
 
     def read(self, method: str = "GET", patience: float = PATIENCE) -> Response:
         """The next final answer; interim ones (1xx) are passed over."""

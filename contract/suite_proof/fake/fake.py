@@ -203,7 +203,7 @@ class Fake:
     async def serve_path(self, request: Request, path: str, number: int) -> Answer:
         match path:
             case "/sleep":
-                early = 0.004 if fault("early-sleep") else 0.03 if fault("early-when-busy") and self.working > 10 else 0
+                early = 0.004 if fault("early-sleep") else 0.3 if fault("early-when-busy") and self.working > 10 else 0
                 head = fault("head-does-not-work") and request.method == "HEAD"
                 await self.run(lambda: None, 0 if head else max(number / 1000 - early, 0))
                 return Answer(200, TEXT, b"Hello, World!")
