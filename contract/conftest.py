@@ -6,6 +6,7 @@ import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from kit.compose import Compose
@@ -24,6 +25,9 @@ from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 TARGETS = pytest.StashKey[list[Target]]()
 RUNTIME = pytest.StashKey[Runtime]()
 RUN = pytest.StashKey[str]()
+
+POLITE = (signal.SIGINT, signal.SIGTERM)
+"""What ends the suite, but lets it clean up."""
 
 ELSEWHERE = {
     "process": ("test_container.py", "test_container_suite_can_fail.py"),
@@ -76,9 +80,16 @@ def chosen_runtime(config: pytest.Config) -> Runtime:
         return ProcessRuntime()
     if config.getoption("--manifest"):
         raise pytest.UsageError("--runtime container starts the services of docker-compose.yml, not a --manifest")
-    # What ends the suite politely must not leave containers behind.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in POLITE:
+        signal.signal(number, interrupt_once)
     return ContainerRuntime(Compose(config.getoption("--root").resolve(), config.stash[RUN]))
+
+
+def interrupt_once(number: int, frame: FrameType | None) -> None:
+    """As Ctrl-C; another signal does not cut off the cleaning up (`timeout` sends two)."""
+    for polite in POLITE:
+        signal.signal(polite, lambda *_: None)
+    raise KeyboardInterrupt
 
 
 def workerinput(config: pytest.Config) -> dict[str, str]:
@@ -109,19 +120,27 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         raise pytest.UsageError(str(error)) from None
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """After all workers: what an interruption left behind goes; where nothing interrupted, nothing may be left."""
-    if workerinput(session.config):
-        return
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[None]:
+    """After all workers and whatever they did: what an interruption left goes, and else nothing may be left."""
+    try:
+        yield
+    finally:
+        if not workerinput(session.config):
+            clean_up(session, exitstatus)
+
+
+def clean_up(session: pytest.Session, exitstatus: int) -> None:
     try:
         left = session.config.stash[RUNTIME].finish()
-        complaint = f"tests left behind, now removed: {', '.join(left)}" if left else None
     except DockerFailed as error:
         complaint = f"not all is cleaned up: {error}"
-    if complaint and exitstatus != pytest.ExitCode.INTERRUPTED:
-        print(f"\n{complaint}")
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    else:
+        if not left or exitstatus == pytest.ExitCode.INTERRUPTED:
+            return
+        complaint = f"tests left behind, now removed: {', '.join(left)}"
+    print(f"\n{complaint}")
+    session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(optionalhook=True)

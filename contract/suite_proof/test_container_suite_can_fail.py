@@ -65,6 +65,7 @@ def nested(target: Target, run: str, *tests: str) -> list[str]:
 
 @pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, "0"), (signal.SIGTERM, "1")])
 def test_an_interrupted_run_leaves_nothing(any_target: Target, number: signal.Signals, workers: str) -> None:
+    """Nor does one that is interrupted twice, as by an impatient person."""
     run = uuid.uuid4().hex[:8]
     arguments = nested(any_target, run, "-n", workers, "test_robustness.py::test_default_delay_is_ten_seconds")
     with start_suite(arguments) as child:
@@ -74,6 +75,8 @@ def test_an_interrupted_run_leaves_nothing(any_target: Target, number: signal.Si
                 assert time.monotonic() < deadline, "no container was started"
                 assert child.poll() is None, child.communicate()
                 time.sleep(0.1)
+            child.send_signal(number)
+            time.sleep(0.2)
             child.send_signal(number)
             stdout, stderr = child.communicate(timeout=60)
             assert child.returncode == pytest.ExitCode.INTERRUPTED, stdout + stderr
