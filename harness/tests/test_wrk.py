@@ -264,6 +264,7 @@ def test_shards_hold_what_was_asked(connections: int, threads: int, capacity: in
         ((1_001, 4, 600), [Shard(500, 2), Shard(501, 1)]),
         ((1_000, 2, 240), [Shard(200, 1)] * 5),
         ((1_998, 8, 999), [Shard(666, 2)] * 3),
+        ((5, 9, 2), [Shard(2, 2), Shard(2, 2), Shard(1, 1)]),
     ],
 )
 def test_shards(asked: tuple[int, int, int], shards: list[Shard]) -> None:

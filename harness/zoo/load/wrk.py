@@ -93,6 +93,7 @@ def split(connections: int, threads: int, capacity: int) -> list[Shard]:
     sets, over = divmod(connections, each)
     sizes = [(sets // count + (i < sets % count)) * each for i in range(count)]
     sizes[-1] += over
+    sizes = [size for size in sizes if size]  # fewer sets of threads than processes leave some without work
     return [Shard(size, max(t for t in range(1, min(each, size) + 1) if size % t == 0)) for size in sizes]
 
 
