@@ -50,7 +50,6 @@ DASHES = {"0": [1, 0], "1": [6, 3], "2": [2, 2], "3": [8, 2, 2, 2]}
 
 THEME: dict[str, Any] = {
     "background": None,
-    "aria": False,
     "font": "system-ui, -apple-system, 'Segoe UI', sans-serif",
     "view": {"stroke": None},
     "axis": {
@@ -67,7 +66,6 @@ THEME: dict[str, Any] = {
     "axisY": {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleY": -8, "titleX": -30},
     "text": {"color": INK, "fontSize": 12},
 }
-"""Marks are not read one by one: each chart is one picture with a description."""
 
 
 @dataclass(frozen=True)

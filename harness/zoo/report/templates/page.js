@@ -24,6 +24,7 @@
     box.dataset.state = "drawing";
     const place = document.createElement("div");
     place.className = "drawn";
+    place.ariaHidden = "true"; // one picture with a description, not marks read one by one
     place.style.cssText = `position:absolute;visibility:hidden;width:${box.clientWidth}px`;
     box.append(place);
     try {
