@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from zoo import plan
+from zoo.plan import Design, Twins
 from zoo.records import Run
 from zoo.report.cells import Cells
 
@@ -70,3 +72,22 @@ def of_servers(cells: Cells) -> list[tuple[str, dict[str, Any]]]:
                 )
             )
     return made
+
+
+def orders(run: Run) -> list[tuple[int, list[str]]]:
+    """What each round measures, in its order; entries that are alive at once stand together."""
+    facts = run.plan
+    blocks = plan.blocks(
+        facts.entries,
+        facts.scenarios,
+        [plan.tier(name) for name in facts.tiers],
+        facts.rounds,
+        facts.seed,
+        Twins(tuple(facts.twins), tuple(facts.twin_scenarios)),
+        Design(facts.design),
+        list(facts.variations),
+    )
+    rounds: dict[int, list[str]] = {}
+    for block in blocks:
+        rounds.setdefault(block.round, []).append(f"{' with '.join(block.entries)} {block.scenario}")
+    return list(rounds.items())

@@ -13,7 +13,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from zoo import plan
 from zoo.records import Flag, Record, Run
 from zoo.report import answers, facts, gallery, tables
 from zoo.report.charts import DASHES, THEME, Spec, template
@@ -22,7 +21,6 @@ from zoo.report.document import document
 from zoo.report.evidence import Evidence
 from zoo.report.gallery import Figure
 from zoo.report.points import Datum
-from zoo.twins import twin
 
 SHAPES = {
     "square": "M-5-5h10v10h-10z",
@@ -73,7 +71,6 @@ def page(run: Run, records: Sequence[Record], evidence: Evidence, tools: Tools, 
     contents = Contents.of(run, records, evidence, reference)
     cells, figures = contents.cells, contents.figures
     lines = tables.lines(cells, records)
-    everyone = [*run.plan.entries, *map(twin, run.plan.twins)]
     script = ENVIRONMENT.get_template("page.js").render()
     library = _closed(tools.library()) if figures else ""
     return ENVIRONMENT.get_template("page.html").render(
@@ -97,7 +94,7 @@ def page(run: Run, records: Sequence[Record], evidence: Evidence, tools: Tools, 
         failures=tables.failures(records, evidence),
         count=len(records),
         files=sorted(name for name in evidence.files if "/" not in name),
-        orders=[(n, plan.order(everyone, n, run.plan.seed)) for n in range(1, run.plan.rounds + 1)],
+        orders=facts.orders(run),
         run_facts=facts.of_run(run),
         servers=facts.of_servers(cells),
         data=_json({**_packed(figures), "records": tables.sources(records, evidence)}),
