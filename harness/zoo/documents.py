@@ -8,7 +8,9 @@ from pathlib import Path
 
 from zoo.analysis import Row, rows
 from zoo.catalog import Catalog
+from zoo.pairs import compare
 from zoo.records import Run, schema
+from zoo.report.comparisons import conditions
 from zoo.report.document import shown
 from zoo.report.markdown import render_table
 from zoo.report.model import Table
@@ -20,6 +22,8 @@ class DocumentError(Exception):
 
 
 REFERENCE = Path("results/reference/bench-all")
+CONTAINERS = Path("results/reference/container-cost")
+"""A run with `--vary runtime=container`."""
 
 
 def refresh(root: Path, catalog: Catalog, *, write: bool) -> list[Path]:
@@ -48,7 +52,28 @@ def _marked(root: Path, catalog: Catalog) -> dict[Path, dict[str, str]]:
             mine = [r for r in found if r.entry.startswith(f"{server.name}:")]
             if mine:
                 parts[server.folder / "README.md"] = {"results": results(run, mine, f"../{REFERENCE}/report.md")}
+    if (root / CONTAINERS / "run.json").exists():
+        parts[root / "docs/containers.md"] = {"cost": _cost(Store.open(root / CONTAINERS), catalog)}
     return parts
+
+
+def _cost(store: Store, catalog: Catalog) -> str:
+    """What the run says of containers over processes."""
+    run, records = store.run(), store.records()
+    section = conditions(compare(run.plan.entries, records, catalog.reference_id), run.plan.rounds)
+    tables = [render_table(table) for table in section.tables]
+    bullets = [f"- {bullet}" for bullet in section.bullets]
+    engine = run.host.engine.version if run.host.engine else "unknown"
+    report = f"[Committed run](../{CONTAINERS}/report.md): {_where(run)}, engine {engine}."
+    return "\n\n".join([*tables, *section.paragraphs, *(["\n".join(bullets)] if bullets else []), report])
+
+
+def _where(run: Run) -> str:
+    host = run.host
+    return (
+        f"{host.cpu_model}, {host.cores} cores shared by server and wrk, commit {(run.commit or 'unknown')[:12]}, "
+        f"JDK {run.plan.condition.jdk or 'none'}"
+    )
 
 
 def _replaced(path: Path, text: str, parts: dict[str, str]) -> str:
@@ -107,11 +132,9 @@ def _sleeping(row: Row | None) -> str:
 
 
 def _source(run: Run, found: list[Row]) -> str:
-    host = run.host
     cut = next((r for r in found if r.limited_by), None)
     clamped = f" Tier {cut.tier} ran at {cut.actual:,} connections ({cut.limited_by})." if cut and cut.actual else ""
     return (
         f"Median (lowest–highest) of {run.plan.rounds} rounds; ≥: a lower bound, see the report's flags. "
-        f"{host.cpu_model}, {host.cores} cores shared by server and wrk, commit {(run.commit or 'unknown')[:12]}, "
-        f"JDK {run.plan.condition.jdk or 'none'}.{clamped}"
+        f"{_where(run)}.{clamped}"
     )

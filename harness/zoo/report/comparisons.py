@@ -25,6 +25,11 @@ def sections(compared: Compared, rounds: int) -> list[Section]:
     return [*made, *(_verdicts(kind, pairs, rounds) for kind, pairs in further.items() if pairs)]
 
 
+def conditions(compared: Compared, rounds: int) -> Section:
+    """Entries over themselves, under another condition."""
+    return _verdicts(Kind.CONDITION, compared.of(Kind.CONDITION), rounds)
+
+
 def between_runs(names: tuple[str, str], found: Contrast, rounds: int) -> list[Section]:
     """What two runs say of each other: what differs between them first."""
     bullets = [*(f"not comparable: {text}" for text in found.obstacles), *found.changes]
