@@ -66,7 +66,7 @@ def test_without_limits_none_are_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("SERVER_CPUS", "two"), ("SERVER_CPUS", "0"), ("SERVER_CPUS", "-1"), ("SERVER_MEMORY", "lots"),
+    [("SERVER_CPUS", "two"), ("SERVER_CPUS", "1,5"), ("SERVER_CPUS", "-1"), ("SERVER_MEMORY", "lots"),
      ("SERVER_MEMORY", "0m"), ("SERVER_MEMORY", "1 g"), ("SERVER_PIDS", "0"), ("SERVER_PIDS", "x")],
 )  # fmt: skip
 def test_a_bad_limit_is_named(name: str, value: str) -> None:
@@ -78,6 +78,7 @@ def test_limits_are_read_from_the_environment() -> None:
     given = {"SERVER_CPUS": "1.5", "SERVER_MEMORY": "2g", "SERVER_PIDS": "-1"}
     assert resources_of(given) == Resources(1.5, "2g", -1)
     assert resources_of({"SERVER_CPUS": "", "SERVER_MEMORY": ""}) == Resources()
+    assert resources_of({"SERVER_CPUS": "0", "SERVER_MEMORY": "0"}) == Resources()
 
 
 def test_images_are_named_as_in_the_compose_file() -> None:

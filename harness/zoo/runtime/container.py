@@ -265,16 +265,16 @@ def agent_name(server: str) -> str:
 
 
 def resources_of(environment: Mapping[str, str]) -> Resources:
-    """SERVER_CPUS, SERVER_MEMORY and SERVER_PIDS; ValueError names the one that is bad."""
-    cpus, memory = environment.get("SERVER_CPUS") or None, environment.get("SERVER_MEMORY") or None
+    """SERVER_CPUS, SERVER_MEMORY (0: no limit, as in the compose file) and SERVER_PIDS; ValueError names a bad one."""
+    cpus, memory = environment.get("SERVER_CPUS") or "0", environment.get("SERVER_MEMORY") or "0"
     pids = environment.get("SERVER_PIDS") or str(LEAST_PIDS)
-    if cpus is not None and not (re.fullmatch(r"\d+(\.\d+)?", cpus) and float(cpus) > 0):
-        raise ValueError(f'SERVER_CPUS must be a number above 0 such as 1.5, got "{cpus}"')
-    if memory is not None and not re.fullmatch(r"[1-9]\d*[bkmg]?", memory):
+    if not re.fullmatch(r"\d+(\.\d+)?", cpus):
+        raise ValueError(f'SERVER_CPUS must be a number such as 1.5, or 0 for no limit, got "{cpus}"')
+    if not re.fullmatch(r"0|[1-9]\d*[bkmg]?", memory):
         raise ValueError(f'SERVER_MEMORY must be an amount such as 512m or 2g, got "{memory}"')
     if not re.fullmatch(r"-1|[1-9]\d*", pids):
         raise ValueError(f'SERVER_PIDS must be a whole number above 0, or -1 for no limit, got "{pids}"')
-    return Resources(None if cpus is None else float(cpus), memory, int(pids))
+    return Resources(float(cpus) or None, None if memory == "0" else memory, int(pids))
 
 
 def _is_here(pid: int, container: str) -> bool:
