@@ -21,6 +21,7 @@ from zoo.instruments import Instruments
 from zoo.load.base import Generator
 from zoo.load.wrk import Wrk
 from zoo.runtime.agent_client import AgentClient, AgentInstruments, AgentShards, HostInstruments
+from zoo.runtime.attached import Attached
 from zoo.runtime.base import Launch, RuntimeFailure
 from zoo.runtime.process import command
 from zoo.sample.proc import read
@@ -55,16 +56,14 @@ class Resources:
         return words
 
 
-class HostedContainer:
+class HostedContainer(Attached):
     """A server's container, attached so that its output is the log, and the agent's beside it."""
 
     def __init__(self, engine: Engine, name: str, child: subprocess.Popen[bytes], launch: Launch) -> None:
+        super().__init__(child, launch)
         self._engine = engine
         self._name = name
-        self._child = child
-        self._launch = launch
         self._agent: AgentClient | None = None
-        self._ready_s = 0.0
         self._pid = 0
 
     instruments: Instruments
@@ -77,34 +76,6 @@ class HostedContainer:
     @property
     def pid(self) -> int:
         return self._pid
-
-    @property
-    def ready_s(self) -> float:
-        return self._ready_s
-
-    def alive(self) -> bool:
-        return self._child.poll() is None
-
-    def log_tail(self, lines: int = 20) -> str:
-        try:
-            text = self._launch.log.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return ""
-        return "\n".join(text.splitlines()[-lines:])
-
-    def wait_ready(self, started: float, timeout_s: float) -> None:
-        """Return when the promised line is in the log; `RuntimeFailure` when it ends or is late."""
-        line = f"listening on {self.url} ({self._launch.entry.id})"
-        while line not in self.log_tail(1000):
-            code = self._child.poll()
-            if code == ENGINE_EXIT:
-                raise RuntimeFailure("engine", f"the container engine refused: {self.log_tail(1)}", self.log_tail())
-            if code is not None:
-                raise RuntimeFailure("not_started", f"ended with exit code {code} before it listened", self.log_tail())
-            if time.monotonic() - started > timeout_s:
-                raise RuntimeFailure("not_started", f"did not listen within {timeout_s:.0f} s", self.log_tail())
-            time.sleep(0.01)
-        self._ready_s = time.monotonic() - started
 
     def attach(self, agent: AgentClient, sampler: str) -> None:
         """Watch it by the agent, or from the host where its processes are in this kernel's /proc."""
@@ -142,6 +113,11 @@ class HostedContainer:
             self.kill()
             raise
         return None if code == 128 + 9 else code
+
+    def _ended(self, code: int) -> RuntimeFailure:
+        if code == ENGINE_EXIT:
+            return RuntimeFailure("engine", f"the container engine refused: {self.log_tail(1)}", self.log_tail())
+        return super()._ended(code)
 
     def kill(self) -> None:
         """Remove it at once, with the agent."""

@@ -15,6 +15,7 @@ from zoo.host.ports import free_port
 from zoo.instruments import Instruments, LocalInstruments
 from zoo.load.base import Generator
 from zoo.load.wrk import Wrk
+from zoo.runtime.attached import Attached
 from zoo.runtime.base import Launch, RuntimeFailure
 
 
@@ -34,15 +35,13 @@ def command(entry: Entry, java: Path | None, jvm_flags: tuple[str, ...] = ()) ->
     return words
 
 
-class HostedProcess:
+class HostedProcess(Attached):
     """One server process, its log in a file of the run."""
 
     def __init__(self, child: subprocess.Popen[bytes], launch: Launch, port: int, jdk: Jdk | None) -> None:
-        self._child = child
-        self._launch = launch
+        super().__init__(child, launch)
         self._port = port
         self._jdk = jdk
-        self._ready_s = 0.0
         self.instruments: Instruments = LocalInstruments()
         self.generator: Generator = Wrk()
 
@@ -53,34 +52,6 @@ class HostedProcess:
     @property
     def pid(self) -> int:
         return self._child.pid
-
-    @property
-    def ready_s(self) -> float:
-        return self._ready_s
-
-    def alive(self) -> bool:
-        return self._child.poll() is None
-
-    def log_tail(self, lines: int = 20) -> str:
-        try:
-            text = self._launch.log.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return ""
-        return "\n".join(text.splitlines()[-lines:])
-
-    def wait_ready(self, started: float, timeout_s: float) -> None:
-        """Return when the promised line is in the log; `RuntimeFailure` when it ends or is late."""
-        line = f"listening on {self.url} ({self._launch.entry.id})"
-        while True:
-            if line in self.log_tail(1000):
-                self._ready_s = time.monotonic() - started
-                return
-            code = self._child.poll()
-            if code is not None:
-                raise RuntimeFailure("not_started", f"ended with exit code {code} before it listened", self.log_tail())
-            if time.monotonic() - started > timeout_s:
-                raise RuntimeFailure("not_started", f"did not listen within {timeout_s:.0f} s", self.log_tail())
-            time.sleep(0.01)
 
     def thread_dump(self, to: Path) -> bool:
         if self._jdk is None:

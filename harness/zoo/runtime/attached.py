@@ -1,0 +1,52 @@
+"""A server that is a child of the harness, or whose container's command is: its output is its log."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from abc import ABC, abstractmethod
+
+from zoo.runtime.base import Launch, RuntimeFailure
+
+
+class Attached(ABC):
+    """What a process and an attached container have in common."""
+
+    def __init__(self, child: subprocess.Popen[bytes], launch: Launch) -> None:
+        self._child = child
+        self._launch = launch
+        self._ready_s = 0.0
+
+    @property
+    @abstractmethod
+    def url(self) -> str: ...
+
+    @property
+    def ready_s(self) -> float:
+        return self._ready_s
+
+    def alive(self) -> bool:
+        return self._child.poll() is None
+
+    def log_tail(self, lines: int = 20) -> str:
+        try:
+            text = self._launch.log.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def wait_ready(self, started: float, timeout_s: float) -> None:
+        """Return when the promised line is in the log; `RuntimeFailure` when it ends or is late."""
+        line = f"listening on {self.url} ({self._launch.entry.id})"
+        while line not in self.log_tail(1000):
+            code = self._child.poll()
+            if code is not None:
+                raise self._ended(code)
+            if time.monotonic() - started > timeout_s:
+                raise RuntimeFailure("not_started", f"did not listen within {timeout_s:.0f} s", self.log_tail())
+            time.sleep(0.01)
+        self._ready_s = time.monotonic() - started
+
+    def _ended(self, code: int) -> RuntimeFailure:
+        """What it means that it ended before it listened."""
+        return RuntimeFailure("not_started", f"ended with exit code {code} before it listened", self.log_tail())
