@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
-import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from zoo.host.ports import is_free
 
 PORTS = range(21500, 22000)
 """Below the range from which the kernel takes ports for outgoing connections."""
@@ -27,17 +28,7 @@ def free_port() -> Iterator[int]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
-            if _bindable(port):
+            if is_free(port):
                 yield port
                 return
     raise RuntimeError(f"no free port in {PORTS.start}-{PORTS.stop - 1}")
-
-
-def _bindable(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-        return True
