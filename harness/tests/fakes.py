@@ -231,13 +231,7 @@ class _Recording:
 
 
 class _Quiet:
-    def stop(
-        self,
-        server_cpu_s: float = 0.0,
-        generator_cpu_s: float = 0.0,
-        harness_cpu_s: float | None = None,
-        runnable: float | None = None,
-    ) -> Noise:
+    def stop(self, server_cpu_s: float = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None) -> Noise:
         return Noise(elapsed_s=8.0, busy_share=0.5, steal_share=0.0, foreign_share=0.0)
 
 

@@ -31,13 +31,7 @@ class Recording(Protocol):
 class NoiseRecording(Protocol):
     """A noise probe that is running."""
 
-    def stop(
-        self,
-        server_cpu_s: float = 0.0,
-        generator_cpu_s: float = 0.0,
-        harness_cpu_s: float | None = None,
-        runnable: float | None = None,
-    ) -> Noise: ...
+    def stop(self, server_cpu_s: float = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None) -> Noise: ...
 
 
 class Instruments(Protocol):

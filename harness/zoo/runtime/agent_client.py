@@ -283,15 +283,15 @@ class _AgentNoise:
         self._agent = agent
         self._handle = agent.call(INT, "noise")
 
-    def stop(
-        self,
-        server_cpu_s: float = 0.0,
-        generator_cpu_s: float = 0.0,
-        harness_cpu_s: float | None = None,
-        runnable: float | None = None,
-    ) -> Noise:
-        known = {"server_cpu_s": server_cpu_s + (harness_cpu_s or 0.0), "generator_cpu_s": generator_cpu_s}
-        return self._agent.call(NOISE, "noise_of", handle=self._handle, runnable=runnable, **known)
+    def stop(self, server_cpu_s: float = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None) -> Noise:
+        return self._agent.call(
+            NOISE,
+            "noise_of",
+            handle=self._handle,
+            server_cpu_s=server_cpu_s,
+            generator_cpu_s=generator_cpu_s,
+            runnable=runnable,
+        )
 
 
 class _HostNoise:
@@ -299,18 +299,12 @@ class _HostNoise:
 
     def __init__(self, agent: AgentClient, recording: NoiseRecording) -> None:
         self._agent = agent
-        self._before_s = agent.call(FLOAT, "cpu_s") + time.process_time()
+        self._before_s = agent.call(FLOAT, "cpu_s")
         self._recording = recording
 
-    def stop(
-        self,
-        server_cpu_s: float = 0.0,
-        generator_cpu_s: float = 0.0,
-        harness_cpu_s: float | None = None,
-        runnable: float | None = None,
-    ) -> Noise:
-        own = self._agent.call(FLOAT, "cpu_s") + time.process_time() - self._before_s
-        return self._recording.stop(server_cpu_s, generator_cpu_s, own + (harness_cpu_s or 0.0), runnable)
+    def stop(self, server_cpu_s: float = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None) -> Noise:
+        agent_cpu_s = self._agent.call(FLOAT, "cpu_s") - self._before_s
+        return self._recording.stop(server_cpu_s, generator_cpu_s + agent_cpu_s, runnable)
 
 
 def _raised(operation: str, error: dict[str, str]) -> Exception:

@@ -148,18 +148,12 @@ class NoiseProbe:
         self._first = take_reading()
         return self
 
-    def stop(
-        self,
-        server_cpu_s: float = 0.0,
-        generator_cpu_s: float = 0.0,
-        harness_cpu_s: float | None = None,
-        runnable: float | None = None,
-    ) -> Noise:
-        """Given the CPU time of the parts since `start`; the harness is this process unless told otherwise."""
+    def stop(self, server_cpu_s: float = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None) -> Noise:
+        """Given the CPU time of the parts since `start`; the harness is this process."""
         if self._first is None:
             raise RuntimeError("stop without start")
         last = take_reading()
-        own = last.own_cpu_s - self._first.own_cpu_s if harness_cpu_s is None else harness_cpu_s
+        own = last.own_cpu_s - self._first.own_cpu_s
         kernel = last.softirq_s - self._first.softirq_s
         return between(self._first, last, server_cpu_s + generator_cpu_s + own + kernel, runnable, os.cpu_count())
 
