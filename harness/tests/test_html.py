@@ -11,9 +11,10 @@ from typing import Any
 import builders
 import pytest
 import synthetic
-from builders import TIERS, record
+from builders import record
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import any_records
 from syrupy.assertion import SnapshotAssertion
 
 from zoo.records import Flag, Record
@@ -219,24 +220,7 @@ def test_nothing_is_fetched() -> None:
 
 
 @given(
-    records=st.lists(
-        st.builds(
-            record,
-            st.sampled_from(ENTRIES),
-            st.sampled_from(list(TIERS)),
-            st.sampled_from(["hello", "sleep"]),
-            st.integers(1, 3),
-            st.one_of(st.none(), st.text(min_size=1, max_size=20)),
-            flags=st.lists(st.sampled_from(Flag), unique=True, max_size=3),
-            p99_us=st.one_of(st.none(), st.integers(1, 10**8)),
-            cpu_s_per_million=st.one_of(st.none(), st.just(0.0), st.floats(0.01, 1e4)),
-            rps=st.one_of(st.just(0.0), st.floats(0.1, 1e6)),
-            actual=st.integers(1, 25_000),
-            limited_by=st.sampled_from([None, "nofile"]),
-            ceiling_rps=st.sampled_from([None, 20.0]),
-        ),
-        max_size=12,
-    ),
+    records=any_records(ENTRIES),
     rounds=st.integers(1, 3),
 )
 @settings(max_examples=15)

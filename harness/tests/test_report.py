@@ -9,10 +9,11 @@ from typing import Any
 
 import builders
 import pytest
-from builders import TIERS, record
+from builders import record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from strategies import any_records
 from syrupy.assertion import SnapshotAssertion
 
 from zoo.analysis import Spread, rows
@@ -192,25 +193,7 @@ def test_square_brackets_of_a_message_are_printed_as_they_are() -> None:
 
 
 @given(
-    records=st.lists(
-        st.builds(
-            record,
-            st.sampled_from([*ENTRIES, twin(VIRTUAL), twin(BARE)]),
-            st.sampled_from(list(TIERS)),
-            st.sampled_from(["hello", "sleep"]),
-            st.integers(1, 3),
-            st.one_of(st.none(), st.text(min_size=1, max_size=20)),
-            flags=st.lists(st.sampled_from(Flag), unique=True, max_size=3),
-            p99_us=st.one_of(st.none(), st.integers(1, 10**8)),
-            heap_used_kb=st.none(),
-            cpu_s_per_million=st.one_of(st.none(), st.just(0.0), st.floats(0.01, 1e4)),
-            rps=st.one_of(st.just(0.0), st.floats(0.1, 1e6)),
-            actual=st.integers(1, 25_000),
-            limited_by=st.sampled_from([None, "nofile"]),
-            ceiling_rps=st.sampled_from([None, 20.0]),
-        ),
-        max_size=12,
-    ),
+    records=any_records([*ENTRIES, twin(VIRTUAL), twin(BARE)]),
     rounds=st.integers(1, 3),
 )
 @settings(max_examples=25)
