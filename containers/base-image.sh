@@ -19,7 +19,7 @@ at_exit() {
     [ -n "$work" ] || return 0
     [ "$result" = 0 ] || [ ! -f "$work/log" ] || tail -n 30 "$work/log" | without_hosts >&3
     # debootstrap mounts these while it works
-    for place in "$work/root/proc" "$work/root/sys"; do
+    for place in "$work/tree/proc" "$work/tree/sys"; do
         umount "$place" 2>/dev/null || true
     done
     rm -rf --one-file-system "$work"
@@ -54,12 +54,12 @@ bootstrap() (
     proxy=""
     eval "$(apt-config shell proxy Acquire::http::Proxy)"
     [ -z "$proxy" ] || export http_proxy="$proxy"
-    debootstrap "${options[@]}" "$SUITE" "$work/root" "$mirror" "${script[@]}"
+    debootstrap "${options[@]}" "$SUITE" "$work/tree" "$mirror" "${script[@]}"
 )
 
 # As debian:trixie-slim: no documentation but the copyrights, also not of packages that are installed later.
 slim() (
-    cd "$work/root"
+    cd "$work/tree"
     cat >etc/dpkg/dpkg.cfg.d/slim <<'END'
 path-exclude /usr/share/doc/*
 path-include /usr/share/doc/*/copyright
@@ -83,7 +83,7 @@ END
 # The host's own: below /usr/local, and those switched on that do not come with Debian's bundle. The package
 # ca-certificates, where a build installs it, puts them into the trust stores, Java's too.
 certificates() (
-    target=$work/root/usr/local/share/ca-certificates
+    target=$work/tree/usr/local/share/ca-certificates
     mkdir -p "$target"
     if [ -d /usr/local/share/ca-certificates ]; then
         cd /usr/local/share/ca-certificates
@@ -94,30 +94,30 @@ certificates() (
             cp -L "/usr/share/ca-certificates/$name" "$target/${name//\//-}"
         done
     fi
-    if [ -x "$work/root/usr/sbin/update-ca-certificates" ]; then
-        chroot "$work/root" update-ca-certificates
+    if [ -x "$work/tree/usr/sbin/update-ca-certificates" ]; then
+        chroot "$work/tree" update-ca-certificates
     fi
 )
 
 apt_settings() {
     local key value
-    debian_sources "$SUITE" >"$work/root/etc/apt/sources.list"
+    debian_sources "$SUITE" >"$work/tree/etc/apt/sources.list"
     # a mirror that stands still has lists past their time
     for key in Acquire::Check-Valid-Until Acquire::Check-Date; do
         value=""
         eval "$(apt-config shell value "$key")"
         [ -z "$value" ] || echo "$key \"$value\";"
-    done >"$work/root/etc/apt/apt.conf.d/mirror"
+    done >"$work/tree/etc/apt/apt.conf.d/mirror"
 }
 
 upgrade() (
     export DEBIAN_FRONTEND=noninteractive
-    chroot "$work/root" apt-get update -qq
-    chroot "$work/root" apt-get dist-upgrade -y -qq
+    chroot "$work/tree" apt-get update -qq
+    chroot "$work/tree" apt-get dist-upgrade -y -qq
 )
 
 import() (
-    cd "$work/root"
+    cd "$work/tree"
     rm -rf var/cache/apt/* var/lib/apt/lists/* var/log/* var/cache/debconf/*-old var/lib/dpkg/*-old \
         etc/hostname etc/resolv.conf
     : >etc/machine-id
