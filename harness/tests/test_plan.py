@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zoo import plan
-from zoo.bench import Wish, blocks_of, plan_of, profile_of, seconds
+from zoo.bench import Wish, plan_of, seconds
 from zoo.catalog import CatalogError
-from zoo.plan import FULL, QUICK, Block, Design, PlanError, Profile, Twins
+from zoo.plan import FULL, QUICK, Block, Design, PlanError, Profile, Twins, blocks_of, profile_of
 from zoo.records import Condition
 from zoo.scenario import SCENARIOS
 from zoo.scenario.base import sleeping_window

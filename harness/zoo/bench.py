@@ -26,7 +26,7 @@ from zoo.host.engine import Engine, EngineError
 from zoo.host.facts import HostFacts
 from zoo.host.jdk import Jdk, find_jdk
 from zoo.host.limits import Limits
-from zoo.plan import FULL, QUICK, Block, Design, PlanError, Profile, Tier, Twins
+from zoo.plan import FULL, QUICK, Block, Design, PlanError, Profile
 from zoo.progress import Live
 from zoo.records import Condition, PlanFacts, Record, Run
 from zoo.runtime.base import Runtime
@@ -105,25 +105,6 @@ def plan_of(
         twin_scenarios=doubled,
         design=wish.design,
     )
-
-
-def blocks_of(facts_: PlanFacts) -> list[Block]:
-    """The blocks of a stored plan, in the order they are measured."""
-    tiers: list[Tier] = [plan.tier(name) for name in facts_.tiers]
-    twins = Twins(tuple(facts_.twins), tuple(facts_.twin_scenarios))
-    design = Design(facts_.design)
-    return plan.blocks(
-        facts_.entries, facts_.scenarios, tiers, facts_.rounds, facts_.seed, twins, design, list(facts_.variations)
-    )
-
-
-def profile_of(facts_: PlanFacts) -> Profile:
-    """The profile of a stored plan; `PlanError` when another version of the harness stored it."""
-    numbers = facts_.profile
-    if set(numbers) != set(FULL.numbers()):
-        raise PlanError("the run was made by another version of the harness, which had other times; start a new run")
-    whole = {"rounds", "cycles", "warmup_windows_native", "warmup_windows_jvm"}
-    return Profile(**{name: int(value) if name in whole else value for name, value in numbers.items()})  # type: ignore[arg-type]
 
 
 def seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> float:
@@ -278,8 +259,8 @@ def carry_out(root: Path, store: Store, catalog: Catalog, console: Console) -> l
     run = store.run()
     entries = [catalog.entry(name) for name in run.plan.entries]
     done = frozenset(record.key for record in store.records())
-    todo = [b for b in blocks_of(run.plan) if any(key not in done for t in b.tiers for key in b.keys(t))]
-    profile = profile_of(run.plan)
+    todo = [b for b in plan.blocks_of(run.plan) if any(key not in done for t in b.tiers for key in b.keys(t))]
+    profile = plan.profile_of(run.plan)
     conditions = {"": run.plan.condition, **run.plan.variations}
     with _interruptible(), hosting(root, conditions, entries) as (runtimes, host):
         run = run.model_copy(update={"host": host})

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from zoo import bench as benches
-from zoo import documents, inquiries, pilot, plan, reports, runs
+from zoo import documents, inquiries, pilot, plan, runs
 from zoo.bench import BenchError, Wish
 from zoo.build import BuildError
 from zoo.catalog import Catalog, CatalogError, load_catalog
@@ -289,8 +289,8 @@ def _refuse_clamped(planned: PlanFacts, limits: Limits, strict: bool) -> None:
 
 
 def _announce(planned: PlanFacts, catalog: Catalog) -> None:
-    blocks = benches.blocks_of(planned)
-    profile = benches.profile_of(planned)
+    blocks = plan.blocks_of(planned)
+    profile = plan.profile_of(planned)
     minutes = benches.seconds(blocks, profile, catalog) / 60
     plain = planned.cells - planned.twin_cells
     twice = f", and {planned.twin_cells} of A/A ({', '.join(planned.twins)})" if planned.twin_cells else ""
@@ -349,6 +349,8 @@ def _carry_out(store: Store, catalog: Catalog) -> None:
 
 
 def _report(store: Store, catalog: Catalog, *, quiet: bool, svg: Path | None = None) -> None:
+    from zoo import reports  # noqa: PLC0415 (its charts take half a second to import, and most commands draw none)
+
     sections, path = reports.write(store, catalog.reference_id, svg)
     if not quiet:
         terminal.show(sections, console)

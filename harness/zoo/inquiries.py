@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from zoo import bench, pilot, runs
+from zoo import bench, pilot, plan, runs
 from zoo.bench import BenchError
 from zoo.catalog import Catalog
 from zoo.pairs import Pair, compare
@@ -23,12 +23,12 @@ def precision(wanted: float, folder: Path, catalog: Catalog) -> list[Section]:
     found = pilot.needs(compare(run.plan.entries, records, catalog.reference_id).pairs, wanted)
     if not found:
         raise PlanError(f"{folder}: a pilot needs two rounds of the platform and virtual variants of one server")
-    profile = bench.profile_of(run.plan)
+    profile = plan.profile_of(run.plan)
 
     def cost(entries: Sequence[str]) -> float:
         twins = run.plan.twins if list(entries) == run.plan.entries else []
         once = run.plan.model_copy(update={"entries": list(entries), "rounds": 1, "twins": twins})
-        return bench.seconds(bench.blocks_of(once), profile, catalog)
+        return bench.seconds(plan.blocks_of(once), profile, catalog)
 
     return [needs.section(run, found, wanted, cost)]
 

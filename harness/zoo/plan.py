@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
+from zoo.records import PlanFacts
 from zoo.scenario import SCENARIOS
 from zoo.scenario.base import sleeping_window
 from zoo.twins import is_twin, twin
@@ -189,6 +190,25 @@ def blocks(
         for number in range(1, rounds + 1)
         for position, (group, scenario) in enumerate(order(units, number, seed))
     ]
+
+
+def blocks_of(stored: PlanFacts) -> list[Block]:
+    """The blocks of a stored plan, in the order they are measured."""
+    tiers = [tier(name) for name in stored.tiers]
+    twins = Twins(tuple(stored.twins), tuple(stored.twin_scenarios))
+    design = Design(stored.design)
+    return blocks(
+        stored.entries, stored.scenarios, tiers, stored.rounds, stored.seed, twins, design, list(stored.variations)
+    )
+
+
+def profile_of(stored: PlanFacts) -> Profile:
+    """The profile of a stored plan; `PlanError` when another version of the harness stored it."""
+    numbers = stored.profile
+    if set(numbers) != set(FULL.numbers()):
+        raise PlanError("the run was made by another version of the harness, which had other times; start a new run")
+    whole = {"rounds", "cycles", "warmup_windows_native", "warmup_windows_jvm"}
+    return Profile(**{name: int(value) if name in whole else value for name, value in numbers.items()})  # type: ignore[arg-type]
 
 
 def groups(entries: Sequence[str], scenario: str, design: Design) -> list[tuple[str, ...]]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from zoo import plan
-from zoo.plan import Design, Twins
 from zoo.records import Run
 from zoo.report.cells import Cells
 
@@ -76,18 +75,7 @@ def of_servers(cells: Cells) -> list[tuple[str, dict[str, Any]]]:
 
 def orders(run: Run) -> list[tuple[int, list[str]]]:
     """What each round measures, in its order; entries that are alive at once stand together."""
-    facts = run.plan
-    blocks = plan.blocks(
-        facts.entries,
-        facts.scenarios,
-        [plan.tier(name) for name in facts.tiers],
-        facts.rounds,
-        facts.seed,
-        Twins(tuple(facts.twins), tuple(facts.twin_scenarios)),
-        Design(facts.design),
-        list(facts.variations),
-    )
     rounds: dict[int, list[str]] = {}
-    for block in blocks:
+    for block in plan.blocks_of(run.plan):
         rounds.setdefault(block.round, []).append(f"{' with '.join(block.entries)} {block.scenario}")
     return list(rounds.items())
