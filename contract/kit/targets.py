@@ -29,6 +29,8 @@ class Target:
     """The start command; made only when a process is started, as it asks for a JDK."""
     makes: tuple[Path, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
+    self_tuning: bool = False
+    """True where MAX_THREADS must be set for the pool to have a bound."""
 
     @property
     def id(self) -> str:
@@ -66,6 +68,7 @@ def manifest_targets(path: Path) -> list[Target]:
             jvm=data.get("language") == "java",
             argv=lambda: argv,
             env=variant.get("env", {}),
+            self_tuning=variant.get("self_tuning", False),
         )
         for variant in data["variants"]
     ]
@@ -85,4 +88,5 @@ def _of_entry(entry: Entry) -> Target:
         argv=lambda: tuple(command(entry, find_jdk().java if jvm else None)),
         makes=tuple(entry.server.folder / made for made in manifest.build.makes),
         env=dict(entry.variant.env),
+        self_tuning=entry.variant.self_tuning,
     )

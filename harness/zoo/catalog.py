@@ -66,6 +66,8 @@ class Variant(_Table):
     env: dict[str, str] = {}
     reference: bool = False
     twice: bool = False
+    self_tuning: bool = False
+    """True where the pool finds its own size unless MAX_THREADS is set."""
 
 
 class Manifest(_Table):

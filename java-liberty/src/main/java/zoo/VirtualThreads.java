@@ -1,0 +1,22 @@
+package zoo;
+
+import com.ibm.wsspi.threading.ExecutorServiceTaskInterceptor;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ThreadFactory;
+
+/** Hands each task of Liberty's default executor on to a virtual thread; {@code virtual.xml} has it loaded. */
+public final class VirtualThreads implements ExecutorServiceTaskInterceptor {
+
+    private static final ThreadFactory THREADS = Thread.ofVirtual().name("liberty-virtual-", 0).factory();
+
+    @Override
+    public Runnable wrap(Runnable task) {
+        return () -> THREADS.newThread(task).start();
+    }
+
+    /** Left to the pool, as somebody waits for its result; a request is never one. */
+    @Override
+    public <T> Callable<T> wrap(Callable<T> task) {
+        return task;
+    }
+}
