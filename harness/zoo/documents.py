@@ -24,6 +24,8 @@ class DocumentError(Exception):
 REFERENCE = Path("results/reference/bench-all")
 CONTAINERS = Path("results/reference/container-cost")
 """A run with `--vary runtime=container`."""
+ALLOCATORS = Path("results/reference/allocators")
+"""A run of rust-axum built with each of three allocators."""
 
 
 def refresh(root: Path, catalog: Catalog, *, write: bool) -> list[Path]:
@@ -52,6 +54,10 @@ def _marked(root: Path, catalog: Catalog) -> dict[Path, dict[str, str]]:
             mine = [r for r in found if r.entry.startswith(f"{server.name}:")]
             if mine:
                 parts[server.folder / "README.md"] = {"results": results(run, mine, f"../{REFERENCE}/report.md")}
+    if (root / ALLOCATORS / "run.json").exists():
+        store = Store.open(root / ALLOCATORS)
+        table = results(store.run(), rows(store.records(), None), f"../{ALLOCATORS}/report.md")
+        parts.setdefault(root / "rust-axum/README.md", {})["allocators"] = table
     if (root / CONTAINERS / "run.json").exists():
         parts[root / "docs/containers.md"] = {"cost": _cost(Store.open(root / CONTAINERS), catalog)}
     return parts
@@ -94,17 +100,17 @@ def _entries(catalog: Catalog) -> Table:
 
 
 def results(run: Run, found: list[Row], report: str) -> str:
-    """A short table of a run: throughput and latency at 1k, CPU, and what a held connection costs."""
+    """A short table of a run: throughput, latency and CPU at its middle tier, and what a held connection costs."""
     cells = {(r.entry, r.scenario, r.tier): r for r in found}
     tiers = sorted({(r.requested, r.tier) for r in found})
     entries = list(dict.fromkeys(r.entry for r in sorted(found, key=lambda r: r.entry) if not r.again))
-    columns = ["entry", *(f"hello req/s, {name}" for _, name in tiers), "p99 ms, 1k", "CPU s/M req, 1k"]
-    top = tiers[-1][1]
+    (_, halfway), (_, top) = tiers[(len(tiers) - 1) // 2], tiers[-1]
+    columns = ["entry", *(f"hello req/s, {name}" for _, name in tiers), f"p99 ms, {halfway}", f"CPU s/M req, {halfway}"]
     columns += [f"peak RSS MB, sleep {top}", "RSS per connection kB"]
     body = []
     for entry in entries:
         hello = [cells.get((entry, "hello", name)) for _, name in tiers]
-        middle, sleep = cells.get((entry, "hello", "1k")), cells.get((entry, "sleep", top))
+        middle, sleep = cells.get((entry, "hello", halfway)), cells.get((entry, "sleep", top))
         body.append(
             [
                 f"`{entry}`",
