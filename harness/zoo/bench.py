@@ -61,7 +61,7 @@ class Wish:
     quick: bool = False
     seed: int | None = None
     aa: bool | None = None
-    design: Design = Design.TURNS
+    design: Design | None = None
 
     def doubled(self, scenarios: Sequence[str]) -> list[str]:
         """Scenarios with A/A pairs. Unasked: of a whole zoo in several rounds, where throughput is measured."""
@@ -70,6 +70,10 @@ class Wish:
         if self.servers or self.variants or self.profile().rounds == 1:
             return []
         return [name for name in scenarios if SCENARIOS[name].settle]
+
+    def arranged(self) -> Design:
+        """Unasked in turns; in a quick run each alone, as one round has no intervals to narrow."""
+        return self.design or (Design.ROUNDS if self.quick else Design.TURNS)
 
     def profile(self) -> Profile:
         """Times of the run; a duration replaces the window of scenarios without a wait."""
@@ -103,7 +107,7 @@ def plan_of(
         variations=dict(variations or {}),
         twins=[e.id for e in catalog.twice(entries)] if doubled else [],
         twin_scenarios=doubled,
-        design=wish.design,
+        design=wish.arranged(),
     )
 
 

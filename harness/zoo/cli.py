@@ -59,8 +59,11 @@ Vary = Annotated[
     typer.Option(help="measure each entry under a further condition too: runtime=container, heap=50m, jdk=21; repeat"),
 ]
 HowSet = Annotated[
-    Design,
-    typer.Option(help="a server's variants in throughput: in turns, each alone (rounds), or loaded at once (parallel)"),
+    Design | None,
+    typer.Option(
+        help="a server's variants in throughput: in turns (the default), each alone (rounds; the default of a quick run), "
+        "or loaded at once (parallel)"
+    ),
 ]
 Results = Annotated[Path | None, typer.Option(help="where runs are written; results/ without it")]
 Seed = Annotated[int | None, typer.Option(help="of the order of entries; random and stored without it")]
@@ -121,7 +124,7 @@ def show_plan(
     seed: Seed = None,
     runtime: Hosting = "auto",
     aa: TwiceARound = None,
-    design: HowSet = Design.TURNS,
+    design: HowSet = None,
     vary: Vary = None,
     precision: Annotated[
         str | None, typer.Option(help="say how many rounds this half-width costs, such as 3%, from a pilot run")
@@ -158,7 +161,7 @@ def bench(
     quick: Quick = False,
     seed: Seed = None,
     aa: TwiceARound = None,
-    design: HowSet = Design.TURNS,
+    design: HowSet = None,
     vary: Vary = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the newest run that was interrupted")] = False,
     strict_tiers: Annotated[
@@ -269,7 +272,7 @@ def _wish(
     quick: bool,
     seed: int | None,
     aa: bool | None,
-    design: Design,
+    design: Design | None,
 ) -> Wish:
     names = [name for name in tiers.split(",") if name.strip()]
     return Wish(server or (), variant or (), scenario or (), names, rounds, duration, quick, seed, aa, design)

@@ -102,17 +102,17 @@ FULL = Profile(
 QUICK = Profile(
     rounds=1,
     cycles=1,
-    window_s=2,
+    window_s=1,
     brief_warmup_s=1,
     warmup_window_s=1,
     warmup_windows_native=2,
     warmup_windows_jvm=2,
     warmup_cap_s=3,
     sleep_warmup_s=1,
-    sleep_delay_s=1,
-    connect_s=1,
+    sleep_delay_s=0.5,
+    connect_s=4,
     idle_s=0.5,
-    rest_s=1,
+    rest_s=0.5,
 )
 
 
