@@ -61,8 +61,8 @@ Vary = Annotated[
 HowSet = Annotated[
     Design | None,
     typer.Option(
-        help="a server's variants in throughput: in turns (the default), each alone (rounds; the default of a quick run), "
-        "or loaded at once (parallel)"
+        help="a server's variants in throughput: in turns (the default), each alone (rounds, the default of a "
+        "quick run), or loaded at once (parallel)"
     ),
 ]
 Results = Annotated[Path | None, typer.Option(help="where runs are written; results/ without it")]
