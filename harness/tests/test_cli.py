@@ -9,7 +9,7 @@ import pytest
 from builders import record
 from typer.testing import CliRunner
 
-from zoo import bench, cli
+from zoo import cli, conditions
 from zoo.plan import FULL
 from zoo.store import Store
 
@@ -42,7 +42,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name / "server.toml").write_text(MANIFEST.format(name=name, port=port), encoding="utf-8")
     monkeypatch.setattr(cli, "ROOT", tmp_path)
     monkeypatch.setattr(cli.console, "width", 200)
-    for name in bench.PASSED_ON:
+    for name in conditions.PASSED_ON:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("RUNTIME", "process")
     return tmp_path

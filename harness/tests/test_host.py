@@ -373,6 +373,16 @@ class TestDoctor:
         unknown = host(limits=limits.Limits(), cores=None, cores_usable=None, memory_kb=None, family="macos")
         assert doctor.worst(doctor.checks(unknown)) != "bad"
 
+    def test_a_virtual_host_is_asked_for_where_limits_forbid_a_tier(self) -> None:
+        forbidden = with_limits(nofile_hard=20_000)
+        without = doctor.virtual_host(forbidden, "there is no qemu-system-x86_64 here", None, device=False)
+        assert (without.state, without.mend) == ("warn", mend.install("qemu", "debian"))
+        assert doctor.virtual_host(host(), "there is no qemu-system-x86_64 here", None, device=False).state == "ok"
+        emulated = doctor.virtual_host(forbidden, None, "10.0", device=False)
+        assert (emulated.state, emulated.found) == ("ok", "QEMU 10.0, no KVM")
+        assert "not for speed" in emulated.meaning
+        assert "not for speed" not in doctor.virtual_host(forbidden, None, "10.0", device=True).meaning
+
     def test_fits_80_columns_without_a_terminal(self) -> None:
         out = io.StringIO()
         poor = with_limits(nofile_hard=20_000, somaxconn=128, nproc=1_000)

@@ -160,7 +160,7 @@ def test_a_measured_cell_carries_what_was_read(bed: Bed) -> None:
     assert cell.container.cpu_s == pytest.approx(2.0)
     assert cell.container.memory_peak_kb == 70_000
     assert cell.flags == []
-    assert (bed.store.folder / cell.load.histogram).is_file()
+    assert (bed.store.folder / str(cell.load.histogram)).is_file()
     assert (bed.store.folder / cell.sampling.samples).is_file()
 
 
@@ -258,6 +258,7 @@ def test_a_bounded_pool_reaches_its_ceiling_and_that_is_no_failure(bed: Bed) -> 
     assert low.flags == []
     assert middle.flags == [Flag.POOL_CEILING]
     assert middle.load.ceiling_rps == POOL / 10
+    assert middle.load.goodput_rps is not None
     assert middle.load.goodput_rps <= middle.load.ceiling_rps
 
 
@@ -491,7 +492,7 @@ def test_an_entry_measured_twice_a_round_has_two_ids_and_files_of_its_own(bed: B
     assert sorted(set(ids)) == [(BARE, "hello"), (BARE, "sleep"), (twin(BARE), "hello")]
     assert len(ids) == len(bed.world.servers) == 6
     assert {s.launch.entry.id for s in bed.world.servers} == {BARE}
-    files = [seen(r).load.histogram for r in records]
+    files = [str(seen(r).load.histogram) for r in records]
     assert len(set(files)) == 6
     assert all((bed.store.folder / name).is_file() for name in files)
 

@@ -13,9 +13,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
-from typing import Any
+from typing import Any, TextIO
 
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
@@ -37,10 +37,10 @@ SHARDS: TypeAdapter[list[Shard]] = TypeAdapter(list[Shard])
 class Agent:
     """The operations, by name; arguments and values are what JSON can carry."""
 
-    def __init__(self) -> None:
-        here = LocalInstruments()
+    def __init__(self, instruments: LocalInstruments | None = None, shards: LocalShards | None = None) -> None:
+        here = instruments or LocalInstruments()
         self._here = here
-        self._wrk = LocalShards()
+        self._wrk = shards or LocalShards()
         self._handles = count(1)
         self._samplers: dict[int, Recording] = {}
         self._noises: dict[int, NoiseRecording] = {}
@@ -109,21 +109,20 @@ def answer(agent: Agent, line: str) -> str:
     return json.dumps(reply, separators=(",", ":"))
 
 
-def serve() -> None:
-    """Until the input ends."""
-    agent = Agent()
+def serve(agent: Agent, requests: Iterable[str], answers: TextIO) -> None:
+    """Until the requests end."""
     writing = threading.Lock()
 
     def work(line: str) -> None:
         reply = answer(agent, line)
         with writing:
-            sys.stdout.write(reply + "\n")
-            sys.stdout.flush()
+            answers.write(reply + "\n")
+            answers.flush()
 
-    for line in sys.stdin:
+    for line in requests:
         threading.Thread(target=work, args=(line,), daemon=True).start()
     agent.end()
 
 
 if __name__ == "__main__":
-    serve()
+    serve(Agent(), sys.stdin, sys.stdout)

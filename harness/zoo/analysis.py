@@ -47,7 +47,9 @@ class Row:
     generator_cpu_s_per_million: Spread | None = None
     heap_used_mb: Spread | None = None
     socket_mb: Spread | None = None
+    answers: Spread | None = None
     held: bool = False
+    emulated: bool = False
     kb_per_connection: Spread | None = None
     flags: list[tuple[Flag, int]] = field(default_factory=list)
     outliers: list[tuple[str, int]] = field(default_factory=list)
@@ -101,7 +103,17 @@ def _row(group: list[Record], near: set[tuple[str, str, str, int]], slopes: Mapp
     failures = [r.failure.message for r in group if r.failure is not None]
     if not seen:
         return Row(
-            first.entry, first.model, first.scenario, first.tier, requested(first.tier), None, None, 0.0, 0, failures
+            entry=first.entry,
+            model=first.model,
+            scenario=first.scenario,
+            tier=first.tier,
+            requested=requested(first.tier),
+            actual=None,
+            limited_by=None,
+            delay_s=0.0,
+            measured=0,
+            failures=failures,
+            emulated=first.condition.emulated,
         )
 
     def over(read: Callable[[Measurement], float | None]) -> Spread | None:
@@ -128,14 +140,20 @@ def _row(group: list[Record], near: set[tuple[str, str, str, int]], slopes: Mapp
         rss_peak_mb=over(lambda m: m.memory.rss_peak_kb / 1024),
         threads_peak=over(lambda m: m.work.threads_peak),
         cpu_s_per_million=over(cpu_per_million),
-        generator_cpu_s_per_million=over(lambda m: m.load.cpu_s / m.load.requests * 1e6),
+        generator_cpu_s_per_million=over(_generator_cpu),
         heap_used_mb=over(lambda m: None if m.memory.heap_used_kb is None else m.memory.heap_used_kb / 1024),
         socket_mb=over(lambda m: None if m.memory.socket_peak_kb is None else m.memory.socket_peak_kb / 1024),
+        answers=over(lambda m: m.load.goodput) if first.condition.emulated else None,
         held=held,
+        emulated=first.condition.emulated,
         kb_per_connection=spread(slopes.values()) if held else None,
         flags=_flags(pairs, near),
         outliers=outlying(pairs),
     )
+
+
+def _generator_cpu(seen: Measurement) -> float | None:
+    return None if seen.load.cpu_s is None else seen.load.cpu_s / seen.load.requests * 1e6
 
 
 def _errors(seen: Measurement) -> int:

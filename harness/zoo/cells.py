@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from zoo.metrics import PER_CONNECTION, READ, Metric, held_slopes, near_reference, requested
+from zoo.metrics import PER_CONNECTION, READ, Class, Metric, held_slopes, near_reference, requested
 from zoo.records import LOWER_BOUND, Flag, Measurement, Record
 from zoo.verdicts import spoiled
 
@@ -57,6 +57,14 @@ def cells(records: Iterable[Record], reference: str | None = None) -> dict[Key, 
         if tier == highest[scenario] and any(m.load.delay_s for m in cell.seen.values()):
             cell.slopes = slopes.get((entry, scenario), {})
     return found
+
+
+def asked(metric: Metric, sides: tuple[Cell, Cell]) -> bool:
+    """Whether it is a question for these cells: slopes need the highest tier, speed a host that is not emulated."""
+    if metric is PER_CONNECTION:
+        return any(cell.slopes is not None for cell in sides)
+    seen = [m for cell in sides for m in cell.seen.values()]
+    return metric.kind is Class.MEMORY or not seen or any(m.timed for m in seen)
 
 
 def unfit(metric: Metric, names: tuple[str, str], sides: tuple[Cell, Cell]) -> str | None:

@@ -14,10 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from zoo import bench as benches
-from zoo import documents, inquiries, pilot, plan, runs
-from zoo.bench import BenchError, Wish
+from zoo import conditions, documents, hosting, inquiries, pilot, plan, runs
+from zoo.bench import Wish
 from zoo.build import BuildError
 from zoo.catalog import Catalog, CatalogError, load_catalog
+from zoo.conditions import BenchError
 from zoo.export import to_csv
 from zoo.host import doctor as doctors
 from zoo.host import facts, namespace
@@ -28,6 +29,7 @@ from zoo.plan import Design, PlanError
 from zoo.records import PlanFacts
 from zoo.report import terminal
 from zoo.store import Store, StoreError
+from zoo.vm import qemu
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = (documents.DocumentError, CatalogError, PlanError, BenchError, BuildError, JdkError, StoreError, LoadError)
@@ -49,7 +51,11 @@ Duration = Annotated[int | None, typer.Option(min=1, help="seconds of load in a 
 Quick = Annotated[bool, typer.Option("--quick", help="one short round: a smoke run, no statistics")]
 Hosting = Annotated[
     str,
-    typer.Option("--runtime", envvar="RUNTIME", help="process, container, or auto: containers where an engine answers"),
+    typer.Option(
+        "--runtime",
+        envvar="RUNTIME",
+        help="process, container, vm; auto: containers where an engine answers; fit: vm where processes cannot do it",
+    ),
 ]
 TwiceARound = Annotated[
     bool | None, typer.Option("--aa/--no-aa", help="measure an entry of each kind twice: A/A; on for the whole zoo")
@@ -99,7 +105,9 @@ def doctor() -> None:
         jdk = find_jdk()
     except JdkError:
         jdk = None
-    found = doctors.checks(facts.gather(jdk))
+    here, lacking = facts.gather(jdk), qemu.missing()
+    guest = doctors.virtual_host(here, lacking, None if lacking else qemu.version(), qemu.has_device())
+    found = [*doctors.checks(here), guest]
     doctors.show(found, console)
     raise typer.Exit(1 if doctors.worst(found) == "bad" else 0)
 
@@ -109,7 +117,7 @@ def build(server: Servers = None) -> None:
     """Build servers whose sources changed."""
     with _plainly():
         entries = load_catalog(ROOT).select(server or ())
-        benches.build_all(entries, benches.jdk_for(entries), console)
+        benches.build_all(entries, conditions.jdk_for(entries), console)
 
 
 @app.command("plan")
@@ -145,8 +153,8 @@ def show_plan(
             return
         wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed, aa, design)
         entries = catalog.select(wish.servers, wish.variants)
-        condition = benches.condition_of(benches.runtime_named(runtime), entries)
-        variations = benches.varied(vary or (), condition, entries)
+        condition = conditions.condition_of(conditions.runtime_named(runtime, wish.tiers), entries, ROOT)
+        variations = conditions.varied(vary or (), condition, entries, ROOT)
         _announce(benches.plan_of(wish, catalog, condition, variations), catalog)
 
 
@@ -186,15 +194,15 @@ def bench(
         else:
             wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed, aa, design)
             entries = catalog.select(wish.servers, wish.variants)
-            condition = benches.condition_of(benches.runtime_named(runtime), entries)
-            variations = benches.varied(vary or (), condition, entries)
+            condition = conditions.condition_of(conditions.runtime_named(runtime, wish.tiers), entries, ROOT)
+            variations = conditions.varied(vary or (), condition, entries, ROOT)
             planned = benches.plan_of(wish, catalog, condition, variations)
             run = benches.new_run(ROOT, wish, planned, facts.gather())
             for one in {c.runtime: c for c in (condition, *variations.values())}.values():
-                _refuse_clamped(planned, benches.limits_for(ROOT, one, run.host), strict_tiers)
+                _refuse_clamped(planned, hosting.limits_for(ROOT, one, run.host), strict_tiers)
             benches.be_alone(ROOT)
-        if "process" in {c.runtime for c in (condition, *variations.values())}:
-            benches.build_all(entries, benches.jdk_for(entries), console)
+        if {"process", "vm"} & {c.runtime for c in (condition, *variations.values())}:
+            benches.build_all(entries, conditions.jdk_for(entries), console)
         if not resume:
             store = Store.create(runs, run)
         _enter(store, catalog)
@@ -301,7 +309,7 @@ def _announce(planned: PlanFacts, catalog: Catalog) -> None:
         f"{plain} cells = {len(planned.entries)} entries × {', '.join(planned.scenarios)} × "
         f"{', '.join(planned.tiers)} connections × {planned.rounds} round(s){twice}, about {minutes:.0f} min"
     )
-    setting = ", ".join(f"{name} {value}" for name, value in benches.settings(planned.condition).items())
+    setting = ", ".join(f"{name} {value}" for name, value in conditions.settings(planned.condition).items())
     if planned.variations:
         setting += f"; and {', '.join(planned.variations)}"
     console.print(f"entries: {', '.join(planned.entries)}\ncondition: {setting}; order seed {planned.seed}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from zoo.analysis import Row, rows
@@ -26,6 +27,19 @@ CONTAINERS = Path("results/reference/container-cost")
 """A run with `--vary runtime=container`."""
 ALLOCATORS = Path("results/reference/allocators")
 """A run of rust-axum built with each of three allocators."""
+
+HIGHEST = 25_000
+TIER = "results/reference/vm-25k*"
+"""Runs of `make bench-25k`, or of some of its entries."""
+
+AGREEMENT = ("results/reference/vm-10k-process", "results/reference/vm-10k-guest")
+"""The same entries at 10,000 connections, as processes and in guests."""
+
+EMULATED = "docs/method.md#a-host-of-its-own-where-this-one-forbids-the-tier"
+
+ARTICLE_MB = {"rust-axum:async": 537, "java-vertx:virtual@heap=300m": 484, "java-tomcat:virtual": 3_800}
+"""Of the first article, "Benchmarking Java Virtual Thread Performance", 25,000 requests of 10 s each: RSS of axum, of
+Vert.x with Mutiny and `-Xmx300m`, of Tomcat."""
 
 
 def refresh(root: Path, catalog: Catalog, *, write: bool) -> list[Path]:
@@ -60,6 +74,12 @@ def _marked(root: Path, catalog: Catalog) -> dict[Path, dict[str, str]]:
         parts.setdefault(root / "rust-axum/README.md", {})["allocators"] = table
     if (root / CONTAINERS / "run.json").exists():
         parts[root / "docs/containers.md"] = {"cost": _cost(Store.open(root / CONTAINERS), catalog)}
+    if folders := sorted(root.glob(TIER)):
+        found_in = {f"{folder.relative_to(root)}/report.md": rows(Store.open(folder).records()) for folder in folders}
+        parts[root / "README.md"]["tier"] = tier(found_in)
+    if all((root / folder / "run.json").exists() for folder in AGREEMENT):
+        process, guest = (rows(Store.open(root / folder).records()) for folder in AGREEMENT)
+        parts[root / "docs/method.md"] = {"agreement": agreement(process, guest)}
     return parts
 
 
@@ -123,6 +143,35 @@ def results(run: Run, found: list[Row], report: str) -> str:
         )
     table = render_table(Table("results", columns, body))
     return f"Measured in a [committed run]({report}):\n\n{table}\n\n{_source(run, found)}"
+
+
+def tier(found: Mapping[str, Sequence[Row]]) -> str:
+    """What the highest tier cost each server, beside what the article says; rows by the report that has them."""
+    every = [(report, row) for report, of_run in found.items() for row in of_run]
+    held = [(report, row) for report, row in every if row.held and row.requested == HIGHEST]
+    where = f" in an [emulated host]({EMULATED})" if all(row.emulated for _, row in held) else ""
+    told = []
+    for report, row in held:
+        article = f" ({ARTICLE_MB[row.entry]:,})" if row.entry in ARTICLE_MB else ""
+        told.append(f"`{row.entry}` [{shown(row.rss_peak_mb)} MB]({report}){article}")
+    return (
+        f"Peak resident memory of one server that held 25,000 requests at once{where}: {', '.join(told)}. "
+        "In brackets: the first article's figure, on its own hardware."
+    )
+
+
+def agreement(process: Sequence[Row], guest: Sequence[Row]) -> str:
+    """What a held connection costs as a process and in a guest, of entries that have both figures."""
+    inside = {row.entry: row.kb_per_connection for row in guest if row.kb_per_connection}
+    body = []
+    for row in process:
+        here, there = row.kb_per_connection, inside.get(row.entry)
+        if here and there:
+            body.append([f"`{row.entry}`", shown(here), shown(there), f"{there.median / here.median - 1:+.0%}"])
+    columns = ["entry", "kB per connection, process", "kB per connection, guest", "difference"]
+    links = " and ".join(f"[{folder.rpartition('-')[2]}](../{folder}/report.md)" for folder in AGREEMENT)
+    table = render_table(Table("agreement", columns, body))
+    return f"{table}\n\nFrom committed runs at up to 10,000 connections: {links}."
 
 
 def _median(row: Row | None) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from zoo import bench, pilot, plan, runs
-from zoo.bench import BenchError
 from zoo.catalog import Catalog
+from zoo.conditions import BenchError
 from zoo.pairs import Pair, compare
 from zoo.plan import PlanError
 from zoo.report import needs

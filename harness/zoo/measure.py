@@ -1,4 +1,4 @@
-"""Warms servers up and measures a cell of each: one server alone, or several alive at once, their windows in turns."""
+"""Measures a cell of each warm server: of one alone, or of several alive at once, their windows in turns."""
 
 from __future__ import annotations
 
@@ -9,22 +9,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from zoo import figures, plan, validity, window
+from zoo import figures, pacing, plan, validity, window
 from zoo.catalog import Entry, Model
+from zoo.emulation import SPEED_COLUMNS, timeless
+from zoo.histogram import Histogram
 from zoo.load.base import LoadError, LoadOutcome
 from zoo.plan import Block, Tier
 from zoo.records import Connections, ErrorCounts, Failure, Load, Measurement, Sampling, Warmup
 from zoo.runtime.base import Hosted
 from zoo.sample.jvm import Info
-from zoo.scenario import SCENARIOS, Scenario
+from zoo.scenario import SCENARIOS
+from zoo.warmup import BRIEF_CONNECTIONS
 from zoo.window import Bench, Window
-
-BRIEF_CONNECTIONS = 2_500
-"""Warm-up at a tier opens at most so many, so that few of its sockets linger when the window begins."""
-
-GENTLE_CONNECTIONS = 2
-"""A JVM's warm-up begins with so many: among hundreds of runnable threads its compiler hardly gets a core, and a pool
-of platform threads then stays at a fraction of its rate for minutes."""
 
 T = TypeVar("T")
 
@@ -48,37 +44,13 @@ class Subject:
     hosted: Hosted
     info: Info
     idle_kb: int
-    canary_s: float
+    canary_s: float | None
     warmup: Warmup
 
     @property
     def name(self) -> str:
         """For files below `raw/`."""
         return f"{self.entry_id.replace(':', '-')}-{self.block.scenario}-{self.tier.name}-r{self.block.round}"
-
-
-def warm_up(bench: Bench, entry: Entry, scenario: Scenario, hosted: Hosted, first: Tier) -> Warmup:
-    """Load at the first tier: until throughput is steady where the scenario measures it, else for a fixed time."""
-    profile = bench.profile
-    connections = bench.limits.feasible(first.connections).actual
-    url = hosted.url + scenario.warm_path
-    if not scenario.settle:
-        outcome = bench.load(hosted, bench.spec(url, connections, profile.sleep_warmup_s))
-        return Warmup(seconds=outcome.runtime_s, connections=connections, window_rps=[_rps(outcome)], reached=None)
-    least = profile.warmup_windows(native=entry.native)
-    gentle = profile.gentle_windows(native=entry.native)
-    rates: list[float] = []
-    seconds = 0.0
-    while len(rates) < least or (
-        not plan.steady(rates[gentle:]) and seconds + profile.warmup_window_s <= profile.warmup_cap_s
-    ):
-        now = min(GENTLE_CONNECTIONS, connections) if len(rates) < gentle else connections
-        outcome = bench.load(hosted, bench.spec(url, now, profile.warmup_window_s))
-        rates.append(_rps(outcome))
-        seconds += outcome.runtime_s
-        bench.reporter.phase(entry.id, f"warm-up window {len(rates)}: {rates[-1]:,.0f} req/s")
-    reached = plan.steady(rates[gentle:])
-    return Warmup(seconds=seconds, connections=connections, gentle=gentle, window_rps=rates, reached=reached)
 
 
 def measure(bench: Bench, subjects: Sequence[Subject], *, last: bool) -> list[Measurement | Failure]:
@@ -125,9 +97,10 @@ class _Cell:
         self._hosted = subject.hosted
         self._tools = subject.hosted.instruments
         self._scenario = SCENARIOS[subject.block.scenario]
-        self._delay_s = plan.delay(subject.block.scenario, bench.profile)
-        self._duration_s = plan.window(subject.block, subject.tier, bench.profile)
         self._feasible = bench.limits.feasible(subject.tier.connections)
+        self._delay_s, self._duration_s = pacing.times(
+            subject.block, subject.tier, self._feasible.actual, bench.profile, subject.warmup.pace
+        )
         self._path = self._scenario.path(self._delay_s)
         self._windows: list[tuple[int, Window]] = []
 
@@ -162,7 +135,8 @@ class _Cell:
     def result(self, *, rested: bool) -> Measurement:
         with self._guarded():
             rested_kb = self._tools.snapshot(self._hosted.pid).rss_kb if rested else None
-        return self._measurement(rested_kb)
+        seen = self._measurement(rested_kb)
+        return timeless(seen) if self._bench.emulated else seen
 
     def _measurement(self, rested_kb: int | None) -> Measurement:
         subject = self._subject
@@ -185,7 +159,7 @@ class _Cell:
             errors=load.errors,
             little=load.little,
             served=load.served,
-            busiest_thread=load.busiest_thread,
+            busiest_thread=outcome.busiest_thread,
             idle_share=1 - (heard.busy_share or 0.0) - (heard.steal_share or 0.0),
             foreign_share=heard.foreign_share,
             delay_s=self._delay_s,
@@ -210,7 +184,10 @@ class _Cell:
                 sampler=self._tools.sampler,
                 hz=samples.hz,
                 cpu_share=samples.cost,
-                samples=self._bench.store.write_raw(f"{subject.name}-samples", samples.model_dump()),
+                samples=self._bench.store.write_raw(
+                    f"{subject.name}-samples",
+                    samples.model_dump(exclude=set(SPEED_COLUMNS) if self._bench.emulated else None),
+                ),
             ),
             server=figures.server(subject.info, self._hosted.ready_s),
             flags=validity.flags(evidence),
@@ -270,6 +247,7 @@ class _Cell:
         actual = self._feasible.actual
         mean_s = (histogram.mean_us or 0.0) / 1e6
         loaded_s = outcome.runtime_s - connect_s
+        reading_s = pacing.reading_s(actual, subject.warmup.pace)
         return Load(
             generator=self._hosted.generator.name,
             version=outcome.version,
@@ -294,16 +272,15 @@ class _Cell:
             ),
             latency=figures.latency(histogram),
             little=validity.little(outcome.goodput, mean_s, actual, loaded_s),
-            served=validity.served(outcome.goodput, mean_s, actual, loaded_s) if self._delay_s else None,
+            served=validity.served(outcome.goodput, mean_s, actual, loaded_s - reading_s) if self._delay_s else None,
             ceiling_rps=validity.ceiling(Model(subject.info.model), subject.info.limits.max_threads, self._delay_s),
             cpu_s=outcome.cpu_s,
             busiest_thread=outcome.busiest_thread,
-            histogram=self._bench.store.write_raw(f"{subject.name}-histogram", histogram.quantized().to_pairs()),
+            histogram=None if self._bench.emulated else self._histogram(histogram),
         )
 
-
-def _rps(outcome: LoadOutcome) -> float:
-    return outcome.goodput / outcome.runtime_s if outcome.runtime_s > 0 else 0.0
+    def _histogram(self, histogram: Histogram) -> str:
+        return self._bench.store.write_raw(f"{self._subject.name}-histogram", histogram.quantized().to_pairs())
 
 
 def _pool_bound(ceiling_rps: float | None, subject: Subject, connections: Connections) -> bool:

@@ -54,7 +54,7 @@ PER_CONNECTION = Metric("RSS per connection", Class.MEMORY, Word.MORE, Word.LESS
 
 def cpu_per_million(seen: Measurement) -> float | None:
     """CPU-seconds per million good answers; None below 0.2 s, where the kernel's 10 ms ticks would be over 5 %."""
-    return seen.work.cpu_s_per_million if seen.work.cpu_s >= LEAST_CPU_S else None
+    return seen.work.cpu_s_per_million if (seen.work.cpu_s or 0.0) >= LEAST_CPU_S else None
 
 
 READ: dict[Metric, Callable[[Measurement], float | None]] = {
@@ -70,7 +70,10 @@ METRICS = (*READ, PER_CONNECTION)
 
 def held_all(seen: Measurement) -> bool:
     """True when each connection's request was being held at once, and no pool made some of them wait."""
-    bad = {Flag.STARVED, Flag.POOL_CEILING, Flag.NOT_ESTABLISHED, Flag.BAD_ANSWERS, Flag.LITTLE_HIGH}
+    bad = {
+        *(Flag.STARVED, Flag.POOL_CEILING, Flag.NOT_ESTABLISHED),
+        *(Flag.BAD_ANSWERS, Flag.LITTLE_HIGH, Flag.NOT_AT_ONCE),
+    }
     return seen.load.delay_s > 0 and not bad & set(seen.flags)
 
 
@@ -114,7 +117,8 @@ def near_reference(records: Iterable[Record], reference: str | None) -> set[tupl
     """Cells whose throughput is within 10 % of the bare reference's in the same round, or above it."""
     if reference is None:
         return set()
-    known = {r.key: r.measurement.load.goodput_rps for r in records if r.measurement and not r.measurement.load.delay_s}
+    seen = [(r.key, r.measurement.load) for r in records if r.measurement and not r.measurement.load.delay_s]
+    known = {key: load.goodput_rps for key, load in seen if load.goodput_rps is not None}
     return {
         key
         for key, rps in known.items()

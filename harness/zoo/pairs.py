@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from zoo.bands import Band, BandKey, noise_bands
-from zoo.cells import Cell, cells, unfit
-from zoo.metrics import METRICS, PER_CONNECTION, Metric, Word, requested
+from zoo.cells import Cell, asked, cells, unfit
+from zoo.metrics import METRICS, Metric, Word, requested
 from zoo.records import Flag, Record
 from zoo.stats import Adjusted, Ratio, holm, paired_ratio
 from zoo.twins import is_twin, original
@@ -112,7 +112,7 @@ def _pair(kind: Kind, names: tuple[str, str], scenario: str, tier: str, sides: t
     shared = set(a.seen) & set(b.seen)
     comparisons = {}
     for metric in METRICS:
-        if metric is PER_CONNECTION and a.slopes is None and b.slopes is None:
+        if not asked(metric, sides):
             continue
         reason = unfit(metric, variants, sides) or (None if shared else "no round has both")
         x, y = a.figures(metric), b.figures(metric)

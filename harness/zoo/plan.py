@@ -116,6 +116,19 @@ QUICK = Profile(
 )
 
 
+EMULATED = replace(
+    FULL,
+    rounds=1,
+    warmup_windows_native=2,
+    warmup_windows_jvm=8,
+    sleep_warmup_s=15,
+    sleep_delay_s=60,
+    connect_s=90,
+    idle_s=3,
+)
+"""For a host some twenty times slower than this one: the longest times; each cell's own are in `pacing`."""
+
+
 @dataclass(frozen=True)
 class Block:
     """One life of the servers that are alive at once: their entries, a scenario, its tiers in rising order.

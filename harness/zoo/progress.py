@@ -79,8 +79,11 @@ def line(record: Record) -> str:
         return f"{where}  FAILED: {record.failure.message}"
     seen = record.measurement
     assert seen is not None
-    median = "–" if seen.load.latency.p50_us is None else f"{seen.load.latency.p50_us / 1000:,.2f} ms"
     marks = " ".join(flag.value for flag in seen.flags)
+    if seen.load.goodput_rps is None:
+        served = f"{seen.load.goodput:>10,} answers to {seen.connections.actual:,} connections"
+        return f"{where}  {served}  {seen.memory.rss_peak_kb / 1024:>7,.0f} MB  {marks}"
+    median = "–" if seen.load.latency.p50_us is None else f"{seen.load.latency.p50_us / 1000:,.2f} ms"
     return (
         f"{where}  {seen.load.goodput_rps:>10,.0f} req/s  p50 {median:>12}  "
         f"{seen.memory.rss_peak_kb / 1024:>7,.0f} MB  {marks}"

@@ -35,6 +35,7 @@ class Flag(StrEnum):
     NEAR_REFERENCE = "near_reference"
     SOCKETS_LINGER = "sockets_linger"
     BAD_ANSWERS = "bad_answers"
+    NOT_AT_ONCE = "not_at_once"
 
     @property
     def text(self) -> str:
@@ -58,6 +59,8 @@ _FLAG_TEXT = {
     Flag.NEAR_REFERENCE: "within 10 % of the bare reference server: generator or kernel may limit it, a lower bound",
     Flag.SOCKETS_LINGER: "over 5,000 sockets of the cell before were still in TIME_WAIT",
     Flag.BAD_ANSWERS: "some answers were errors or cut off; goodput leaves them out",
+    Flag.NOT_AT_ONCE: "this emulated host takes longer to read all requests than the longest wait: they were not all "
+    "held at the same time (leave it more of the machine)",
 }
 
 LOWER_BOUND = frozenset({Flag.GENERATOR_SATURATED, Flag.SHARED_CORES, Flag.NEAR_REFERENCE})
@@ -71,15 +74,25 @@ class Condition(_Data):
     network: str = Field(
         default="host",
         description="`private`: in a network namespace of the run's own; `host`: in the host's; "
-        "`container`: in that of the server's container, which has loopback only",
+        "`container`, `vm`: in that of the server's container or guest, which has loopback only",
     )
     jdk: str | None = None
     jvm_flags: list[str] = []
     env: dict[str, str] = {}
     cpus: float | None = Field(default=None, description="limit of the server's container")
     memory: str | None = Field(
-        default=None, description="limit of the server's container, as the engine takes it: 512m, 2g"
+        default=None,
+        description="limit of the server's container, or all of the guest's memory, as the engine takes it: 512m, 2g",
     )
+    accelerator: str | None = Field(
+        default=None,
+        description="of a guest: `kvm`, its processor is this host's; `tcg`, it is emulated and its time says nothing",
+    )
+
+    @property
+    def emulated(self) -> bool:
+        """True where nothing that depends on speed may be told."""
+        return self.accelerator == "tcg"
 
 
 class Connections(_Data):
@@ -103,19 +116,22 @@ class ErrorCounts(_Data):
 
 
 class Latency(_Data):
-    """From the raw histogram, in microseconds; null where fewer than 100 samples lie beyond the quantile."""
+    """From the raw histogram, in microseconds; null where fewer than 100 samples lie beyond the quantile.
+
+    All null on an emulated host.
+    """
 
     samples: int
-    mean_us: float
+    mean_us: float | None
     p50_us: int | None
     p90_us: int | None
     p99_us: int | None
     p999_us: int | None
-    max_us: int
+    max_us: int | None
 
 
 class Load(_Data):
-    """What the generator did and saw in the window."""
+    """What the generator did and saw in the window. What depends on speed is null on an emulated host."""
 
     generator: str
     version: str
@@ -129,16 +145,16 @@ class Load(_Data):
     shards: int
     requests: int
     goodput: int = Field(description="requests - bad statuses - timeouts")
-    goodput_rps: float = Field(description="goodput / (runtime - connect)")
+    goodput_rps: float | None = Field(description="goodput / (runtime - connect)")
     bytes: int
     errors: ErrorCounts
     latency: Latency
     little: float = Field(description="goodput x mean latency / connections, at most about 1")
     served: float | None = Field(description="with a wait: goodput / (connections x whole cycles)")
     ceiling_rps: float | None = Field(default=None, description="threads / delay of a bounded pool")
-    cpu_s: float
-    busiest_thread: float = Field(description="share of a core")
-    histogram: str = Field(description="file below the run's folder")
+    cpu_s: float | None
+    busiest_thread: float | None = Field(description="share of a core")
+    histogram: str | None = Field(description="file below the run's folder")
 
 
 class Turn(_Data):
@@ -175,7 +191,7 @@ class Memory(_Data):
 class Work(_Data):
     """What the server spent in the window."""
 
-    cpu_s: float
+    cpu_s: float | None = Field(description="null on an emulated host")
     cpu_s_per_million: float | None = Field(description="CPU-seconds per million good answers")
     threads_peak: int
     voluntary_switches: int | None = Field(description="of threads alive at both ends; null when some ended")
@@ -196,6 +212,13 @@ class ContainerUse(_Data):
     socket_kb: int | None
 
 
+class Pace(_Data):
+    """How fast a machine of unknown speed is, in connections a second."""
+
+    opened: float
+    served: float = Field(description="given their answer, when all ask at once")
+
+
 class Warmup(_Data):
     """Windows of load before the measured one; `reached` is null for a fixed, brief one."""
 
@@ -204,6 +227,7 @@ class Warmup(_Data):
     gentle: int = Field(default=0, description="the first windows, which had few connections for a JVM's compiler")
     window_rps: list[float]
     reached: bool | None
+    pace: Pace | None = Field(default=None, description="on an emulated host, what its waits and windows are scaled to")
 
 
 class Sampling(_Data):
@@ -214,7 +238,7 @@ class Sampling(_Data):
         description="`host`: read from this host's /proc; `agent`: by a process that joined the server's PID namespace",
     )
     hz: float
-    cpu_share: float
+    cpu_share: float | None
     samples: str
 
 
@@ -237,7 +261,7 @@ class ServerFacts(_Data):
     virtual: bool
     gc: list[str]
     limits: dict[str, int | None]
-    ready_s: float
+    ready_s: float | None
 
 
 class Kernel(_Data):
@@ -261,10 +285,15 @@ class Measurement(_Data):
     warmup: Warmup
     noise: Noise
     kernel: Kernel | None
-    canary_s: float
+    canary_s: float | None
     sampling: Sampling
     server: ServerFacts
     flags: list[Flag]
+
+    @property
+    def timed(self) -> bool:
+        """False of an emulated host, whose time says nothing."""
+        return self.load.goodput_rps is not None
 
 
 class Record(_Data):

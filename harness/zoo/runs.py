@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from zoo.cells import Cell, cells, unfit
-from zoo.metrics import METRICS, PER_CONNECTION, REQUESTS, Word, requested
+from zoo.cells import Cell, asked, cells, unfit
+from zoo.metrics import METRICS, REQUESTS, Word, requested
 from zoo.pairs import Kind, Pair, judged, lost, unjudged
 from zoo.records import Record, Run
 from zoo.stats import unpaired_ratio
@@ -40,8 +40,8 @@ def slower(pairs: Iterable[Pair], by: float) -> list[Pair]:
     """The cells whose req/s is found slower, by more than this share."""
     found = []
     for pair in pairs:
-        c = pair.comparisons[REQUESTS]
-        if c.verdict.word is Word.SLOWER and c.ratio is not None and c.ratio.value < 1 - by:
+        c = pair.comparisons.get(REQUESTS)
+        if c and c.verdict.word is Word.SLOWER and c.ratio is not None and c.ratio.value < 1 - by:
             found.append(pair)
     return found
 
@@ -53,7 +53,7 @@ def _pair(key: tuple[str, str, str], runs: tuple[str, str], sides: tuple[Cell, C
     names = f"{entry} in {runs[0]}", f"{entry} in {runs[1]}"
     comparisons = {}
     for metric in METRICS:
-        if metric is PER_CONNECTION and before.slopes is None and after.slopes is None:
+        if not asked(metric, sides):
             continue
         reason = unfit(metric, names, sides)
         old, new = list(before.figures(metric).values()), list(after.figures(metric).values())
@@ -95,6 +95,7 @@ def _free(run: Run) -> dict[str, object]:
         "JVM flags": " ".join(condition.jvm_flags),
         "settings": condition.env,
         "runtime": condition.runtime,
+        "accelerator": condition.accelerator,
         "network": condition.network,
         "kernel": run.host.kernel,
         "wrk": run.host.tools.wrk,

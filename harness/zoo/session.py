@@ -11,7 +11,7 @@ from zoo.catalog import Catalog
 from zoo.clock import Clock
 from zoo.host.limits import Limits
 from zoo.load.base import LoadError
-from zoo.measure import Subject, measure, warm_up
+from zoo.measure import Subject, measure
 from zoo.plan import Block, Profile, Tier
 from zoo.progress import Reporter
 from zoo.records import Condition, Failure, Measurement, Record, Warmup
@@ -20,6 +20,7 @@ from zoo.sample.jvm import Info
 from zoo.scenario import SCENARIOS
 from zoo.store import Store
 from zoo.variations import name_of
+from zoo.warmup import warm_up
 from zoo.window import Bench
 
 
@@ -30,7 +31,7 @@ class _Life:
     hosted: Hosted
     info: Info
     idle_kb: int
-    canary_s: float
+    canary_s: float | None
     warmup: Warmup
 
 
@@ -59,7 +60,14 @@ class Session:
                 _BlockRun(self, block).carry_out(left)
 
     def bench(self) -> Bench:
-        return Bench(self.limits, self.clock, self.store, self.profile, self.reporter, self.threads)
+        return Bench(
+            self.limits, self.clock, self.store, self.profile, self.reporter, self.threads, emulated=self.emulated
+        )
+
+    @property
+    def emulated(self) -> bool:
+        """True where nothing may be told of speed; no run is so in part."""
+        return self.conditions[""].emulated
 
 
 class _BlockRun:
@@ -125,7 +133,7 @@ class _BlockRun:
         try:
             info = tools.probe(hosted.url, entry)
             session.clock.rest(session.profile.idle_s)
-            canary = tools.canary()
+            canary = None if session.emulated else tools.canary()
             idle = tools.snapshot(hosted.pid).rss_kb
             session.reporter.phase(where, "warm-up")
             warmup = warm_up(session.bench(), entry, self._scenario, hosted, first)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from zoo import pacing
 from zoo.catalog import Model
 from zoo.records import Connections, ErrorCounts, Flag, Kernel, Warmup
 
@@ -103,6 +104,7 @@ def flags(seen: Evidence) -> list[Flag]:
         Flag.WARMUP_SHORT: busy and seen.warmup.reached is False,
         Flag.FOREIGN_CPU: seen.foreign_share is not None and seen.foreign_share > FOREIGN_LIMIT,
         Flag.SOCKETS_LINGER: (seen.connections.lingering or 0) > LINGER_LIMIT,
+        Flag.NOT_AT_ONCE: not pacing.at_once(seen.connections.actual, seen.delay_s, seen.warmup.pace),
         Flag.BAD_ANSWERS: seen.errors.status + seen.errors.read + seen.errors.write + seen.errors.timeout > 0,
     }
     return [flag for flag in Flag if raised.get(flag)]

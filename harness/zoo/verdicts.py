@@ -96,7 +96,7 @@ def _unranked(reason: str, limits: Collection[Flag]) -> Verdict:
 
 def _cut(seen: Measurement) -> bool:
     """Whether a window was too short for its slowest requests."""
-    return seen.load.latency.max_us > HALF * 1e6 * (seen.load.runtime_s - seen.load.connect_s)
+    return (seen.load.latency.max_us or 0) > HALF * 1e6 * (seen.load.runtime_s - seen.load.connect_s)
 
 
 def spoiled(metric: Metric, side: str, seen: Collection[Measurement]) -> str | None:

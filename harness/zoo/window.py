@@ -28,6 +28,7 @@ class Bench:
     profile: Profile
     reporter: Reporter
     threads: int
+    emulated: bool = False
 
     def load(self, hosted: Hosted, spec: LoadSpec, halfway: Callable[[], None] | None = None) -> LoadOutcome:
         """Run the generator, telling the reporter how time goes by; `halfway` is called once in mid-run."""
@@ -103,13 +104,11 @@ def run(bench: Bench, hosted: Hosted, spec: LoadSpec) -> Window:
         samples = sampler.stop()
     cpu_s = tools.snapshot(pid).cpu_s - before.cpu_s
     heard = noise.stop(cpu_s, outcome.cpu_s, runnable=samples.mean_runnable)
-    connect_s = _connecting(samples, spec.connections, outcome.runtime_s)
+    visible = bench.emulated or spec.connections > plan.MANY
+    connect_s = _connecting(samples, spec.connections, outcome.runtime_s) if visible else 0.0
     return Window(outcome, samples, heard, established, connect_s, cpu_s)
 
 
 def _connecting(samples: Samples, connections: int, runtime_s: float) -> float:
-    """Where connecting takes long enough for the samples to see it."""
-    if connections <= plan.MANY:
-        return 0.0
     seconds = validity.connecting(samples.t, samples.established, connections)
     return 0.0 if seconds is None else min(seconds, runtime_s)

@@ -228,3 +228,15 @@ def _engine(facts: HostFacts) -> Check:
     command = "start Docker Desktop" if facts.family == "macos" else "sudo systemctl start docker"
     found = f"Docker {facts.tools.docker}, no answer"
     return Check("container engine", found, "servers run as plain processes", "warn", command)
+
+
+def virtual_host(facts: HostFacts, lacking: str | None, qemu: str | None, device: bool) -> Check:
+    """RUNTIME=vm, for a tier that limits forbid; `lacking` is what it has not got, `device` whether KVM may work."""
+    if lacking is None:
+        speed = "" if device else "; emulated: for memory and threads, not for speed"
+        found = f"QEMU {qemu or 'unknown'}, {'/dev/kvm' if device else 'no KVM'}"
+        return Check("virtual host", found, f"RUNTIME=vm holds a true 25k{speed}", "ok")
+    if facts.limits.feasible(HIGHEST).limited_by is None:
+        return Check("virtual host", "none", "not needed: processes hold every tier", "ok")
+    command = mend.install("qemu", facts.family)
+    return Check("virtual host", "none", f"RUNTIME=vm would hold a true 25k, but {lacking}", "warn", command)

@@ -7,6 +7,7 @@ BY_HAND = {
     "maven": "unpack Apache Maven and put its bin folder on PATH",
     "wrk": "build wrk from its sources (github.com/wg/wrk): make, then put wrk on PATH",
     "docker": "install Docker Engine as its documentation says",
+    "qemu": "RUNTIME=vm takes Debian on x86_64, with its package qemu-system-x86",
 }
 
 PACKAGES = {
@@ -15,6 +16,7 @@ PACKAGES = {
         "maven": "sudo apt-get install -y maven",
         "wrk": "sudo apt-get install -y wrk",
         "docker": "sudo apt-get install -y docker.io",
+        "qemu": "sudo apt-get install -y --no-install-recommends qemu-system-x86",
     },
     "fedora": {
         "jdk": "sudo dnf install -y java-21-openjdk-devel",
@@ -55,7 +57,7 @@ WITHOUT_JDK_21 = ("Debian GNU/Linux 12", "Debian GNU/Linux 11", "Ubuntu 20.04")
 
 
 def install(tool: str, family: str | None, distribution: str | None = None) -> str:
-    """How to get `jdk`, `cargo`, `maven`, `wrk` or `docker`."""
+    """How to get `jdk`, `cargo`, `maven`, `wrk`, `docker` or `qemu`."""
     if tool == "jdk" and (distribution or "").startswith(WITHOUT_JDK_21):
         return BY_HAND[tool]
     return PACKAGES.get(family or "", {}).get(tool, BY_HAND[tool])

@@ -26,6 +26,7 @@ class Level:
     requested: int
     actual: int
     label: str
+    emulated: bool = False
 
     @property
     def name(self) -> str:
@@ -33,7 +34,7 @@ class Level:
 
     @property
     def model(self) -> str:
-        return f"closed, c = {self.actual:,}"
+        return f"closed, c = {self.actual:,}{', emulated host' if self.emulated else ''}"
 
     @property
     def caption(self) -> str:
@@ -97,8 +98,10 @@ class Cells:
 
     def wait(self, scenario: str) -> str:
         """What the scenario asks of a server beside an answer, in words."""
-        delay_s = max((row.delay_s for (of, _, _), row in self.rows.items() if of == scenario), default=0.0)
-        return f"every request waits {delay_s:g} s" if delay_s else "no wait"
+        delays = {row.delay_s for (of, _, _), row in self.rows.items() if of == scenario and row.delay_s}
+        if not delays:
+            return "no wait"
+        return f"every request waits {'up to ' if len(delays) > 1 else ''}{max(delays):g} s"
 
     def dash(self, level: Level) -> str:
         """Names the pattern of its tier's lines."""
@@ -130,5 +133,6 @@ def _levels(found: Sequence[Row], scenarios: Sequence[str]) -> list[Level]:
         at = groups[scenario, requested, tier]
         labels = list(dict.fromkeys(tier_label(r) for r in at if r.measured)) or [tier]
         actual = next((r.actual for r in at if r.actual is not None), requested)
-        made.append(Level(scenario, tier, requested, actual, " / ".join(labels)))
+        emulated = all(r.emulated for r in at)
+        made.append(Level(scenario, tier, requested, actual, " / ".join(labels), emulated))
     return made

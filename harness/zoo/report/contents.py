@@ -100,8 +100,8 @@ def _parts(cells: Cells, records: Sequence[Record], evidence: Evidence) -> list[
             "memory",
             "Memory",
             "Memory",
-            "Resident memory of the server (RSS), sampled 5 times a second: median of the rounds and their range. "
-            "Memory of the kernel's sockets is not in it.",
+            "Resident memory of the server (RSS), sampled several times a second: median of the rounds and "
+            "their range. Memory of the kernel's sockets is not in it.",
             [*gallery.held(cells, records), *gallery.memory(cells, evidence)],
         ),
         Part(

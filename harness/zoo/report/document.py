@@ -14,6 +14,19 @@ COUNT = "A×2: in 2 of the rounds; without a number: in all of them."
 OUTLYING = (
     "round n outlying: it stands apart from the others (Grubbs' test on logarithms, 1 %, from 5 rounds); it is kept."
 )
+TIMED = (
+    "Load: wrk, closed model (each connection sends its next request when the last is answered). Latency is "
+    "read from wrk's histogram with its coordinated-omission correction taken out again."
+)
+EMULATED = (
+    "Emulated host: QEMU stands in for the processor, because this machine does not hold such tiers and offers no "
+    "hardware virtualisation. Connections, memory and threads are real; time is not, so no figure of throughput, "
+    "latency or CPU was recorded."
+)
+PACED = (
+    "Every request waits, long enough for this host to read those of all connections before the first is answered "
+    "(wait s). A pool of threads serves so many at a time."
+)
 
 
 def document(run: Run, records: Sequence[Record], reference: str | None = None) -> list[Section]:
@@ -70,12 +83,16 @@ def _head(run: Run, records: Sequence[Record]) -> Section:
         f"Run {run.id}",
         [
             f"{state}. {rounds}. Commit {(run.commit or 'unknown')[:12]}{dirty}; protocol {run.protocol}; "
-            f"runtime {plan.condition.runtime}, network {plan.condition.network}; "
+            f"runtime {_runtime(run)}, network {plan.condition.network}; "
             f"JDK {plan.condition.jdk or 'none'}; order seed {plan.seed}.",
-            "Load: wrk, closed model (each connection sends its next request when the last is answered). Latency is "
-            "read from wrk's histogram with its coordinated-omission correction taken out again.",
+            EMULATED if plan.condition.emulated else TIMED,
         ],
     )
+
+
+def _runtime(run: Run) -> str:
+    condition = run.plan.condition
+    return f"{condition.runtime} ({condition.accelerator})" if condition.accelerator else condition.runtime
 
 
 def _scenario(scenario: str, found: Sequence[Row]) -> Section:
@@ -86,7 +103,9 @@ def _scenario(scenario: str, found: Sequence[Row]) -> Section:
         labels = list(dict.fromkeys(tier_label(r) for r in at if r.measured)) or [at[0].tier]
         actual = next((r.actual for r in at if r.actual is not None), requested)
         title = f"{scenario} {' / '.join(labels)} · closed, c = {actual:,}"
-        if scenario == "sleep":
+        if all(r.emulated for r in at):
+            section.tables.append(_emulated_table(f"{title} · emulated host", at, highest=requested == top))
+        elif scenario == "sleep":
             section.tables.append(_sleep_table(title, at, highest=requested == top))
         else:
             section.tables.append(_busy_table(title, at))
@@ -95,11 +114,16 @@ def _scenario(scenario: str, found: Sequence[Row]) -> Section:
 
 def _question(scenario: str, found: Sequence[Row]) -> str:
     if scenario == "sleep":
+        cost = (
+            "RSS per connection is the slope of peak RSS over the tiers' connection counts from rest, shown for "
+            "entries that held every tier; kernel socket memory is not in it."
+        )
+        if any(r.emulated for r in found):
+            return f"{PACED} {cost}"
         wait = next((f"{r.delay_s:g} s" for r in found if r.delay_s), "for a while")
         return (
             f"Every request waits {wait}. A bounded pool serves at most threads ÷ wait requests a second; "
-            "`ceiling` names that bound where it applies. RSS per connection is the slope of peak RSS over the tiers' "
-            "connection counts from rest, shown for entries that held every tier; kernel socket memory is not in it."
+            f"`ceiling` names that bound where it applies. {cost}"
         )
     return "13 bytes, no wait. `≥` marks a lower bound: the server was not what limited the figure (see the flags)."
 
@@ -157,6 +181,40 @@ def _sleep_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
             cells.insert(8, shown(row.kb_per_connection))
         body.append(cells)
     return Table(title, columns, body, text=2)
+
+
+def _emulated_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
+    """What does not depend on how fast the host is."""
+    columns = ["entry", "all held", "answers", "wait s", "errors", "peak RSS MB", "peak threads", "sockets MB", "flags"]
+    if highest:
+        columns.insert(6, "RSS per connection kB")
+    body = []
+    for row in at:
+        if not row.measured:
+            body.append(_failed(row, len(columns)))
+            continue
+        cells = [
+            row.entry,
+            _held(row),
+            shown(row.answers),
+            number(row.delay_s),
+            f"{row.errors:,}",
+            shown(row.rss_peak_mb),
+            shown(row.threads_peak),
+            shown(row.socket_mb),
+            _marks(row),
+        ]
+        if highest:
+            cells.insert(6, shown(row.kb_per_connection))
+        body.append(cells)
+    return Table(title, columns, body, text=2)
+
+
+def _held(row: Row) -> str:
+    """Of a pool of threads, how many it served at a time."""
+    if row.held or row.ceiling_rps is None:
+        return "yes" if row.held else "no"
+    return f"{row.ceiling_rps * row.delay_s:,.0f} at a time"
 
 
 def _failed(row: Row, width: int) -> list[str]:

@@ -28,7 +28,7 @@ def gather(records: Iterable[Record], files: frozenset[str], read: Callable[[str
         seen = record.measurement
         if seen is None:
             continue
-        if seen.load.histogram in files:
+        if seen.load.histogram and seen.load.histogram in files:
             histograms[seen.load.histogram] = Histogram.from_pairs(read(seen.load.histogram))
         if seen.sampling.samples in files:
             samples[seen.sampling.samples] = Samples.model_validate(read(seen.sampling.samples))

@@ -65,7 +65,7 @@ def of_servers(cells: Cells) -> list[tuple[str, dict[str, Any]]]:
                         "GC": ", ".join(facts.gc) or None,
                         "thread of the handler": facts.thread,
                         "virtual": facts.virtual,
-                        "ready after s": round(facts.ready_s, 2),
+                        "ready after s": None if facts.ready_s is None else round(facts.ready_s, 2),
                         **facts.limits,
                     },
                 )

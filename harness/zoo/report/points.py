@@ -165,10 +165,10 @@ def warmups(records: Iterable[Record], entry: str) -> list[Datum]:
 
 
 NOISE: dict[str, tuple[str, Read, float | None]] = {
-    "foreign": ("CPU of other programs, % of the machine", lambda m: _percent(m.noise.foreign_share), 3.0),
-    "steal": ("Stolen by the hypervisor, % of the machine", lambda m: _percent(m.noise.steal_share), None),
+    "foreign": ("CPU of other programs, % of the machine", lambda m: _times(m.noise.foreign_share, 100), 3.0),
+    "steal": ("Stolen by the hypervisor, % of the machine", lambda m: _times(m.noise.steal_share, 100), None),
     "pressure": ("Some task waited for a CPU, % of the time", lambda m: _per_second(m.noise.pressure_cpu), None),
-    "canary": ("Fixed work before the block, ms", lambda m: m.canary_s * 1000, None),
+    "canary": ("Fixed work before the block, ms", lambda m: _times(m.canary_s, 1e3), None),
 }
 """Name: title, reader, and the value from which a cell is flagged."""
 
@@ -193,8 +193,8 @@ def _short(value: float | None) -> float | None:
     return None if value is None else short(value)
 
 
-def _percent(share: float | None) -> float | None:
-    return None if share is None else share * 100
+def _times(value: float | None, scale: float) -> float | None:
+    return None if value is None else value * scale
 
 
 def _per_second(microseconds: float | None) -> float | None:

@@ -67,6 +67,7 @@ class Column:
 
 COLUMNS = (
     Column("req/s", lambda r: r.rps),
+    Column("answers", lambda r: r.answers),
     Column("p50 ms", lambda r: r.p50_us, 1e-3),
     Column("p99 ms", lambda r: r.p99_us, 1e-3),
     Column("server CPU s/M req", lambda r: r.cpu_s_per_million),
@@ -76,37 +77,46 @@ COLUMNS = (
     Column("sockets MB", lambda r: r.socket_mb),
     Column("peak threads", lambda r: r.threads_peak),
 )
-CELL_HEADS = [*(column.title for column in COLUMNS), "errors"]
 
 RECORD_COLUMNS: dict[str, Callable[[Measurement], float | None]] = {
     "req/s": lambda m: m.load.goodput_rps,
     "CPU s/M req": cpu_per_million,
     "peak RSS MB": lambda m: m.memory.rss_peak_kb / 1024,
     "Little": lambda m: m.load.little,
-    "busiest wrk thread %": lambda m: m.load.busiest_thread * 100,
+    "busiest wrk thread %": lambda m: _times(m.load.busiest_thread, 100),
     "other CPU %": lambda m: _times(m.noise.foreign_share, 100),
     "steal %": lambda m: _times(m.noise.steal_share, 100),
     "CPU pressure %": lambda m: _times(m.noise.pressure_cpu, 1e-4),
     "memory pressure %": lambda m: _times(m.noise.pressure_memory, 1e-4),
     "I/O pressure %": lambda m: _times(m.noise.pressure_io, 1e-4),
-    "canary ms": lambda m: m.canary_s * 1000,
+    "canary ms": lambda m: _times(m.canary_s, 1000),
 }
+
+
+def columns(cells: Cells) -> list[Column]:
+    """Those that any cell fills: an emulated host has no figures of speed, a run without waits no held connections."""
+    return [column for column in COLUMNS if any(column.read(row) for row in cells.rows.values())]
+
+
+def heads(cells: Cells) -> list[str]:
+    return [*(column.title for column in columns(cells)), "errors"]
 
 
 def lines(cells: Cells, records: Sequence[Record]) -> list[Line]:
     """All cells of the run, by load and entry."""
+    filled = columns(cells)
     behind: dict[tuple[str, str, str], dict[int, int]] = {}
     for line, record in enumerate(records, start=1):
         behind.setdefault((record.scenario, record.tier, record.entry), {})[record.round] = line
     return [
-        _line(level, row, sorted(behind[level.scenario, level.tier, row.entry].items()))
+        _line(level, row, filled, sorted(behind[level.scenario, level.tier, row.entry].items()))
         for level in cells.levels
         for row in cells.at(level, again=True)
     ]
 
 
-def _line(level: Level, row: Row, behind: list[tuple[int, int]]) -> Line:
-    cells = [_cell(column, row) for column in COLUMNS]
+def _line(level: Level, row: Row, columns: Sequence[Column], behind: list[tuple[int, int]]) -> Line:
+    cells = [_cell(column, row) for column in columns]
     cells.append(Cell(f"{row.errors:,}", row.errors) if row.measured else Cell(NONE))
     marks = [Mark(flag, "" if count == row.measured else f"{count} of {row.measured}") for flag, count in row.flags]
     return Line(row.entry, row.model, level, cells, marks, row.outliers, row.failures, behind)
@@ -128,6 +138,8 @@ def sources(records: Sequence[Record], evidence: Evidence) -> dict[str, Any]:
     As HTML they would be half of the page of a long run. `files` are the patterns of the names of raw files: a row has
     the places of those that there are, and its own words take the places of the numbers in them.
     """
+    measured = [r.measurement for r in records if r.measurement is not None]
+    filled = {title: read for title, read in RECORD_COLUMNS.items() if any(read(m) is not None for m in measured)}
     patterns: dict[str, int] = {}
     by_cell = _logs(evidence.files)
     rows = []
@@ -135,10 +147,10 @@ def sources(records: Sequence[Record], evidence: Evidence) -> dict[str, Any]:
         names = [name for name in _names(record) if name in evidence.files] + logs(record, by_cell)
         places = [patterns.setdefault(_pattern(name, record), len(patterns)) for name in names]
         seen = record.measurement
-        values = [None if seen is None else read(seen) for read in RECORD_COLUMNS.values()]
+        values = [None if seen is None else read(seen) for read in filled.values()]
         figures = [None if value is None else float(f"{value:.4g}") for value in values]
         rows.append([record.entry, record.scenario, record.tier, record.round, *figures, places])
-    return {"columns": ["entry", "scenario", "tier", "round", *RECORD_COLUMNS], "rows": rows, "files": list(patterns)}
+    return {"columns": ["entry", "scenario", "tier", "round", *filled], "rows": rows, "files": list(patterns)}
 
 
 def failures(records: Sequence[Record], evidence: Evidence) -> list[tuple[int, Record, list[str]]]:
@@ -170,7 +182,7 @@ def _logs(files: Iterable[str]) -> Logs:
 
 def _names(record: Record) -> list[str]:
     seen = record.measurement
-    return [] if seen is None else [seen.load.histogram, seen.sampling.samples]
+    return [] if seen is None else [name for name in (seen.load.histogram, seen.sampling.samples) if name]
 
 
 def _stem(record: Record) -> str:

@@ -31,7 +31,7 @@ def curves(cells: Cells, evidence: Evidence, levels: Sequence[Level], of_server:
             if server(entry) != of_server:
                 continue
             seen = cells.measured.get((level.scenario, level.tier, entry), [])
-            parts = [evidence.histograms.get(m.load.histogram) for _, m in seen]
+            parts = [evidence.histograms.get(m.load.histogram or "") for _, m in seen]
             merged = merge(part for part in parts if part is not None)
             for step in range(STEPS_A_DECADE * DECADES + 1):
                 beyond = 10 ** (step / STEPS_A_DECADE)

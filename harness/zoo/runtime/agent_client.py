@@ -55,12 +55,19 @@ SNAPSHOT: TypeAdapter[Snapshot] = TypeAdapter(Snapshot)
 
 
 class AgentClient:
-    """Speaks with one agent over its standard streams. A lost agent is a `LoadError` of kind `agent_lost`."""
+    """Speaks with one agent over a process's standard streams. A lost agent is a `LoadError` of kind `agent_lost`.
 
-    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+    `answer_s` is how long an answer may take where nothing else is said; `last_words` what to show when none comes.
+    """
+
+    def __init__(
+        self, child: subprocess.Popen[bytes], answer_s: float = ANSWER_S, last_words: Callable[[], str] = lambda: ""
+    ) -> None:
         assert child.stdin is not None
         assert child.stdout is not None
+        self.answer_s = answer_s
         self._child = child
+        self.last_words = last_words
         self._ids = count(1)
         self._waiting: dict[int, Future[Any]] = {}
         self._lock = threading.Lock()
@@ -68,7 +75,7 @@ class AgentClient:
         self._reader = threading.Thread(target=self._read, name="agent", daemon=True)
         self._reader.start()
 
-    def call(self, kind: TypeAdapter[T], operation: str, within_s: float = ANSWER_S, **arguments: object) -> T:
+    def call(self, kind: TypeAdapter[T], operation: str, within_s: float | None = None, **arguments: object) -> T:
         """Ask and wait; the value is validated as `kind`."""
         return self.value(kind, self.ask(operation, **arguments), operation, within_s)
 
@@ -89,12 +96,14 @@ class AgentClient:
                 raise self._gone(operation) from None
         return future
 
-    def value(self, kind: TypeAdapter[T], future: Future[Any], operation: str, within_s: float) -> T:
+    def value(self, kind: TypeAdapter[T], future: Future[Any], operation: str, within_s: float | None = None) -> T:
         """The answer to what was asked."""
+        limit_s = self.answer_s if within_s is None else within_s
         try:
-            reply = future.result(within_s)
+            reply = future.result(limit_s)
         except FutureTimeout:
-            raise LoadError("agent_lost", f"the agent did not answer `{operation}` within {within_s:.0f} s") from None
+            message = f"the agent did not answer `{operation}` within {limit_s:.0f} s"
+            raise LoadError("agent_lost", message, self.last_words()) from None
         if reply is None:
             raise self._gone(operation)
         if "error" in reply:
@@ -118,6 +127,8 @@ class AgentClient:
     def _read(self) -> None:
         assert self._child.stdout is not None
         for line in self._child.stdout:
+            if not line.endswith(b"\n"):
+                break  # cut off by the agent's end
             reply = json.loads(line)
             with self._lock:
                 future = self._waiting.pop(reply["id"])
@@ -131,14 +142,16 @@ class AgentClient:
 
     def _gone(self, operation: str) -> LoadError:
         time.sleep(0.3)  # a server that took the agent along has ended by then, and is seen to have
-        return LoadError("agent_lost", f"the agent beside the server ended before it answered `{operation}`")
+        message = f"the agent beside the server ended before it answered `{operation}`"
+        return LoadError("agent_lost", message, self.last_words())
 
 
 class AgentShards:
     """wrk, run by the agent."""
 
-    def __init__(self, agent: AgentClient) -> None:
+    def __init__(self, agent: AgentClient, overrun_s: float = OVERRUN_S) -> None:
         self._agent = agent
+        self._overrun_s = overrun_s
         self._version: str | None = None
 
     def version(self) -> str:
@@ -154,12 +167,13 @@ class AgentShards:
     ) -> Ran:
         future = self._agent.ask("wrk", spec=spec, shards=shards, nofile=nofile)
         started = time.monotonic()
-        limit_s = spec.duration_s + OVERRUN_S + ANSWER_S
+        limit_s = spec.duration_s + self._overrun_s + self._agent.answer_s
         try:
             while not future.done():
                 elapsed = time.monotonic() - started
                 if elapsed > limit_s:
-                    raise LoadError("generator_hung", f"the load generator still ran after {limit_s:.0f} s")
+                    message = f"the load generator still ran after {limit_s:.0f} s"
+                    raise LoadError("generator_hung", message, self._agent.last_words())
                 if on_tick:
                     on_tick(elapsed)
                 time.sleep(TICK_S)
@@ -167,19 +181,20 @@ class AgentShards:
             with suppress(LoadError):
                 self._agent.call(ANY, "end", within_s=2.0)
             raise
-        return self._agent.value(RAN, future, "wrk", ANSWER_S)
+        return self._agent.value(RAN, future, "wrk")
 
     def pids(self) -> list[int]:
         return []  # they end with the agent
 
 
 class AgentInstruments:
-    """All is read by the agent."""
+    """All is read by the agent; a server on a slow machine is given `patience` times as long to answer."""
 
     sampler = "agent"
 
-    def __init__(self, agent: AgentClient) -> None:
+    def __init__(self, agent: AgentClient, patience: float = 1.0) -> None:
         self._agent = agent
+        self._patience = patience
 
     def probe(self, url: str, entry: Entry) -> Info:
         return checked(self._hello_fault(url, 5.0), lambda: self._fetch_info(url, 5.0), entry)
@@ -232,10 +247,10 @@ class AgentInstruments:
         return self._agent.call(FACTS, "facts")
 
     def _hello_fault(self, url: str, timeout_s: float) -> str | None:
-        return self._agent.call(TEXT_OR_NONE, "hello_fault", url=url, timeout_s=timeout_s)
+        return self._agent.call(TEXT_OR_NONE, "hello_fault", url=url, timeout_s=timeout_s * self._patience)
 
     def _fetch_info(self, url: str, timeout_s: float) -> Info:
-        return self._agent.call(INFO, "info", url=url, timeout=timeout_s)
+        return self._agent.call(INFO, "info", url=url, timeout=timeout_s * self._patience)
 
 
 class HostInstruments(AgentInstruments):

@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict
 class Samples(BaseModel):
     """One list a column, all equally long; None where this system does not tell.
 
+    What is read again of an emulated host lacks the columns that depend on speed.
+
     `established` counts TCP sockets of the server's network namespace, so both ends of a connection that does not
     leave it, and whatever else is connected there; `diag.established_on` counts one port. `runnable` leaves the
     sampler itself out.
@@ -17,15 +19,15 @@ class Samples(BaseModel):
 
     hz: float
     elapsed_s: float
-    own_cpu_s: float
+    own_cpu_s: float = 0.0
     vanished: bool
     t: list[float]
     rss_kb: list[int]
-    cpu_s: list[float]
+    cpu_s: list[float] = []
     threads: list[int]
     established: list[int | None]
     tcp_mem_kb: list[int | None]
-    runnable: list[int | None]
+    runnable: list[int | None] = []
 
     @property
     def cost(self) -> float:

@@ -11,13 +11,15 @@ class Scenario:
     """A request, how long the server is told to wait, and how it is warmed up.
 
     `delay_s` is the wait asked for in each request; `settle` says whether warm-up goes on until throughput is
-    steady (it is what the scenario measures) or is a fixed, short one that only gets the code compiled.
+    steady (it is what the scenario measures) or is a fixed, short one that only gets the code compiled. `speed` is
+    False where the answer does not depend on how fast the machine is, so that an emulated host can give it too.
     """
 
     name: str
     title: str
     delay_s: float
     settle: bool
+    speed: bool = True
 
     def path(self, delay_s: float) -> str:
         """The request target."""

@@ -2,4 +2,4 @@
 
 from zoo.scenario.base import Scenario
 
-SLEEP = Scenario(name="sleep", title="every request waits, then 13 bytes", delay_s=10.0, settle=False)
+SLEEP = Scenario(name="sleep", title="every request waits, then 13 bytes", delay_s=10.0, settle=False, speed=False)

@@ -1,0 +1,184 @@
+"""What an emulated host is asked, how its waits are chosen, and that nothing of it tells of speed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import builders
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from zoo import documents, pacing, plan
+from zoo.analysis import Row, rows
+from zoo.bench import Wish, plan_of
+from zoo.conditions import BenchError, runtime_named
+from zoo.emulation import timeless
+from zoo.host.limits import Limits
+from zoo.metrics import PEAK_RSS, PER_CONNECTION, held_all
+from zoo.pairs import Kind, compare
+from zoo.plan import EMULATED, FULL, Block, PlanError
+from zoo.progress import line
+from zoo.records import Condition, Flag, Pace, Record, Run
+from zoo.report.document import document
+from zoo.report.evidence import Evidence
+from zoo.report.html import ENVIRONMENT, Tools, page
+from zoo.report.markdown import render
+
+TIERS = tuple(plan.tier(name) for name in ("1k", "25k"))
+BLOCK = Block(("rust-n:bare",), "sleep", TIERS, 1, 0)
+VM = Condition(runtime="vm", network="vm", accelerator="tcg", memory="4g")
+
+
+def emulated(entry: str, tier: str = "25k", **figures: Any) -> Record:  # noqa: ANN401 (what builders.record takes)
+    record = builders.record(entry, tier, "sleep", **{"flags": [Flag.FOREIGN_CPU, Flag.SLOW_CONNECT], **figures})
+    assert record.measurement is not None
+    return record.model_copy(update={"condition": VM, "measurement": timeless(record.measurement)})
+
+
+# --- pacing
+
+
+def test_the_wait_is_as_long_as_opening_and_serving_takes_with_headroom() -> None:
+    assert pacing.times(BLOCK, TIERS[1], 25_000, EMULATED, Pace(opened=500, served=1_000)) == (50, 200)
+    assert pacing.times(BLOCK, TIERS[0], 1_000, EMULATED, Pace(opened=500, served=1_000)) == (20, 44)
+    assert pacing.times(BLOCK, TIERS[1], 25_000, EMULATED, Pace(opened=500, served=100)) == (60, 220)
+
+
+def test_a_host_too_slow_for_the_longest_wait_does_not_hold_all_at_once() -> None:
+    assert pacing.at_once(25_000, 60.0, Pace(opened=100, served=500))
+    assert not pacing.at_once(25_000, 60.0, Pace(opened=500, served=400))
+    assert pacing.at_once(25_000, 10.0, None)
+    late = builders.measurement("25k", delay_s=60.0, flags=[Flag.NOT_AT_ONCE])
+    assert not held_all(late)
+
+
+def test_without_a_pace_the_profile_says_it() -> None:
+    assert pacing.times(BLOCK, TIERS[0], 1_000, FULL, None) == (10.0, 11.0)
+
+
+def test_the_pace_is_that_of_opening_and_of_answering_all_once() -> None:
+    assert pacing.pace(2_500, 2.0, 0.5, 20.0) == Pace(opened=1_250, served=5_000)
+    assert pacing.pace(2_500, 0.0, 0.0, 20.0) == Pace(opened=125, served=125)
+
+
+# --- what is asked
+
+
+def test_scenarios_that_measure_speed_are_refused_with_the_reason() -> None:
+    with pytest.raises(PlanError, match=r"hello: measures speed, .* RUNTIME=vm can run sleep"):
+        plan_of(Wish(scenarios=["sleep", "hello"]), builders.catalog(), VM)
+    asked = plan_of(Wish(), builders.catalog(), VM)
+    assert asked.scenarios == ["sleep"]
+    assert asked.profile == EMULATED.numbers()
+
+
+def test_a_guest_on_this_hosts_own_processor_is_asked_everything() -> None:
+    asked = plan_of(Wish(), builders.catalog(), VM.model_copy(update={"accelerator": "kvm"}))
+    assert "hello" in asked.scenarios
+    assert asked.profile == FULL.numbers()
+
+
+@pytest.mark.parametrize(("nofile", "runtime"), [(1_048_576, "process"), (20_000, "vm")])
+def test_fit_takes_processes_where_they_hold_the_tier(
+    monkeypatch: pytest.MonkeyPatch, nofile: int, runtime: str
+) -> None:
+    limits = Limits(nofile_hard=nofile, port_low=10_240, port_high=65_535)
+    monkeypatch.setattr("zoo.conditions.read_limits", lambda: limits)
+    monkeypatch.setattr("zoo.conditions.namespace.wrapper", lambda: None)
+    assert runtime_named("fit", ["1k", "25k"]) == runtime
+    assert runtime_named("fit", ["1k"]) == "process"
+
+
+def test_an_unknown_runtime_is_named() -> None:
+    with pytest.raises(BenchError, match="one of auto, process, container, vm, fit"):
+        runtime_named("cloud")
+
+
+# --- what is told
+
+
+def test_nothing_that_depends_on_speed_is_left() -> None:
+    seen = builders.measurement("25k", delay_s=10.0, flags=[Flag.FOREIGN_CPU, Flag.STARVED])
+    left = timeless(seen)
+    assert left.flags == [Flag.STARVED]
+    assert left.connections == seen.connections
+    assert left.memory == seen.memory
+    assert left.load.goodput == seen.load.goodput
+    told = left.model_dump_json(exclude_none=True)
+    for name in ('rps":', '_us":', "cpu_s", '_share":', "busiest", "canary", "ready_s", "histogram", "gc_time"):
+        assert name not in told.replace('"window_rps":[]', ""), name
+
+
+def emulated_run() -> tuple[Run, list[Record]]:
+    """A server that holds all, one whose pool serves 200 at a time, one that has gone out of memory."""
+    entries = ["java-a:platform", "java-a:virtual", "rust-n:bare"]
+    records = []
+    for tier, count in (("100", 100), ("1k", 1_000), ("25k", 25_000)):
+        records.append(emulated("java-a:virtual", tier, rss_peak_kb=60_000 + 14 * count))
+        records.append(emulated("java-a:platform", tier, flags=[Flag.POOL_CEILING], ceiling_rps=20.0))
+        gone = builders.record("rust-n:bare", tier, "sleep", failure="the server ended while it was measured")
+        records.append(gone.model_copy(update={"condition": VM}))
+    run = builders.run(entries, ["sleep"], ["100", "1k", "25k"], rounds=1)
+    return run.model_copy(update={"plan": run.plan.model_copy(update={"condition": VM})}), records
+
+
+def test_the_report_of_an_emulated_host(snapshot: SnapshotAssertion) -> None:
+    run, records = emulated_run()
+    assert render(document(run, records)) == snapshot
+
+
+def test_neither_report_nor_page_of_an_emulated_host_shows_speed() -> None:
+    run, records = emulated_run()
+    text = render(document(run, records))
+    told = page(run, records, Evidence(), Tools(library=lambda: "", svg=lambda spec: ""))
+    told = told.replace(ENVIRONMENT.get_template("page.js").render(), "")
+    assert "· emulated host" in text
+    assert "closed, c = 25,000, emulated host" in told
+    assert "kB per connection" in told
+    assert '<section id="threads">' in told
+    for word in ("req/s", "p50", "p99", "CPU s", "CPU per request", "Latency", "canary", "pressure %"):
+        assert word not in text, word
+        assert word not in told, word
+
+
+def test_pairs_of_an_emulated_host_are_compared_in_memory_alone() -> None:
+    run, records = emulated_run()
+    by_tier = {pair.tier: set(pair.comparisons) for pair in compare(run.plan.entries, records).of(Kind.MODEL)}
+    assert by_tier == {"100": {PEAK_RSS}, "1k": {PEAK_RSS}, "25k": {PEAK_RSS, PER_CONNECTION}}
+
+
+def test_the_readme_says_what_the_tier_costs_beside_the_article() -> None:
+    held = emulated("java-tomcat:virtual", rss_peak_kb=400 << 10)
+    not_held = emulated("java-tomcat:platform", flags=[Flag.POOL_CEILING])
+    lower = emulated("rust-axum:hyper", "1k")
+    told = documents.tier({"results/reference/vm-25k/report.md": rows([held, not_held, lower])})
+    assert "in an [emulated host]" in told
+    assert "`java-tomcat:virtual` [400 MB](results/reference/vm-25k/report.md) (3,800)" in told
+    assert "platform" not in told
+    assert "hyper" not in told
+
+
+def test_guests_are_held_against_processes() -> None:
+    def run(kb: int) -> list[Row]:
+        """From 60,000 kB at rest."""
+        tiers = {"100": 100, "1k": 1_000, "25k": 25_000}
+        return rows(
+            emulated("rust-axum:hyper", name, delay_s=20.0, rss_peak_kb=60_000 + kb * count)
+            for name, count in tiers.items()
+        )
+
+    told = documents.agreement(run(10), [*run(11), *rows([emulated("java-a:virtual", delay_s=20.0)])])
+    assert "| `rust-axum:hyper` | 10 | 11 | +10% |" in told
+    assert "java-a" not in told
+
+
+def test_a_line_of_progress_shows_counts_instead_of_speed() -> None:
+    told = line(emulated("java-a:virtual"))
+    assert "400,000 answers to 25,000 connections" in told
+    assert "req/s" not in told
+
+
+def test_an_estimate_is_the_longest_that_a_cell_may_take() -> None:
+    quickest = plan.window(replace(BLOCK, tiers=TIERS), TIERS[1], EMULATED)
+    assert quickest >= pacing.times(BLOCK, TIERS[1], 25_000, EMULATED, Pace(opened=1_000, served=2_000))[1]

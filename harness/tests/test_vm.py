@@ -1,0 +1,331 @@
+"""The vm runtime on a made-up QEMU: real agent, wrk and server on this host, and the ways in which a guest fails."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from builders import run as made_up_run
+from fakes import FakeReporter
+from fixtures import fake_qemu
+
+from zoo import plan
+from zoo.catalog import Catalog, Server, load_catalog
+from zoo.cli import ROOT
+from zoo.clock import RealClock
+from zoo.plan import EMULATED
+from zoo.records import Condition, Record
+from zoo.runtime.base import Launch, RuntimeFailure
+from zoo.runtime.vm import Patience, VmError, VmRuntime, accelerator, memory_of
+from zoo.session import Session
+from zoo.store import Store
+from zoo.vm import init, qemu
+from zoo.vm.image import Images
+from zoo.vm.kernel import Kernel
+from zoo.vm.qemu import Machine
+
+FAKE_SERVER = ROOT / "contract" / "suite_proof" / "fake" / "fake.py"
+SHORT = replace(EMULATED, sleep_warmup_s=1, sleep_delay_s=2, idle_s=0.1, rest_s=0.1)
+PATIENCE = Patience(boot=60, ready=60, answer=8, alive=2, times=1)
+MANIFEST = """
+name = "fake"
+title = "A server of one file"
+language = "rust"
+port = 8197
+
+[build]
+command = ["true"]
+makes = ["server.toml"]
+sources = ["server.toml"]
+
+[run]
+command = ["PYTHON", "SCRIPT"]
+
+[[variants]]
+name = "eventloop"
+model = "event-loop"
+summary = "one loop"
+"""
+
+
+class NoFiles:
+    """What a made-up guest boots."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.kernel = Kernel("0", folder / "vmlinuz", ())
+
+    def parts(self, server: Server | None) -> list[Path]:
+        return []
+
+
+class Bed:
+    """A server's folder, a store, and a QEMU that goes wrong as it is told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "fake").mkdir()
+        text = MANIFEST.replace("PYTHON", sys.executable).replace("SCRIPT", str(FAKE_SERVER))
+        (folder / "fake" / "server.toml").write_text(text, encoding="utf-8")
+        self.catalog: Catalog = load_catalog(folder)
+        self.log = folder / "it.log"
+
+    def runtime(self, mode: str) -> VmRuntime:
+        binary = self.folder / "qemu"
+        script = f'#!/bin/sh\nexec {sys.executable} {fake_qemu.__file__} {mode} {self.folder / "fake"} "$@"\n'
+        binary.write_text(script, encoding="utf-8")
+        binary.chmod(0o755)
+        runtime = VmRuntime(NoFiles(self.folder), Machine("tcg", "1g", 1, str(binary)), patience=PATIENCE)
+        runtime.build(self.catalog.servers)
+        return runtime
+
+    def launch(self) -> Launch:
+        return Launch(self.catalog.entries[0], self.log)
+
+    def run(self, mode: str, reporter: FakeReporter | None = None) -> Record:
+        """One sleeping cell, by the session that measures real ones."""
+        self.store = Store.create(self.folder / "results", made_up_run())
+        block = plan.blocks(["fake:eventloop"], ["sleep"], [plan.tier("20")], 1, 7)
+        Session(
+            catalog=self.catalog,
+            runtimes={"": self.runtime(mode)},
+            limits=init.limits(),
+            clock=RealClock(),
+            store=self.store,
+            profile=SHORT,
+            conditions={"": Condition(runtime="vm", network="vm", accelerator="tcg")},
+            reporter=reporter or FakeReporter(),
+            threads=2,
+        ).run(block)
+        return self.store.records()[0]
+
+    def running(self, word: str) -> list[psutil.Process]:
+        """Processes of this test with this word in their command."""
+        found = []
+        for process in psutil.process_iter(["cmdline"]):
+            line = " ".join(process.info["cmdline"] or [])
+            if word in line and str(self.folder) in line:
+                found.append(process)
+        return found
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Iterator[Bed]:
+    """Afterwards no guest is left. (A guest's server is inside it; here it is not, and is ended by hand.)"""
+    made = Bed(tmp_path)
+    yield made
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        if str(FAKE_SERVER) in (process.info["cmdline"] or []) and "8197" in (process.info["environ"] or {}).values():
+            process.kill()
+    assert eventually(lambda: not made.running("fake_qemu"))
+
+
+def eventually(true: Callable[[], bool], seconds: float = 5.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+# --- a guest that works
+
+
+def test_a_cell_has_counts_and_memory_and_nothing_that_depends_on_speed(bed: Bed) -> None:
+    record = bed.run("well")
+    seen = record.measurement
+    assert seen is not None, record.failure
+    assert seen.connections.established == seen.connections.actual == 20
+    assert seen.load.goodput == seen.load.requests >= 20
+    assert seen.memory.rss_peak_kb > 1_000
+    assert seen.memory.pss_after_kb
+    assert seen.work.threads_peak >= 1
+    assert seen.kernel is not None
+    assert seen.sampling.sampler == "agent"
+    assert seen.warmup.pace
+    assert seen.load.delay_s == 2
+    assert [seen.load.goodput_rps, seen.load.cpu_s, seen.load.busiest_thread, seen.work.cpu_s, seen.canary_s] == [
+        None
+    ] * 5
+    assert [seen.load.latency.mean_us, seen.load.latency.p50_us, seen.load.latency.max_us] == [None] * 3
+    assert [seen.noise.busy_share, seen.noise.foreign_share, seen.server.ready_s, seen.sampling.cpu_share] == [None] * 4
+    assert seen.warmup.window_rps == []
+    assert [path.name for path in bed.store.raw.iterdir() if "histogram" in path.name] == []
+
+
+def test_the_log_of_a_start_is_the_console(bed: Bed) -> None:
+    hosted = bed.runtime("well").start(bed.launch())
+    try:
+        assert hosted.alive()
+        assert hosted.log_tail(1) == "listening on http://127.0.0.1:8197 (fake:eventloop)"
+        assert hosted.instruments.answers(hosted.url)
+        assert hosted.instruments.snapshot(hosted.pid).rss_kb > 1_000
+    finally:
+        code = hosted.stop()
+    assert code == 0
+    assert not hosted.alive()
+
+
+# --- a guest that goes wrong
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind", "said"),
+    [
+        ("panic", "crashed", fake_qemu.PANIC),
+        ("memory", "crashed", fake_qemu.KILLED),
+        ("hang", "generator_hung", "listening on"),
+    ],
+)
+def test_it_is_a_failed_cell_with_the_last_lines_of_the_console(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, mode: str, kind: str, said: str
+) -> None:
+    monkeypatch.setattr("zoo.vm.guest.OVERRUN_S", 1.0)
+    record = bed.run(mode)
+    assert record.measurement is None
+    assert record.failure is not None
+    assert record.failure.kind == kind
+    assert said in record.failure.log_tail
+
+
+@pytest.mark.parametrize(
+    ("mode", "boot_s", "said"),
+    [("mute", 1, 'no "zoo guest: ready" within 1 s'), ("broken", 60, "the guest ended")],
+)
+def test_a_guest_that_does_not_come_up_is_told(bed: Bed, mode: str, boot_s: float, said: str) -> None:
+    runtime = bed.runtime(mode)
+    runtime.patience = replace(PATIENCE, boot=boot_s)
+    with pytest.raises(RuntimeFailure, match=said) as caught:
+        runtime.start(bed.launch())
+    assert caught.value.kind == "not_started"
+    assert mode == "mute" or "could not load kernel" in caught.value.log_tail
+
+
+def test_a_server_that_ends_at_once_is_told_with_its_words(bed: Bed) -> None:
+    with pytest.raises(RuntimeFailure, match="exit code 2 before it listened") as caught:
+        bed.runtime("well").start(replace(bed.launch(), env={"MAX_THREADS": "many"}))
+    assert "MAX_THREADS" in caught.value.log_tail
+
+
+def test_an_interrupt_leaves_no_guest(bed: Bed) -> None:
+    class Impatient(FakeReporter):
+        def tick(self, seconds: float) -> None:
+            assert bed.running("fake_qemu")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bed.run("well", Impatient())
+    assert not bed.running("fake_qemu")
+
+
+def test_a_guest_does_not_outlive_a_harness_that_is_killed(bed: Bed) -> None:
+    script = (
+        "import sys, time; sys.path.insert(0, sys.argv[2])\n"
+        "from pathlib import Path; from test_vm import *\n"
+        "bed = Bed(Path(sys.argv[1])); bed.runtime('well').boot(None, bed.log)\n"
+        "print('up', flush=True); time.sleep(60)\n"
+    )
+    folder = bed.folder / "killed"
+    folder.mkdir()
+    words = [sys.executable, "-c", script, str(folder), str(Path(__file__).parent)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as harness:
+        assert harness.stdout is not None
+        assert harness.stdout.readline() == "up\n"
+        assert bed.running("fake_qemu")
+        harness.send_signal(signal.SIGKILL)
+    assert eventually(lambda: not bed.running("fake_qemu"))
+
+
+# --- what is asked for
+
+
+def test_memory_is_half_of_this_machine_unless_told() -> None:
+    whole = psutil.virtual_memory().total / 2**30
+    assert 1 <= int(memory_of({}).removesuffix("g")) <= max(1, whole / 2)
+    assert memory_of({"VM_MEMORY": "512m"}) == "512m"
+    for bad in ("lots", "0g", "6", "6 g"):
+        with pytest.raises(VmError, match="VM_MEMORY must be an amount"):
+            memory_of({"VM_MEMORY": bad})
+
+
+def test_without_qemu_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(VmError, match="RUNTIME=vm does not work here: there is no qemu-system-x86_64 here"):
+        accelerator(tmp_path, {})
+
+
+def test_kvm_is_taken_where_it_runs_a_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A device that can be opened is not enough: some abort, some never start."""
+    device, binary, kernel = tmp_path / "kvm", tmp_path / "qemu", tmp_path / "vmlinuz"
+    monkeypatch.setattr("zoo.vm.qemu.DEVICE", device)
+
+    def says(script: str) -> None:
+        binary.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        binary.chmod(0o755)
+
+    says("echo 'Kernel panic - not syncing: VFS: Unable to mount root fs'")
+    assert qemu.accelerator("auto", lambda: kernel, str(binary)) == "tcg"  # there is no device
+    device.touch()
+    assert qemu.accelerator("auto", lambda: kernel, str(binary)) == "kvm"
+    assert qemu.accelerator("tcg", lambda: kernel, str(binary)) == "tcg"
+    says("echo 'failed to set MSR 0x10a' >&2; exit 134")
+    assert qemu.accelerator("auto", lambda: kernel, str(binary)) == "tcg"
+    with pytest.raises(ValueError, match="runs no guest here"):
+        qemu.accelerator("kvm", lambda: kernel, str(binary))
+    with pytest.raises(ValueError, match='auto, kvm or tcg, got "xen"'):
+        qemu.accelerator("xen", lambda: kernel, str(binary))
+
+
+def test_a_guest_has_neither_disk_nor_network_and_dies_with_its_parent(tmp_path: Path) -> None:
+    words = Machine("tcg", "2g", 2).command(Path("/k"), Path("/f"), tmp_path / "a,b.log")
+    assert words[:4] == ["setpriv", "--pdeathsig", "KILL", "--"]
+    assert "-nodefaults" in words
+    assert not {"-drive", "-netdev", "-nic", "-device", "-hda"} & set(words)
+    assert f"file,id=console,path={tmp_path}/a,,b.log,append=on" in words
+
+
+def test_the_agent_in_the_guest_needs_no_numpy() -> None:
+    script = "import sys; sys.modules['numpy'] = sys.modules['scipy'] = None; import zoo.vm.init, zoo.vm.guest"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+# --- files
+
+
+def test_a_servers_part_is_the_same_bytes_until_it_changes(tmp_path: Path) -> None:
+    made = tmp_path / "fake"
+    (made / "lib").mkdir(parents=True)
+    (made / "server.toml").write_text(
+        MANIFEST.replace('makes = ["server.toml"]', 'makes = ["it.jar"]').replace("PYTHON", "x"), encoding="utf-8"
+    )
+    for name in ("it.jar", "lib/other.jar"):
+        (made / name).write_bytes(os.urandom(100))
+    server = load_catalog(tmp_path).servers[0]
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+    kernel = Kernel("0", tmp_path / "vmlinuz", ())
+    first, second = (Images(tmp_path, folder, kernel, None)._server(server) for folder in folders)
+    assert first.read_bytes() == second.read_bytes()
+    assert listed(first) == ["zoo", "zoo/fake", "zoo/fake/it.jar", "zoo/fake/lib", "zoo/fake/lib/other.jar"]
+    (made / "lib" / "other.jar").write_bytes(b"changed")
+    third = Images(tmp_path, folders[0], kernel, None)._server(server)
+    assert third != first
+    assert list(folders[0].iterdir()) == [third]
+
+
+def listed(archive: Path) -> list[str]:
+    """Its names."""
+    found = re.findall(rb"070701[0-9A-F]{104}([^\0]+)\0", archive.read_bytes())
+    return [name.decode() for name in found if name != b"TRAILER!!!"]

@@ -1,0 +1,107 @@
+"""Under which conditions entries are measured: the runtime, and what this environment sets for it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from zoo import plan
+from zoo.catalog import Entry, Language
+from zoo.host import namespace
+from zoo.host.engine import Engine, EngineError
+from zoo.host.jdk import Jdk, find_jdk
+from zoo.host.limits import read_limits
+from zoo.records import Condition
+from zoo.runtime import vm
+from zoo.runtime.container import resources_of
+
+RUNTIMES = ("auto", "process", "container", "vm", "fit")
+IMAGE_JDK = "25"
+"""The compose file's own default."""
+
+PASSED_ON = ("MAX_THREADS", "BACKLOG", "CONNECTOR")
+"""Settings of the servers that a person may put in front of a command; they become part of the condition."""
+
+
+class BenchError(Exception):
+    """Something a person can mend before a run; the message says how."""
+
+
+def runtime_named(wanted: str, tiers: Sequence[str] = ()) -> str:
+    """`process`, `container` or `vm`; `auto` takes containers where an engine answers, `fit` what holds the tiers."""
+    if wanted not in RUNTIMES:
+        raise BenchError(f'RUNTIME must be one of {", ".join(RUNTIMES)}, got "{wanted}"')
+    if wanted == "auto":
+        return "container" if Engine().answers() else "process"
+    if wanted == "fit":
+        limits = read_limits() if namespace.wrapper() is None else namespace.widened(read_limits())
+        asked = [plan.tier(name).connections for name in tiers]
+        return "vm" if any(limits.feasible(count).limited_by for count in asked) else "process"
+    if wanted == "container":
+        try:
+            Engine().facts()
+        except EngineError as error:
+            raise BenchError(f"RUNTIME=container needs a container engine: {error}") from None
+    return wanted
+
+
+def jdk_for(entries: Sequence[Entry], version: str | None = None) -> Jdk | None:
+    """The JDK that Java entries need, of this version; None when there are none. `JdkError` when it is missing."""
+    wanted = version or os.environ.get("JDK")
+    needed = any(e.server.manifest.language is Language.JAVA for e in entries)
+    return find_jdk(wanted=wanted) if needed else None
+
+
+def condition_of(runtime: str, entries: Sequence[Entry], root: Path) -> Condition:
+    """The condition that this environment sets. `JdkError` when Java entries lack a JDK."""
+    env = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    if runtime == "container":
+        try:
+            resources = resources_of(os.environ)
+        except ValueError as error:
+            raise BenchError(str(error)) from None
+        java = any(e.server.manifest.language is Language.JAVA for e in entries)
+        jdk = os.environ.get("JDK", IMAGE_JDK) if java else None
+        return Condition(
+            runtime=runtime, network=runtime, jdk=jdk, env=env, cpus=resources.cpus, memory=resources.memory
+        )
+    found = jdk_for(entries)
+    if runtime == "vm":
+        try:
+            by, memory = vm.accelerator(root, os.environ), vm.memory_of(os.environ)
+        except vm.VmError as error:
+            raise BenchError(str(error)) from None
+        version = found.version if found else None
+        return Condition(runtime=runtime, network=runtime, jdk=version, env=env, memory=memory, accelerator=by)
+    network = "private" if namespace.wrapper() else "host"
+    return Condition(runtime=runtime, network=network, jdk=found.version if found else None, env=env)
+
+
+def varied(texts: Sequence[str], base: Condition, entries: Sequence[Entry], root: Path) -> dict[str, Condition]:
+    """Conditions that differ from the base in one thing: `runtime=container`, `heap=50m`, `jdk=21`, by that name."""
+    made = {}
+    for text in texts:
+        key, _, value = text.partition("=")
+        if key == "runtime" and {value, base.runtime} == {"process", "container"}:
+            made[text] = condition_of(runtime_named(value), entries, root)
+        elif key == "heap" and re.fullmatch(r"[1-9]\d*[kmg]", value):
+            made[text] = base.model_copy(update={"jvm_flags": [*base.jvm_flags, f"-Xmx{value}"]})
+        elif key == "jdk" and value.isdecimal() and base.runtime == "process":
+            made[text] = base.model_copy(update={"jdk": find_jdk(wanted=value).version})
+        else:
+            raise BenchError(f'vary takes runtime=container, heap=50m or (as a process) jdk=21, got "{text}"')
+    return made
+
+
+def settings(condition: Condition) -> Mapping[str, str]:
+    """The condition as name and value, for people."""
+    limits = {"CPUs": condition.cpus and f"{condition.cpus:g}", "memory": condition.memory}
+    return {
+        "runtime": f"{condition.runtime} (emulated)" if condition.emulated else condition.runtime,
+        "network": condition.network,
+        "JDK": condition.jdk or "none",
+        **{name: value for name, value in limits.items() if value},
+        **condition.env,
+    }

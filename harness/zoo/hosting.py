@@ -1,0 +1,89 @@
+"""A runtime for each condition of a run, ready to start its entries."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from zoo.catalog import Entry
+from zoo.conditions import BenchError, jdk_for
+from zoo.host import facts, namespace
+from zoo.host.engine import Engine, EngineError
+from zoo.host.facts import HostFacts
+from zoo.host.limits import Limits
+from zoo.records import Condition
+from zoo.runtime import vm
+from zoo.runtime.base import Runtime
+from zoo.runtime.container import ContainerRuntime, resources_of
+from zoo.runtime.process import ProcessRuntime
+from zoo.vm import init
+
+
+def limits_for(root: Path, condition: Condition, host: HostFacts) -> Limits:
+    """The limits that a run under this condition will meet."""
+    if condition.runtime == "vm":
+        return init.limits()
+    if condition.runtime != "container":
+        return namespace.widened(host.limits) if condition.network == "private" else host.limits
+    with hosting(root, {"": condition}, []) as (_, seen):
+        return seen.limits
+
+
+@contextmanager
+def hosting(
+    root: Path, conditions: Mapping[str, Condition], entries: Sequence[Entry]
+) -> Iterator[tuple[dict[str, Runtime], HostFacts]]:
+    """A runtime for each condition, ready to start these entries, and what is known of the machine they start on.
+
+    The facts are gathered anew: in a network namespace or a container some limits are others. Where there are both,
+    the lower limit of descriptors is the run's.
+    """
+    runtimes: dict[str, Runtime] = {}
+    found: list[HostFacts] = []
+    with ExitStack() as stack:
+        shared: dict[str, Runtime] = {}
+        for name, condition in conditions.items():
+            if condition.runtime == "process":
+                jdk = jdk_for(entries, condition.jdk)
+                runtimes[name] = ProcessRuntime(jdk)
+                found.append(facts.gather(jdk))
+                continue
+            if condition.runtime not in shared:
+                shared[condition.runtime], seen = stack.enter_context(_enclosed(root, condition, entries))
+                found.append(seen)
+            runtimes[name] = shared[condition.runtime]
+        least = min(found, key=lambda f: f.limits.nofile_hard or math.inf)
+        yield runtimes, found[0].model_copy(update={"limits": least.limits, "engine": found[-1].engine})
+
+
+def _enclosed(
+    root: Path, condition: Condition, entries: Sequence[Entry]
+) -> AbstractContextManager[tuple[Runtime, HostFacts]]:
+    return _guests(root, condition, entries) if condition.runtime == "vm" else _containers(root, entries)
+
+
+@contextmanager
+def _guests(root: Path, condition: Condition, entries: Sequence[Entry]) -> Iterator[tuple[Runtime, HostFacts]]:
+    by, memory = condition.accelerator or "", condition.memory or ""
+    try:
+        with vm.hosting(root, by, memory, jdk_for(entries, condition.jdk), entries) as hosted:
+            yield hosted
+    except vm.VmError as error:
+        raise BenchError(str(error)) from None
+
+
+@contextmanager
+def _containers(root: Path, entries: Sequence[Entry]) -> Iterator[tuple[Runtime, HostFacts]]:
+    """All images built or found broken; afterwards no container is left."""
+    runtime = ContainerRuntime(Engine(), resources_of(os.environ), os.environ.get("SAMPLER", "auto"))
+    try:
+        runtime.build(root, list({e.server.name: e.server for e in entries}.values()))
+        yield runtime, runtime.facts()
+    except EngineError as error:
+        raise BenchError(f"container engine: {error}") from None
+    finally:
+        with suppress(EngineError):
+            runtime.close()

@@ -1,0 +1,86 @@
+"""Warms a server up before it is measured."""
+
+from __future__ import annotations
+
+from zoo import pacing, plan, window
+from zoo.catalog import Entry
+from zoo.load.base import LoadOutcome
+from zoo.plan import Tier
+from zoo.records import Warmup
+from zoo.runtime.base import Hosted
+from zoo.scenario import Scenario
+from zoo.window import Bench
+
+BRIEF_CONNECTIONS = 2_500
+"""Warm-up at a tier opens at most so many, so that few of its sockets linger when the window begins."""
+
+GENTLE_CONNECTIONS = 2
+"""A JVM's warm-up begins with so many: among hundreds of runnable threads its compiler hardly gets a core, and a pool
+of platform threads then stays at a fraction of its rate for minutes."""
+
+WORK_OFF_S = 120.0
+FEW = 10
+
+
+def warm_up(bench: Bench, entry: Entry, scenario: Scenario, hosted: Hosted, first: Tier) -> Warmup:
+    """Load at the first tier: until throughput is steady where the scenario measures it, else for a fixed time."""
+    profile = bench.profile
+    connections = bench.limits.feasible(first.connections).actual
+    url = hosted.url + scenario.warm_path
+    if bench.emulated:
+        return _paced(bench, entry, hosted, url, min(connections, BRIEF_CONNECTIONS))
+    if not scenario.settle:
+        outcome = bench.load(hosted, bench.spec(url, connections, profile.sleep_warmup_s))
+        return Warmup(seconds=outcome.runtime_s, connections=connections, window_rps=[_rps(outcome)], reached=None)
+    least = profile.warmup_windows(native=entry.native)
+    gentle = profile.gentle_windows(native=entry.native)
+    rates: list[float] = []
+    seconds = 0.0
+    while len(rates) < least or (
+        not plan.steady(rates[gentle:]) and seconds + profile.warmup_window_s <= profile.warmup_cap_s
+    ):
+        now = min(GENTLE_CONNECTIONS, connections) if len(rates) < gentle else connections
+        outcome = bench.load(hosted, bench.spec(url, now, profile.warmup_window_s))
+        rates.append(_rps(outcome))
+        seconds += outcome.runtime_s
+        bench.reporter.phase(entry.id, f"warm-up window {len(rates)}: {rates[-1]:,.0f} req/s")
+    reached = plan.steady(rates[gentle:])
+    return Warmup(seconds=seconds, connections=connections, gentle=gentle, window_rps=rates, reached=reached)
+
+
+def _paced(bench: Bench, entry: Entry, hosted: Hosted, url: str, connections: int) -> Warmup:
+    """On an emulated host: loads for its caches and a JVM's compiler.
+
+    The last one shows how fast connections are opened and served.
+    """
+    spec = bench.spec(url, connections, bench.profile.sleep_warmup_s)
+    loads = []
+    for _ in range(bench.profile.warmup_windows(native=entry.native)):
+        loads.append(window.run(bench, hosted, spec))
+        _work_off(bench, hosted)
+    last = loads[-1]
+    return Warmup(
+        seconds=sum(load.outcome.runtime_s for load in loads),
+        connections=connections,
+        window_rps=[],
+        reached=None,
+        pace=pacing.pace(connections, last.connect_s, last.outcome.histogram.mean_us / 1e6, last.outcome.runtime_s),
+    )
+
+
+def _work_off(bench: Bench, hosted: Hosted) -> None:
+    """On a slow machine a server may be busy with the warm-up's requests long after their connections were closed."""
+    waited = 0.0
+    while _open_sockets(hosted) > FEW and waited < WORK_OFF_S:
+        bench.clock.rest(1.0)
+        waited += 1.0
+
+
+def _open_sockets(hosted: Hosted) -> int:
+    """Those among them that the server has not closed yet; a count of established ones alone would leave them out."""
+    samples = hosted.instruments.sample(hosted.pid).stop()
+    return next((count for count in reversed(samples.established) if count is not None), 0)
+
+
+def _rps(outcome: LoadOutcome) -> float:
+    return outcome.goodput / outcome.runtime_s if outcome.runtime_s > 0 else 0.0
