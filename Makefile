@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 ZOO := $(VENV)/bin/zoo
 PYTEST := $(VENV)/bin/python -m pytest -c harness/pyproject.toml --rootdir .
-UNIT := $(PYTEST) harness/tests --ignore harness/tests/test_whole_run.py --ignore harness/tests/test_containers.py -n 2
+UNIT := $(PYTEST) harness/tests --ignore harness/tests/test_whole_run.py --ignore harness/tests/test_containers.py \
+	--ignore harness/tests/test_vm_boot.py -n 2
 CONTRACT := $(PYTEST) contract -n 2
 
 SERVER ?=
@@ -34,8 +35,8 @@ BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(ca
 	$(if $(STRICT),--strict-tiers)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup wrk browser build plan bench bench-all bench-quick report compare list doctor docs up down images base-image \
-	test test-unit test-contract test-containers lint clean
+.PHONY: help setup wrk browser qemu build plan bench bench-all bench-quick bench-25k report compare list doctor docs up down images base-image \
+	test test-unit test-contract test-containers test-vm lint clean
 
 help: ## list the commands
 	@echo "usage: make COMMAND [SERVER=java-tomcat] [VARIANT=platform,virtual] [SCENARIO=hello,sleep] [TIERS=100,1k,25k] [ROUNDS=n] [DURATION=s]"
@@ -58,6 +59,10 @@ wrk: # from the system's packages, where that needs no password
 browser: # Chromium for the tests of the HTML report, which are skipped without it
 	@sh harness/install-browser.sh
 
+qemu: $(VENV)/.ready # QEMU and a guest's kernel, for RUNTIME=vm
+	@sh harness/install-qemu.sh
+	@$(VENV)/bin/python -m zoo.vm.kernel .tools/vm/kernel
+
 build: $(VENV)/.ready ## build the servers (SERVER= for one)
 	@$(ZOO) build $(call options,server,$(SERVER))
 
@@ -66,6 +71,15 @@ bench-all: setup ## every entry × hello and sleep × 100, 1k, 25k connections, 
 
 bench-quick: setup ## the same in one short round: a smoke run, no statistics
 	@$(ZOO) bench --quick
+
+hold = $(ZOO) bench --results results/25k/$(1) $(if $(RESUME),$$(test -e results/25k/$(1)/latest && echo --resume)) \
+	--runtime fit --scenario sleep $(2) || failed=$$?
+bench-25k: setup ## a true 25,000 held requests in every entry, in a virtual host where this one forbids that many
+	@[ "$$(ulimit -Hn)" = unlimited ] || [ "$$(ulimit -Hn)" -gt 25500 ] || $(MAKE) --no-print-directory qemu
+	@failed=0; $(call hold,all,--tiers 1k$(comma)10k$(comma)25k); \
+	[ $$failed -gt 1 ] || MAX_THREADS=25500 $(call hold,max-threads,--tiers 25k --variant platform); \
+	[ $$failed -gt 1 ] || $(call hold,heap-300m,--tiers 25k --server java-vertx --variant virtual --vary heap=300m); \
+	exit $$failed
 
 bench: setup ## what SERVER, VARIANT, SCENARIO, TIERS, ROUNDS, DURATION say; RESUME=1 goes on with the newest run
 	@$(ZOO) bench $(if $(RESUME),--resume,$(BENCH))
@@ -118,6 +132,9 @@ test-contract: setup build ## the contract suite (SERVER= for one)
 test-containers: setup images ## the contract suite against every entry in its container
 	@$(PYTEST) contract --runtime container -n 2
 	@$(PYTEST) harness/tests/test_containers.py
+
+test-vm: setup qemu ## boot a guest, hold 1,000 connections in it, break it (Debian; takes some minutes)
+	@$(PYTEST) harness/tests/test_vm_boot.py
 
 lint: $(VENV)/.ready ## formatting, lint and types, without changing a file
 	@$(VENV)/bin/ruff format --quiet --check --config harness/pyproject.toml harness contract
