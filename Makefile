@@ -2,10 +2,11 @@
 
 PYTHON ?= python3
 VENV := .venv
-ZOO := $(VENV)/bin/zoo
+HARNESS := $(VENV)/bin/zoo
 PYTEST := $(VENV)/bin/python -m pytest -c harness/pyproject.toml --rootdir .
-UNIT := $(PYTEST) harness/tests --ignore harness/tests/test_whole_run.py --ignore harness/tests/test_containers.py \
-	--ignore harness/tests/test_vm_boot.py -n 2
+# each of these measures, and only one run at a time is allowed
+RUNS := harness/tests/test_whole_run.py harness/tests/test_target_run.py
+UNIT := $(PYTEST) harness/tests $(addprefix --ignore ,$(RUNS) harness/tests/test_containers.py harness/tests/test_vm_boot.py) -n 2
 CONTRACT := $(PYTEST) contract -n 2
 
 SERVER ?=
@@ -14,7 +15,12 @@ SCENARIO ?=
 TIERS ?= 100,1k,25k
 ROUNDS ?=
 DURATION ?=
+WARMUP ?=
 RESUME ?=
+# a server that already runs, and its process
+TARGET ?=
+PID ?=
+REMOTE ?=
 PRECISION ?=
 A ?= results/reference/bench-all
 B ?= results/latest
@@ -29,10 +35,11 @@ first = $(shell sed -n '/^\[\[variants\]\]/,$$s/^name = "\(.*\)"/\1/p' $(1)/serv
 service = $(SERVER)-$(or $(VARIANT),$(call first,$(SERVER)))
 
 comma := ,
-options = $(foreach word,$(subst $(comma), ,$(2)),--$(1) $(word))
+options = $(foreach word,$(subst $(comma), ,$(2)),--$(1) '$(word)')
+TIMES = $(if $(DURATION),--duration $(DURATION)) $(if $(WARMUP),--warmup $(WARMUP))
 BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(call options,scenario,$(SCENARIO)) \
-	--tiers $(TIERS) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(DURATION),--duration $(DURATION)) \
-	$(if $(STRICT),--strict-tiers)
+	--tiers $(TIERS) $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) \
+	$(call options,target,$(TARGET)) $(call options,pid,$(PID)) $(if $(REMOTE),--remote) $(if $(STRICT),--strict-tiers)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup wrk browser qemu build plan bench bench-all bench-quick bench-25k report compare list doctor docs up down images base-image \
@@ -64,15 +71,15 @@ qemu: $(VENV)/.ready # QEMU and a guest's kernel, for RUNTIME=vm
 	@$(VENV)/bin/python -m zoo.vm.kernel .tools/vm/kernel
 
 build: $(VENV)/.ready ## build the servers (SERVER= for one)
-	@$(ZOO) build $(call options,server,$(SERVER))
+	@$(HARNESS) build $(call options,server,$(SERVER))
 
 bench-all: setup ## every entry × hello and sleep × 100, 1k, 25k connections, three rounds
-	@$(ZOO) bench
+	@$(HARNESS) bench
 
 bench-quick: setup ## the same in one short round: a smoke run, no statistics
-	@$(ZOO) bench --quick
+	@$(HARNESS) bench --quick
 
-hold = $(ZOO) bench --results results/25k/$(1) $(if $(RESUME),$$(test -e results/25k/$(1)/latest && echo --resume)) \
+hold = $(HARNESS) bench --results results/25k/$(1) $(if $(RESUME),$$(test -e results/25k/$(1)/latest && echo --resume)) \
 	--runtime fit --scenario sleep $(2) || failed=$$?
 bench-25k: setup ## a true 25,000 held requests in every entry, in a virtual host where this one forbids that many
 	@[ "$$(ulimit -Hn)" = unlimited ] || [ "$$(ulimit -Hn)" -gt 25500 ] || $(MAKE) --no-print-directory qemu
@@ -81,26 +88,26 @@ bench-25k: setup ## a true 25,000 held requests in every entry, in a virtual hos
 	[ $$failed -gt 1 ] || $(call hold,heap-300m,--tiers 25k --server java-vertx --variant virtual --vary heap=300m); \
 	exit $$failed
 
-bench: setup ## what SERVER, VARIANT, SCENARIO, TIERS, ROUNDS, DURATION say; RESUME=1 goes on with the newest run
-	@$(ZOO) bench $(if $(RESUME),--resume,$(BENCH))
+bench: setup ## what SERVER, VARIANT, SCENARIO, TIERS, ROUNDS, DURATION say; TARGET=URL PID=n or ZOO=folder: your own; RESUME=1
+	@$(HARNESS) bench $(if $(RESUME),--resume,$(BENCH))
 
 plan: $(VENV)/.ready ## the cells of `make bench` with these settings, and their time; PRECISION=3% says what that costs
-	@$(ZOO) plan $(filter-out --strict-tiers,$(BENCH)) $(if $(PRECISION),--precision $(PRECISION) --pilot $(RUN))
+	@$(HARNESS) plan $(filter-out --remote --strict-tiers,$(BENCH)) $(if $(PRECISION),--precision $(PRECISION) --pilot $(RUN))
 
 report: $(VENV)/.ready ## show a run again, write its report.html (RUN=results/…; SVG=folder for its charts as pictures)
-	@$(ZOO) report $(RUN) $(if $(SVG),--svg $(SVG))
+	@$(HARNESS) report $(RUN) $(if $(SVG),--svg $(SVG))
 
 compare: $(VENV)/.ready ## two runs cell by cell (A=results/… B=results/latest)
-	@$(ZOO) compare $(A) $(B)
+	@$(HARNESS) compare $(A) $(B)
 
 list: $(VENV)/.ready ## the entries
-	@$(ZOO) list
+	@$(HARNESS) list
 
 doctor: $(VENV)/.ready ## what this machine allows at which tier, and what mends it
-	@$(ZOO) doctor
+	@$(HARNESS) doctor
 
 docs: $(VENV)/.ready ## generate the tables in the READMEs and the records' schema
-	@$(ZOO) docs
+	@$(HARNESS) docs
 
 up: ## start one entry in a container and print its address (SERVER=, VARIANT=: else its first)
 	$(if $(wildcard $(SERVER)/server.toml),,$(error SERVER= must be one of: $(SERVERS)))
@@ -120,7 +127,7 @@ base-image: ## make the images' base with debootstrap, where there is no registr
 
 test: setup build lint ## everything: lint, unit tests, the contract suite against every entry
 	@$(UNIT)
-	@$(PYTEST) harness/tests/test_whole_run.py
+	@$(PYTEST) $(RUNS)
 	@$(CONTRACT)
 
 test-unit: setup ## the harness's own tests that need no built server

@@ -86,7 +86,7 @@ def _of_entry(entry: Entry) -> Target:
         variants=tuple(variant.name for variant in manifest.variants),
         jvm=jvm,
         argv=lambda: tuple(command(entry, find_jdk().java if jvm else None)),
-        makes=tuple(entry.server.folder / made for made in manifest.build.makes),
+        makes=tuple(entry.server.folder / made for made in manifest.build.makes) if manifest.build else (),
         env=dict(entry.variant.env),
         self_tuning=entry.variant.self_tuning,
     )

@@ -85,9 +85,11 @@ def measurement(
     requests: int = 400_000,
     threads_peak: int = 40,
     flags: Sequence[Flag] = (),
+    known: bool = True,
 ) -> Measurement:
+    """`known` is false where nobody said which process the server is."""
     connections = TIERS[tier] if actual is None else actual
-    return Measurement(
+    made = Measurement(
         connections=Connections(
             requested=TIERS[tier], actual=connections, limited_by=limited_by, established=connections, lingering=0
         ),
@@ -165,6 +167,7 @@ def measurement(
         ),
         flags=list(flags),
     )
+    return made if known else made.model_copy(update={"memory": None, "work": None, "server": None})
 
 
 MODELS = {"platform": "platform-thread", "virtual": "virtual-thread"}

@@ -39,10 +39,14 @@ class FakeServer:
     rss_kb: int = IDLE_KB
     cpu_s: float = 1.0
     ready_s: float = 0.4
+    home: str = "/"
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    def probe(self) -> Info | None:
+        return self.instruments.probe(self.url, self.launch.entry)
 
     def alive(self) -> bool:
         return self.running
@@ -231,7 +235,9 @@ class _Recording:
 
 
 class _Quiet:
-    def stop(self, server_cpu_s: float = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None) -> Noise:
+    def stop(
+        self, server_cpu_s: float | None = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None
+    ) -> Noise:
         return Noise(elapsed_s=8.0, busy_share=0.5, steal_share=0.0, foreign_share=0.0)
 
 
@@ -264,7 +270,7 @@ class FakeInstruments:
     def answers(self, url: str) -> bool:
         return self._world.answers(self._world.at(url))
 
-    def snapshot(self, pid: int, deep: bool = False) -> Snapshot:
+    def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         server = self._world.of(pid)
         return Snapshot(processes=1, rss_kb=server.rss_kb, cpu_s=server.cpu_s, threads=30)
 

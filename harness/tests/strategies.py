@@ -28,6 +28,7 @@ def any_records(entries: Sequence[str]) -> st.SearchStrategy[list[Record]]:
             actual=st.integers(1, 25_000),
             limited_by=st.sampled_from([None, "nofile"]),
             ceiling_rps=st.sampled_from([None, 20.0]),
+            known=st.booleans(),
         ),
         max_size=12,
     )

@@ -56,6 +56,8 @@ def test_readings_are_those_of_this_host(agent: AgentClient) -> None:
         child.stdout.readline()
         here, there = snapshot(child.pid, deep=True), instruments.snapshot(child.pid, deep=True)
         child.kill()
+    assert here is not None
+    assert there is not None
     assert (there.rss_kb, there.anon_kb, there.threads) == (here.rss_kb, here.anon_kb, here.threads)
     assert there.pss_kb
     assert instruments.counters(os.getpid()) is not None
@@ -193,7 +195,9 @@ def test_an_operation_that_fails_there_is_told_and_nothing_hangs(agent: AgentCli
 def test_from_the_host_processes_are_read_directly(agent: AgentClient) -> None:
     instruments = HostInstruments(agent)
     assert instruments.sampler == "host"
-    assert instruments.snapshot(os.getpid()).rss_kb > 1_000
+    mine = instruments.snapshot(os.getpid())
+    assert mine is not None
+    assert mine.rss_kb > 1_000
     noise = instruments.noise()
     recording = instruments.sample(os.getpid())
     time.sleep(0.5)

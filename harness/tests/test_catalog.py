@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from zoo.build import is_built
 from zoo.catalog import CatalogError, Model, load_catalog, load_manifest
 
 ROOT = Path(__file__).parents[2]
@@ -88,7 +89,7 @@ def test_a_folder_with_a_manifest_is_in_the_catalog(tmp_path: Path) -> None:
             "variants.1.model",
             "'platform-thread', 'virtual-thread', 'event-loop', 'async-task' or 'async-servlet', got 'green-thread'",
         ),
-        (changed('language = "java"', 'language = "cobol"'), "language", "'java' or 'rust', got 'cobol'"),
+        (changed('language = "java"', 'language = "cobol"'), "language", "'java', 'rust' or 'other', got 'cobol'"),
         (changed('name = "virtual"', 'name = "Virtual"'), "variants.1.name", "should match pattern"),
         (changed('name = "virtual"', 'name = "platform"'), "", "variants must have different names"),
         (changed('name = "java-x"', 'name = "java-y"'), "name", 'the folder\'s name "java-x", got "java-y"'),
@@ -128,6 +129,51 @@ def test_two_servers_cannot_have_one_port(tmp_path: Path) -> None:
     assert str(caught.value) == f"{second}: port: 8109 is already that of java-x"
 
 
+GUEST = """
+name = "mine"
+title = "A script"
+language = "other"
+port = 8120
+
+[run]
+command = ["./mine"]
+
+[[variants]]
+name = "plain"
+model = "event-loop"
+summary = "one loop"
+"""
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_folder_elsewhere_or_one_of_several_stands_beside_the_zoo(tmp_path: Path, own: bool) -> None:
+    (tmp_path / "zoo").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    write(tmp_path / "zoo")
+    guest = write(tmp_path / "elsewhere", GUEST, "mine")
+    catalog = load_catalog(tmp_path / "zoo", guest.parent if own else tmp_path / "elsewhere")
+    assert [(e.id, e.server.guest) for e in catalog.entries] == [
+        ("java-x:platform", False),
+        ("java-x:virtual", False),
+        ("mine:plain", True),
+    ]
+    entry = catalog.entry("mine:plain")
+    assert entry.server.folder == guest.parent
+    assert is_built(entry.server), "there is nothing to build"
+    assert not entry.native, "it may have to be warmed up for long"
+
+
+def test_a_guest_needs_a_manifest_and_a_name_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "zoo").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    write(tmp_path / "zoo")
+    with pytest.raises(CatalogError, match=r"elsewhere: expected a server\.toml there or in a folder right below"):
+        load_catalog(tmp_path / "zoo", tmp_path / "elsewhere")
+    write(tmp_path / "elsewhere", changed("8109", "8110"))
+    with pytest.raises(CatalogError, match="name: the zoo has a server java-x already"):
+        load_catalog(tmp_path / "zoo", tmp_path / "elsewhere")
+
+
 def test_an_unknown_entry_is_told_with_the_known_ones(tmp_path: Path) -> None:
     write(tmp_path)
     with pytest.raises(CatalogError, match='no entry "java-x:async"; known: java-x:platform, java-x:virtual'):
@@ -141,6 +187,10 @@ def test_a_variant_is_selected_in_the_servers_that_have_it(tmp_path: Path) -> No
     catalog = load_catalog(tmp_path)
     assert [e.id for e in catalog.select(variants=["platform"])] == ["java-x:platform", "java-z:platform"]
     assert [e.id for e in catalog.select(["java-z"], ["eventloop"])] == ["java-z:eventloop"]
+    named = catalog.select(variants=["java-x:platform", "java-z:eventloop"])
+    assert [e.id for e in named] == ["java-x:platform", "java-z:eventloop"]
+    with pytest.raises(CatalogError, match='no variant "java-q:platform" there'):
+        catalog.select(variants=["java-q:platform"])
     assert catalog.select() == catalog.entries
 
 

@@ -42,7 +42,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name / "server.toml").write_text(MANIFEST.format(name=name, port=port), encoding="utf-8")
     monkeypatch.setattr(cli, "ROOT", tmp_path)
     monkeypatch.setattr(cli.console, "width", 200)
-    for name in conditions.PASSED_ON:
+    for name in (*conditions.PASSED_ON, "ZOO"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("RUNTIME", "process")
     return tmp_path
@@ -78,6 +78,54 @@ def test_plan_counts_cells_and_time_and_touches_nothing(root: Path) -> None:
     assert "entries: rust-a:async, rust-a:platform" in out
     assert "order seed 9" in out
     assert sorted(root.rglob("*")) == before
+
+
+def test_a_target_is_planned_alone_or_with_the_entries_that_are_named(root: Path) -> None:
+    code, out, err = zoo("plan", "--target", "http://127.0.0.1:9000/", "--seed", "9")
+    assert (code, err) == (0, "")
+    assert "9 cells = 1 entries × hello × 100, 1k, 25k connections × 3 round(s), about" in out
+    assert "entries: target:9000\ncondition: runtime process, network host" in out
+    words = ["--target", "http://127.0.0.1:9000/", "--variant", "rust-a:async", "--scenario", "sleep", "--aa"]
+    out = zoo("plan", *words)[1]
+    assert "entries: rust-a:async, target:9000\n" in out
+    assert "of A/A (rust-a:async)" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--target", "9000"], 'a target is a URL such as http://127.0.0.1:9000/, got "9000"'),
+        (["--pid", "7"], "as many PIDs as targets are expected, got 1 for 0"),
+        (
+            ["--target", "http://127.0.0.1:9000/", "--runtime", "container"],
+            "a server from outside the zoo has no image, and all run alike: RUNTIME=process",
+        ),
+        (
+            ["--target", "http://127.0.0.1:9000/", "--vary", "heap=50m"],
+            "a target cannot be started under another condition: no --vary beside --target",
+        ),
+    ],
+)
+def test_a_target_that_cannot_be_planned_is_one_plain_line(root: Path, words: list[str], message: str) -> None:
+    assert zoo("plan", *words) == (2, "", f"zoo: {message}\n")
+
+
+def test_a_folder_elsewhere_is_part_of_the_zoo_while_it_is_named(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path_factory.mktemp("elsewhere") / "mine"
+    mine.mkdir()
+    (mine / "server.toml").write_text(MANIFEST.format(name="mine", port=8204), encoding="utf-8")
+    assert "mine:async" not in zoo("list")[1]
+    monkeypatch.setenv("ZOO", str(mine))
+    assert "mine:async" in zoo("list")[1]
+    assert (
+        "entries: rust-a:async, mine:platform\n"
+        in zoo("plan", "--variant", "mine:platform", "--variant", "rust-a:async")[1]
+    )
+    assert "RUNTIME=process" in zoo("plan", "--server", "mine", "--runtime", "container")[2]
+    monkeypatch.setenv("ZOO", str(root / "nothing"))
+    assert zoo("list")[2] == f"zoo: {root / 'nothing'}: expected a server.toml there or in a folder right below\n"
 
 
 def test_a_setting_of_the_servers_is_part_of_the_condition(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,6 +107,7 @@ def test_an_image_runs_the_manifest_s_command(server: Server) -> None:
     assert [json.loads(words) for words in instructions(text, "CMD")] == [command(entry, Path("java"))]
     assert instructions(text, "ENTRYPOINT") == []
     assert instructions(text, "WORKDIR")[-1] == f"/opt/zoo/{server.name}"
+    assert server.manifest.build is not None
     assert " ".join(server.manifest.build.command) in text
 
 

@@ -108,6 +108,8 @@ def test_a_server_is_watched_from_the_host_and_from_beside_it(
     outcome = hosted.generator.run(LoadSpec(hosted.url, 100, 2, 7), halfway)
     after, group_after = tools.snapshot(hosted.pid, deep=True), tools.cgroup(hosted.pid)
     samples = recording.stop()
+    assert before is not None
+    assert after is not None
     heard = noise.stop(after.cpu_s - before.cpu_s, outcome.cpu_s, runnable=samples.mean_runnable)
     assert seen == [100]
     assert outcome.errors.total == 0

@@ -64,6 +64,25 @@ def test_the_named_pairs_are_virtual_over_platform_and_others_are_held_against_t
     ]
 
 
+def test_a_guest_is_held_against_every_entry_of_the_zoo_and_its_own_default() -> None:
+    models = {
+        "t:platform": "platform-thread",
+        "r:async": "async-task",
+        "target:9000": "unknown",
+        "g:a": "x",
+        "g:b": "x",
+    }
+    assert named(list(models), models, ["target:9000", "g:a", "g:b"]) == [
+        (Kind.GUEST, "target:9000", "t:platform"),
+        (Kind.GUEST, "target:9000", "r:async"),
+        (Kind.GUEST, "g:a", "t:platform"),
+        (Kind.GUEST, "g:a", "r:async"),
+        (Kind.GUEST, "g:b", "t:platform"),
+        (Kind.GUEST, "g:b", "r:async"),
+        (Kind.VARIANT, "g:b", "g:a"),
+    ]
+
+
 def test_a_twin_is_named_after_its_entry() -> None:
     assert (twin(BARE), original(twin(BARE)), original(BARE)) == ("rust-n:bare.again", BARE, BARE)
     assert (is_twin(twin(BARE)), is_twin(BARE)) == (True, False)
@@ -293,6 +312,13 @@ def test_a_figure_that_nobody_saw_is_not_measured() -> None:
     assert verdict([record(VIRTUAL, p99_us=None), record(PLATFORM)], P99).text == (
         "not measured (too little was seen for a figure)"
     )
+
+
+def test_what_a_process_uses_is_not_measured_where_nobody_said_which_it_is() -> None:
+    records = [*cells(VIRTUAL, known=False), *cells(PLATFORM, wobble=STEADY[::-1])]
+    for metric in (CPU, PEAK_RSS):
+        assert verdict(records, metric).text == "not measured (virtual: its process is not known (PID= names it))"
+    assert verdict(records).word is Word.SAME
 
 
 # --- A/A

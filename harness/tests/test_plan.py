@@ -100,7 +100,18 @@ def test_variants_of_a_server_and_its_twin_are_alive_at_once_where_throughput_is
     assert sorted(b.entries for b in made if b.scenario == "sleep") == [("a:platform",), ("a:virtual",), ("b:one",)]
 
 
-@given(st.integers(1, 5), st.integers(0, 100), st.sampled_from(TIERS), st.integers(1, 4))
+def test_a_guest_is_alive_with_all_others_and_guests_alone_with_those_of_their_server() -> None:
+    entries = ["a:platform", "b:one", "mine:plain"]
+    again = Twins(("b:one",), ("hello",))
+    (block,) = plan.blocks(entries, ["hello"], TIERS, 1, 7, again, Design.TURNS, guests=["mine:plain"])
+    assert block.entries == (*entries, "b:one.again")
+    alone = plan.blocks(entries, ["hello"], TIERS, 1, 7, design=Design.TURNS, guests=entries)
+    assert sorted(b.entries for b in alone) == [("a:platform",), ("b:one",), ("mine:plain",)]
+    sleeping = plan.blocks(entries, ["sleep"], TIERS, 1, 7, design=Design.TURNS, guests=["mine:plain"])
+    assert all(len(b.entries) == 1 for b in sleeping)
+
+
+@given(st.integers(1, 5), st.integers(0, 100), st.sampled_from(TIERS), st.integers(1, 3))
 def test_turns_are_palindromes_so_that_drift_is_the_same_for_all(
     members: int, seed: int, at: plan.Tier, cycles: int
 ) -> None:
@@ -158,8 +169,10 @@ def test_a_single_tier_is_the_highest() -> None:
 
 def test_what_the_scenarios_ask_of_a_server() -> None:
     hello, sleep = SCENARIOS["hello"], SCENARIOS["sleep"]
-    assert (hello.path(0), hello.warm_path) == ("/", "/")
-    assert (sleep.path(10), sleep.path(2.5), sleep.warm_path) == ("/sleep?ms=10000", "/sleep?ms=2500", "/sleep?ms=1")
+    assert (hello.path(0), hello.warm_path()) == ("/", "/")
+    assert (hello.path(0, "/a?b"), hello.warm_path("/a?b")) == ("/a?b", "/a?b")
+    assert (sleep.path(10), sleep.path(2.5, "/a")) == ("/sleep?ms=10000", "/sleep?ms=2500")
+    assert sleep.warm_path("/a") == "/sleep?ms=1"
     assert plan.delay("hello", FULL) == 0
     assert plan.delay("sleep", QUICK) == 0.5
 
@@ -315,6 +328,22 @@ def test_words_narrow_the_plan_and_a_duration_is_that_of_cells_without_a_wait() 
     block = next(b for b in blocks_of(made) if b.scenario == "sleep")
     assert plan.window(block, block.tiers[0], profile_of(made)) == 11
     assert profile_of(made).window_s == 30
+
+
+def test_windows_of_a_second_add_up_to_no_more_than_the_duration() -> None:
+    pair = Block(("e:a", "e:b"), "hello", TIERS[:1], 1, 0)
+    for duration, windows, window_s in ((1, 2, 1), (2, 2, 1), (3, 2, 2), (4, 4, 1), (7, 4, 2)):
+        profile = Wish(duration_s=duration).profile()
+        assert len(plan.slots(pair, TIERS[0], profile)) == 2 * windows
+        assert plan.window(pair, TIERS[0], profile) == window_s
+
+
+@pytest.mark.parametrize(("asked", "window", "cap"), [(None, 4, 24), (6, 1, 6), (9, 1, 9), (60, 10, 60)])
+def test_a_shorter_warm_up_has_shorter_windows_and_as_many(asked: int | None, window: int, cap: int) -> None:
+    made = Wish(warmup_s=asked).profile()
+    assert (made.warmup_window_s, made.warmup_cap_s) == (window, cap)
+    assert made.warmup_windows_jvm * window <= cap
+    assert made.warmup_windows(native=False) == FULL.warmup_windows_jvm
 
 
 def test_a_cell_named_twice_is_measured_once_a_round() -> None:

@@ -6,15 +6,27 @@ from pathlib import Path
 
 import builders
 import pytest
-from fakes import LAST_WORDS, POOL, Call, FakeClock, FakeGenerator, FakeReporter, FakeRuntime, World, outcome
+from fakes import (
+    LAST_WORDS,
+    POOL,
+    Call,
+    FakeClock,
+    FakeGenerator,
+    FakeInstruments,
+    FakeReporter,
+    FakeRuntime,
+    FakeServer,
+    World,
+    outcome,
+)
 
 from zoo import plan
 from zoo.analysis import rows
 from zoo.load.base import Generator, LoadError, LoadOutcome
-from zoo.plan import Block, Design, Profile
+from zoo.plan import Block, Design, Profile, Twins
 from zoo.records import Condition, Flag, Measurement, Record
 from zoo.runtime.base import Launch, RuntimeFailure
-from zoo.session import Session
+from zoo.session import Running, Session
 from zoo.store import Store
 from zoo.twins import twin
 
@@ -49,6 +61,7 @@ class Bed:
         self.world = World()
         self.reporter = FakeReporter()
         self.store = Store.create(folder / "results", builders.run())
+        self.running: dict[str, Running] = {}
 
     def run(self, blocks: list[Block], done: frozenset[tuple[str, str, str, int]] = frozenset()) -> list[Record]:
         Session(
@@ -61,6 +74,7 @@ class Bed:
             conditions=CONDITIONS,
             reporter=self.reporter,
             threads=2,
+            running=self.running,
         ).run(blocks, done)
         return self.store.records()
 
@@ -146,14 +160,17 @@ def test_a_measured_cell_carries_what_was_read(bed: Bed) -> None:
     assert cell.load.latency.p50_us == 2_000
     assert cell.load.little == pytest.approx(1.0)
     assert cell.connections.established == 100
+    assert cell.memory is not None
     assert cell.memory.rss_idle_kb == 50_000
     assert cell.memory.rss_peak_kb == 51_000
     assert cell.memory.heap_used_kb == 1_024
     assert cell.memory.heap_max_kb is None
+    assert cell.work is not None
     assert cell.work.cpu_s == pytest.approx(2.0)
     assert cell.work.cpu_s_per_million == pytest.approx(2.0 / (50_000 * PROFILE.window_s) * 1e6)
     assert cell.work.threads_peak == 31
     assert cell.warmup.reached
+    assert cell.server is not None
     assert cell.server.virtual
     assert cell.sampling.sampler == "host"
     assert cell.container is not None
@@ -165,8 +182,8 @@ def test_a_measured_cell_carries_what_was_read(bed: Bed) -> None:
 
 
 def test_only_the_last_cell_of_a_block_is_followed_by_a_rest(bed: Bed) -> None:
-    rested = [seen(r).memory.rss_rested_kb is not None for r in bed.run(one_block())]
-    assert rested == [False, False, True]
+    memories = [seen(r).memory for r in bed.run(one_block())]
+    assert [m is not None and m.rss_rested_kb is not None for m in memories] == [False, False, True]
 
 
 def test_settings_reach_the_server(bed: Bed) -> None:
@@ -531,6 +548,7 @@ def test_a_cell_in_turns_is_the_sum_of_its_windows(bed: Bed) -> None:
     assert a.load.goodput_rps == 50_000
     assert a.load.runtime_s == a.load.duration_s == 8
     assert a.load.latency.samples == 400_000
+    assert a.work is not None
     assert a.work.cpu_s == pytest.approx(8.0)
     assert a.load.little == pytest.approx(1.0)
     assert a.connections.established == 100
@@ -598,3 +616,59 @@ def test_an_entry_under_two_conditions_is_measured_in_turns_with_itself(bed: Bed
     assert [s.launch.jvm_flags for s in bed.world.servers] == [("-Xmx1g",), ("-Xmx50m",)]
     assert bed.world.most_running == 2
     assert all(r.measurement for r in records)
+
+
+# --- a server that something else started
+
+
+TARGET = "target:9000"
+
+
+class Target(FakeServer):
+    """Nobody said which process it is; it does not know the contract; ending it is not the harness's."""
+
+    def probe(self) -> None:
+        return None
+
+    def stop(self, grace_s: float = 15.0) -> int | None:
+        self.graces.append(grace_s)
+        return 0
+
+
+class Outside(FakeInstruments):
+    def snapshot(self, pid: int, deep: bool = False) -> None:
+        return None
+
+
+def target(bed: Bed) -> Target:
+    world = bed.world
+    launch = Launch(builders.entry(BARE), bed.store.raw / "none")
+    made = Target(launch, 7, 9000, Outside(world), FakeGenerator(world), home="/page?x=1")
+    world.servers.append(made)
+    bed.running[TARGET] = Running(made, Condition(runtime="target"))
+    return made
+
+
+def test_a_running_server_is_measured_in_turns_with_an_entry_and_never_started_or_ended(bed: Bed) -> None:
+    hosted = target(bed)
+    blocks = plan.blocks([BARE, TARGET], ["hello"], TIERS[:1], 2, 1, design=Design.TURNS, guests=[TARGET])
+    records = bed.run(blocks)
+    assert [(r.entry, r.failure) for r in records] == [(BARE, None), (TARGET, None)] * 2
+    mine, other = records[1], records[0]
+    assert (mine.model, mine.condition.runtime, mine.together) == ("unknown", "target", [BARE, TARGET])
+    assert other.condition == OWN
+    assert (seen(mine).memory, seen(mine).work, seen(mine).server) == (None, None, None)
+    assert {turn.cpu_s for turn in seen(mine).windows} == {None}
+    assert seen(mine).load.path == "/page?x=1"
+    assert {call.spec.url for call in bed.world.calls if call.server is hosted} == {"http://127.0.0.1:9000/page?x=1"}
+    assert seen(mine).warmup.gentle > 0, "nothing is known of it: warmed up like a JVM"
+    assert hosted.running
+    assert len(bed.world.servers) == 3, "the entry was started in each round, the target never"
+
+
+def test_the_same_running_server_can_be_measured_twice_a_round(bed: Bed) -> None:
+    hosted = target(bed)
+    twins = Twins((TARGET,), ("hello",))
+    records = bed.run(plan.blocks([TARGET], ["hello"], TIERS[:1], 1, 1, twins, Design.TURNS, guests=[TARGET]))
+    assert [(r.entry, r.failure) for r in records] == [(TARGET, None), (twin(TARGET), None)]
+    assert {call.server for call in bed.world.calls} == {hosted}

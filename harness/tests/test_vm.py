@@ -147,6 +147,9 @@ def test_a_cell_has_counts_and_memory_and_nothing_that_depends_on_speed(bed: Bed
     assert seen is not None, record.failure
     assert seen.connections.established == seen.connections.actual == 20
     assert seen.load.goodput == seen.load.requests >= 20
+    assert seen.memory is not None
+    assert seen.work is not None
+    assert seen.server is not None
     assert seen.memory.rss_peak_kb > 1_000
     assert seen.memory.pss_after_kb
     assert seen.work.threads_peak >= 1
@@ -169,7 +172,9 @@ def test_the_log_of_a_start_is_the_console(bed: Bed) -> None:
         assert hosted.alive()
         assert hosted.log_tail(1) == "listening on http://127.0.0.1:8197 (fake:eventloop)"
         assert hosted.instruments.answers(hosted.url)
-        assert hosted.instruments.snapshot(hosted.pid).rss_kb > 1_000
+        snapshot = hosted.instruments.snapshot(hosted.pid)
+        assert snapshot is not None
+        assert snapshot.rss_kb > 1_000
     finally:
         code = hosted.stop()
     assert code == 0

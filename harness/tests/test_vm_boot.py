@@ -64,6 +64,7 @@ def test_a_guest_holds_a_thousand_connections(results: Path) -> None:
     assert seen.connections.established == seen.connections.actual == 1_000
     assert seen.load.goodput >= 1_000
     assert seen.load.errors.connect == seen.load.errors.timeout == 0
+    assert seen.memory is not None
     assert seen.memory.rss_peak_kb > seen.memory.rss_idle_kb
     assert seen.memory.hwm_kb
     assert seen.memory.socket_peak_kb is not None

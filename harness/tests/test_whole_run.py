@@ -89,6 +89,8 @@ def test_a_small_run_measures_every_cell_and_reports(results: Path) -> None:
         assert seen.connections.established == seen.connections.actual == int(record.tier)
         assert seen.load.requests == seen.load.goodput > 0
         assert seen.load.latency.samples == seen.load.requests
+        assert seen.memory is not None
+        assert seen.work is not None
         assert seen.memory.rss_peak_kb > 1_000
         assert seen.work.threads_peak >= 2
     sleeping = [r.measurement.load for r in found if r.measurement and r.scenario == "sleep"]

@@ -88,7 +88,9 @@ class Agent:
         self._noises[handle] = self._here.noise()
         return handle
 
-    def _noise_of(self, handle: int, server_cpu_s: float, generator_cpu_s: float, runnable: float | None) -> Noise:
+    def _noise_of(
+        self, handle: int, server_cpu_s: float | None, generator_cpu_s: float, runnable: float | None
+    ) -> Noise:
         return self._noises.pop(handle).stop(server_cpu_s, generator_cpu_s, runnable=runnable)
 
     def _run_wrk(self, spec: object, shards: object, nofile: int) -> Ran:

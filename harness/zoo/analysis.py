@@ -137,12 +137,12 @@ def _row(group: list[Record], near: set[tuple[str, str, str, int]], slopes: Mapp
         p50_us=over(lambda m: m.load.latency.p50_us),
         p99_us=over(lambda m: m.load.latency.p99_us),
         errors=sum(_errors(m) for m in seen),
-        rss_peak_mb=over(lambda m: m.memory.rss_peak_kb / 1024),
-        threads_peak=over(lambda m: m.work.threads_peak),
+        rss_peak_mb=over(lambda m: m.rss_peak_mb),
+        threads_peak=over(lambda m: m.threads_peak),
         cpu_s_per_million=over(cpu_per_million),
         generator_cpu_s_per_million=over(_generator_cpu),
-        heap_used_mb=over(lambda m: None if m.memory.heap_used_kb is None else m.memory.heap_used_kb / 1024),
-        socket_mb=over(lambda m: None if m.memory.socket_peak_kb is None else m.memory.socket_peak_kb / 1024),
+        heap_used_mb=over(lambda m: _mb(m.memory.heap_used_kb) if m.memory else None),
+        socket_mb=over(lambda m: _mb(m.memory.socket_peak_kb) if m.memory else None),
         answers=over(lambda m: m.load.goodput) if first.condition.emulated else None,
         held=held,
         emulated=first.condition.emulated,
@@ -154,6 +154,10 @@ def _row(group: list[Record], near: set[tuple[str, str, str, int]], slopes: Mapp
 
 def _generator_cpu(seen: Measurement) -> float | None:
     return None if seen.load.cpu_s is None else seen.load.cpu_s / seen.load.requests * 1e6
+
+
+def _mb(kb: int | None) -> float | None:
+    return None if kb is None else kb / 1024
 
 
 def _errors(seen: Measurement) -> int:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,10 +25,13 @@ from zoo.host.jdk import Jdk
 from zoo.hosting import hosting
 from zoo.plan import EMULATED, FULL, QUICK, Block, Design, PlanError, Profile
 from zoo.progress import Live
-from zoo.records import Condition, PlanFacts, Record, Run
+from zoo.records import Condition, PlanFacts, Record, Run, Target
+from zoo.runtime import target as targeting
 from zoo.scenario import SCENARIOS
-from zoo.session import Session
+from zoo.scenario.hello import HELLO
+from zoo.session import Running, Session
 from zoo.store import Store
+from zoo.targets import is_target
 
 
 @dataclass(frozen=True)
@@ -41,16 +44,18 @@ class Wish:
     tiers: Sequence[str] = ("100", "1k", "25k")
     rounds: int | None = None
     duration_s: int | None = None
+    warmup_s: int | None = None
     quick: bool = False
     seed: int | None = None
     aa: bool | None = None
     design: Design | None = None
+    targets: Mapping[str, Target] = field(default_factory=dict)
 
     def doubled(self, scenarios: Sequence[str]) -> list[str]:
         """Scenarios with A/A pairs. Unasked: of a whole zoo in several rounds, where throughput is measured."""
         if self.aa is not None:
             return list(scenarios) if self.aa else []
-        if self.servers or self.variants or self.profile().rounds == 1:
+        if self.servers or self.variants or self.targets or self.profile().rounds == 1:
             return []
         return [name for name in scenarios if SCENARIOS[name].settle]
 
@@ -59,10 +64,16 @@ class Wish:
         return self.design or (Design.ROUNDS if self.quick else Design.TURNS)
 
     def profile(self, *, emulated: bool = False) -> Profile:
-        """Times of the run; a duration replaces the window of scenarios without a wait."""
-        base = EMULATED if emulated else QUICK if self.quick else FULL
-        rounds = base.rounds if self.rounds is None else self.rounds
-        return replace(base, rounds=rounds, window_s=base.window_s if self.duration_s is None else self.duration_s)
+        """Times of the run; a duration replaces the window of scenarios without a wait, a warm-up theirs."""
+        made = EMULATED if emulated else QUICK if self.quick else FULL
+        if self.rounds is not None:
+            made = replace(made, rounds=self.rounds)
+        if self.duration_s is not None:
+            made = replace(made, window_s=self.duration_s)
+        if self.warmup_s is not None:
+            window_s = max(1, self.warmup_s // made.warmup_windows_jvm)
+            made = replace(made, warmup_cap_s=self.warmup_s, warmup_window_s=window_s)
+        return made
 
 
 def plan_of(
@@ -76,11 +87,11 @@ def plan_of(
     if not tiers:
         raise PlanError("no tier; name connection counts such as 100,1k,25k")
     profile = wish.profile(emulated=condition.emulated)
-    entries = catalog.select(wish.servers, wish.variants)
+    entries = chosen(wish, catalog)
     scenarios = _scenarios(wish, condition)
     doubled = wish.doubled(scenarios)
     return PlanFacts(
-        entries=[e.id for e in entries],
+        entries=[*(e.id for e in entries), *wish.targets],
         scenarios=scenarios,
         tiers=[tiers[connections] for connections in sorted(tiers)],
         rounds=profile.rounds,
@@ -88,9 +99,11 @@ def plan_of(
         profile=profile.numbers(),
         condition=condition,
         variations=dict(variations or {}),
-        twins=[e.id for e in catalog.twice(entries)] if doubled else [],
+        twins=[e.id for e in catalog.twice(entries)] or [*wish.targets][:1] if doubled else [],
         twin_scenarios=doubled,
         design=wish.arranged(),
+        targets=dict(wish.targets),
+        guests=[*(e.id for e in entries if e.server.guest), *wish.targets],
     )
 
 
@@ -103,16 +116,28 @@ def _scenarios(wish: Wish, condition: Condition) -> list[str]:
             f"{', '.join(refused)}: measures speed, and the guest's processor would be emulated, as KVM does not work "
             f"here; RUNTIME=vm can run {', '.join(able)}"
         )
-    return asked or able
+    return asked or ([HELLO.name] if wish.targets else able)
+
+
+def chosen(wish: Wish, catalog: Catalog) -> list[Entry]:
+    """The entries asked for; beside a target only those that are named."""
+    if wish.targets and not (wish.servers or wish.variants):
+        return []
+    return catalog.select(wish.servers, wish.variants)
+
+
+def entries_of(planned: PlanFacts, catalog: Catalog) -> list[Entry]:
+    """Those that the zoo starts itself."""
+    return [catalog.entry(name) for name in planned.entries if name not in planned.targets]
 
 
 def seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> float:
     """Estimated wall time of all blocks."""
     total = 0.0
     for block in blocks:
-        entries = [catalog.entry(name) for name in block.entries]
-        bounded = [e.variant.model is Model.PLATFORM_THREAD for e in entries]
-        total += plan.seconds(block, profile, [e.native for e in entries], bounded)
+        entries = [None if is_target(name) else catalog.entry(name) for name in block.entries]
+        bounded = [e is not None and e.variant.model is Model.PLATFORM_THREAD for e in entries]
+        total += plan.seconds(block, profile, [e is not None and e.native for e in entries], bounded)
     return total
 
 
@@ -152,7 +177,7 @@ def revision(root: Path) -> tuple[str | None, bool | None]:
 def carry_out(root: Path, store: Store, catalog: Catalog, console: Console) -> list[Record]:
     """Measure what the stored run lacks; gives all its records. Ctrl-C leaves no child and keeps what is done."""
     run = store.run()
-    entries = [catalog.entry(name) for name in run.plan.entries]
+    entries = entries_of(run.plan, catalog)
     done = frozenset(record.key for record in store.records())
     todo = [b for b in plan.blocks_of(run.plan) if any(key not in done for t in b.tiers for key in b.keys(t))]
     profile = plan.profile_of(run.plan)
@@ -171,9 +196,14 @@ def carry_out(root: Path, store: Store, catalog: Catalog, console: Console) -> l
                 conditions=conditions,
                 reporter=live,
                 threads=min(host.cores or 2, 4),
+                running=_running(run.plan.targets),
             ).run(todo, done)
     store.write_run(run.model_copy(update={"finished_at": datetime.now(UTC).isoformat(timespec="seconds")}))
     return store.records()
+
+
+def _running(targets: Mapping[str, Target]) -> dict[str, Running]:
+    return {name: Running(targeting.HostedTarget(t), targeting.condition(t)) for name, t in targets.items()}
 
 
 def _git(root: Path, *words: str) -> str | None:

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from zoo.catalog import Language, Server
+from zoo.catalog import Build, Language, Server
 from zoo.host.jdk import Jdk
 
 STAMP = ".zoo-built"
@@ -30,17 +30,22 @@ def fingerprint(server: Server) -> str:
 def is_built(server: Server) -> bool:
     """True when everything the manifest promises is there and was made from the sources as they are."""
     build = server.manifest.build
+    if build is None:
+        return True
     if not all((server.folder / made).exists() for made in build.makes):
         return False
     try:
-        return _stamp(server).read_text(encoding="utf-8") == fingerprint(server)
+        return _stamp(server, build).read_text(encoding="utf-8") == fingerprint(server)
     except OSError:
         return False
 
 
 def build(server: Server, jdk: Jdk | None) -> None:
-    """Run the build command; `BuildError` when it fails or makes something else than promised."""
-    command = server.manifest.build.command
+    """Run the build command, if there is one; `BuildError` when it fails or makes something else than promised."""
+    wanted = server.manifest.build
+    if wanted is None:
+        return
+    command = wanted.command
     try:
         done = subprocess.run(
             command,
@@ -56,10 +61,10 @@ def build(server: Server, jdk: Jdk | None) -> None:
     if done.returncode:
         tail = "\n".join(done.stdout.decode(errors="replace").splitlines()[-30:])
         raise BuildError(f"{server.name}: {' '.join(command)} ended with exit code {done.returncode}\n{tail}")
-    for made in server.manifest.build.makes:
+    for made in wanted.makes:
         if not (server.folder / made).exists():
             raise BuildError(f"{server.name}: {' '.join(command)} did not make {made}")
-    _stamp(server).write_text(fingerprint(server), encoding="utf-8")
+    _stamp(server, wanted).write_text(fingerprint(server), encoding="utf-8")
 
 
 def environment(server: Server, jdk: Jdk | None) -> Mapping[str, str]:
@@ -70,13 +75,13 @@ def environment(server: Server, jdk: Jdk | None) -> Mapping[str, str]:
     return {**os.environ, "JAVA_HOME": str(jdk.home), "PATH": path}
 
 
-def _stamp(server: Server) -> Path:
-    return (server.folder / server.manifest.build.makes[0]).parent / STAMP
+def _stamp(server: Server, build: Build) -> Path:
+    return (server.folder / build.makes[0]).parent / STAMP
 
 
 def _files(server: Server) -> Iterable[Path]:
     yield server.folder / "server.toml"
-    for name in server.manifest.build.sources:
+    for name in server.manifest.build.sources if server.manifest.build else ():
         path = server.folder / name
         if path.is_dir():
             yield from (p for p in path.rglob("*") if p.is_file())

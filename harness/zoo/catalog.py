@@ -30,10 +30,11 @@ class Model(StrEnum):
 
 
 class Language(StrEnum):
-    """What a server is written in; it decides tool chain and warm-up."""
+    """What a server is written in; it decides tool chain and warm-up, which is the longer one of a JVM but for Rust."""
 
     JAVA = "java"
     RUST = "rust"
+    OTHER = "other"
 
 
 Words = Annotated[list[str], Field(min_length=1)]
@@ -77,7 +78,7 @@ class Manifest(_Table):
     title: str
     language: Language
     port: int = Field(ge=1024, le=32767)
-    build: Build
+    build: Build | None = None
     run: Run
     jvm: dict[str, list[str]] = {}
     variants: list[Variant] = Field(min_length=1)
@@ -93,10 +94,11 @@ class Manifest(_Table):
 
 @dataclass(frozen=True)
 class Server:
-    """A folder of the zoo and its manifest."""
+    """A folder of the zoo, or a guest's elsewhere, and its manifest."""
 
     folder: Path
     manifest: Manifest
+    guest: bool = False
 
     @property
     def name(self) -> str:
@@ -117,7 +119,7 @@ class Entry:
     @property
     def native(self) -> bool:
         """True when no virtual machine has to warm up."""
-        return self.server.manifest.language is not Language.JAVA
+        return self.server.manifest.language is Language.RUST
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,10 @@ class Catalog:
         raise CatalogError(f'no entry "{entry_id}"; known: {", ".join(e.id for e in self.entries)}')
 
     def select(self, servers: Sequence[str] = (), variants: Sequence[str] = ()) -> list[Entry]:
-        """The entries of these servers and variants; no names mean all. `CatalogError` when nothing fits."""
+        """The entries of these servers and variants; no names mean all. `CatalogError` when nothing fits.
+
+        A variant may be named as that of one server: `rust-axum:async`.
+        """
         names = [s.name for s in self.servers]
         for name in servers:
             if name not in names:
@@ -146,9 +151,9 @@ class Catalog:
         chosen = [e for e in self.entries if not servers or e.server.name in servers]
         known = sorted({e.variant.name for e in chosen})
         for name in variants:
-            if name not in known:
+            if name not in known and all(name != e.id for e in chosen):
                 raise CatalogError(f'no variant "{name}" there; known: {", ".join(known)}')
-        return [e for e in chosen if not variants or e.variant.name in variants]
+        return [e for e in chosen if not variants or e.variant.name in variants or e.id in variants]
 
     def twice(self, entries: Sequence[Entry]) -> list[Entry]:
         """Of these, the entries to measure twice: of each kind (native, JVM) the one so marked, else the first."""
@@ -183,17 +188,33 @@ def load_manifest(path: Path) -> Manifest:
     return manifest
 
 
-def load_catalog(root: Path) -> Catalog:
-    """All servers in the folders right below `root`, ordered by name; ports and names must differ."""
-    paths = sorted(root.glob("*/server.toml"))
-    servers = tuple(Server(path.parent, load_manifest(path)) for path in paths)
+def load_catalog(root: Path, guests: Path | None = None) -> Catalog:
+    """All servers in the folders right below `root`, ordered by name, then those of a folder elsewhere.
+
+    That is a server's own folder or one of such folders. Names and ports must differ.
+    """
+    servers = tuple(Server(path.parent, load_manifest(path)) for path in sorted(root.glob("*/server.toml")))
+    if guests is not None:
+        servers += tuple(Server(path.parent, load_manifest(path), guest=True) for path in _manifests(guests))
     ports: dict[int, str] = {}
+    names: set[str] = set()
     for server in servers:
         port = server.manifest.port
+        if server.name in names:
+            raise CatalogError(f"{server.folder / 'server.toml'}: name: the zoo has a server {server.name} already")
+        names.add(server.name)
         if port in ports:
             raise CatalogError(f"{server.folder / 'server.toml'}: port: {port} is already that of {ports[port]}")
         ports[port] = server.name
     return Catalog(servers)
+
+
+def _manifests(folder: Path) -> list[Path]:
+    own = folder.resolve() / "server.toml"
+    found = [own] if own.is_file() else sorted(folder.resolve().glob("*/server.toml"))
+    if not found:
+        raise CatalogError(f"{folder}: expected a server.toml there or in a folder right below")
+    return found
 
 
 def _key(location: tuple[str | int, ...]) -> str:

@@ -76,6 +76,8 @@ def unfit(metric: Metric, names: tuple[str, str], sides: tuple[Cell, Cell]) -> s
     if len(counts) > 1:
         return f"ran at different connection counts: {', '.join(f'{n:,}' for n in sorted(counts))}"
     for name, cell in zip(names, sides, strict=True):
+        if metric.kind in (Class.CPU, Class.MEMORY) and any(m.work is None for m in cell.seen.values()):
+            return f"{name}: its process is not known (PID= names it)"
         reason = spoiled(metric, name, cell.seen.values())
         if reason:
             return reason

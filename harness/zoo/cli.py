@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -26,13 +26,18 @@ from zoo.host.jdk import JdkError, find_jdk
 from zoo.host.limits import Limits
 from zoo.load.base import LoadError
 from zoo.plan import Design, PlanError
-from zoo.records import PlanFacts
+from zoo.records import Condition, PlanFacts, Target
 from zoo.report import terminal
+from zoo.runtime import target as targeting
 from zoo.store import Store, StoreError
+from zoo.targets import TargetError, targets
 from zoo.vm import qemu
 
 ROOT = Path(__file__).resolve().parents[2]
-FAULTS = (documents.DocumentError, CatalogError, PlanError, BenchError, BuildError, JdkError, StoreError, LoadError)
+FAULTS = (
+    *(documents.DocumentError, CatalogError, PlanError, TargetError, BenchError),
+    *(BuildError, JdkError, StoreError, LoadError),
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -48,6 +53,12 @@ Scenarios = Annotated[list[str] | None, typer.Option("--scenario", help="hello o
 Tiers = Annotated[str, typer.Option(help="connection counts, with commas between")]
 Rounds = Annotated[int | None, typer.Option(min=1, help="how often every cell is measured, in fresh processes")]
 Duration = Annotated[int | None, typer.Option(min=1, help="seconds of load in a cell that does not wait")]
+WarmUp = Annotated[
+    int | None,
+    typer.Option(
+        min=6, help="seconds of warm-up at most, before load without a wait; windows are as short in proportion"
+    ),
+]
 Quick = Annotated[bool, typer.Option("--quick", help="one short round: a smoke run, no statistics")]
 Hosting = Annotated[
     str,
@@ -71,6 +82,14 @@ HowSet = Annotated[
         "quick run), or loaded at once (parallel)"
     ),
 ]
+Urls = Annotated[
+    list[str] | None, typer.Option("--target", help="the URL of a server that already runs; repeat for more")
+]
+Pids = Annotated[
+    list[int] | None,
+    typer.Option("--pid", help="the target's process, whose memory, CPU and threads are then measured; one a target"),
+]
+Remote = Annotated[bool, typer.Option("--remote", help="also a target that is not on this machine's loopback")]
 Results = Annotated[Path | None, typer.Option(help="where runs are written; results/ without it")]
 Seed = Annotated[int | None, typer.Option(help="of the order of entries; random and stored without it")]
 
@@ -92,7 +111,7 @@ def list_entries() -> None:
         table = Table(header_style="bold")
         for column in ("entry", "model", "port", "what it is"):
             table.add_column(column, overflow="fold")
-        for entry in load_catalog(ROOT).entries:
+        for entry in _catalog().entries:
             port = str(entry.server.manifest.port)
             table.add_row(entry.id, entry.variant.model, port, entry.variant.summary)
         console.print(table)
@@ -116,7 +135,7 @@ def doctor() -> None:
 def build(server: Servers = None) -> None:
     """Build servers whose sources changed."""
     with _plainly():
-        entries = load_catalog(ROOT).select(server or ())
+        entries = _catalog().select(server or ())
         benches.build_all(entries, conditions.jdk_for(entries), console)
 
 
@@ -128,12 +147,15 @@ def show_plan(
     tiers: Tiers = "100,1k,25k",
     rounds: Rounds = None,
     duration: Duration = None,
+    warmup: WarmUp = None,
     quick: Quick = False,
     seed: Seed = None,
     runtime: Hosting = "auto",
     aa: TwiceARound = None,
     design: HowSet = None,
     vary: Vary = None,
+    target: Urls = None,
+    pid: Pids = None,
     precision: Annotated[
         str | None, typer.Option(help="say how many rounds this half-width costs, such as 3%, from a pilot run")
     ] = None,
@@ -146,15 +168,13 @@ def show_plan(
     Example: zoo plan --precision 3% --pilot results/latest
     """
     with _plainly():
-        catalog = load_catalog(ROOT)
+        catalog = _catalog()
         if precision is not None:
             folder = pilot_run or ROOT / "results" / "latest"
             terminal.show(inquiries.precision(pilot.half_width(precision), folder, catalog), console)
             return
-        wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed, aa, design)
-        entries = catalog.select(wish.servers, wish.variants)
-        condition = conditions.condition_of(conditions.runtime_named(runtime, wish.tiers), entries, ROOT)
-        variations = conditions.varied(vary or (), condition, entries, ROOT)
+        wish = _wish(server, variant, scenario, tiers, rounds, duration, warmup, quick, seed, aa, design, target, pid)
+        condition, variations = _conditions(wish, catalog, runtime, vary)
         _announce(benches.plan_of(wish, catalog, condition, variations), catalog)
 
 
@@ -166,6 +186,7 @@ def bench(
     tiers: Tiers = "100,1k,25k",
     rounds: Rounds = None,
     duration: Duration = None,
+    warmup: WarmUp = None,
     quick: Quick = False,
     seed: Seed = None,
     aa: TwiceARound = None,
@@ -177,26 +198,35 @@ def bench(
     ] = False,
     results: Results = None,
     runtime: Hosting = "auto",
+    target: Urls = None,
+    pid: Pids = None,
+    remote: Remote = False,
 ) -> None:
-    """Measure entries and write a run below results/.
+    """Measure entries, or a server that already runs, and write a run below results/.
 
     Example: zoo bench --server java-tomcat --variant platform --variant virtual --scenario hello --tiers 100,1k
+
+    Example: zoo bench --target http://127.0.0.1:9000/ --pid 4711 --server rust-axum --variant hyper --tiers 100
     """
     with _plainly():
-        catalog = load_catalog(ROOT)
+        catalog = _catalog()
         runs = results or ROOT / "results"
         if resume:
             benches.be_alone(ROOT)
             store = Store.open(runs / "latest")
             store.mend()
-            condition, variations = store.run().plan.condition, store.run().plan.variations
-            entries = [catalog.entry(name) for name in store.run().plan.entries]
+            planned = store.run().plan
+            condition, variations = planned.condition, planned.variations
+            entries = benches.entries_of(planned, catalog)
+            targeting.check(planned.targets, planned.scenarios, remote=True)
         else:
-            wish = _wish(server, variant, scenario, tiers, rounds, duration, quick, seed, aa, design)
-            entries = catalog.select(wish.servers, wish.variants)
-            condition = conditions.condition_of(conditions.runtime_named(runtime, wish.tiers), entries, ROOT)
-            variations = conditions.varied(vary or (), condition, entries, ROOT)
+            wish = _wish(
+                server, variant, scenario, tiers, rounds, duration, warmup, quick, seed, aa, design, target, pid
+            )
+            condition, variations = _conditions(wish, catalog, runtime, vary)
+            entries = benches.chosen(wish, catalog)
             planned = benches.plan_of(wish, catalog, condition, variations)
+            targeting.check(planned.targets, planned.scenarios, remote=remote)
             run = benches.new_run(ROOT, wish, planned, facts.gather())
             for one in {c.runtime: c for c in (condition, *variations.values())}.values():
                 _refuse_clamped(planned, hosting.limits_for(ROOT, one, run.host), strict_tiers)
@@ -277,13 +307,37 @@ def _wish(
     tiers: str,
     rounds: int | None,
     duration: int | None,
+    warmup: int | None,
     quick: bool,
     seed: int | None,
     aa: bool | None,
     design: Design | None,
+    target: list[str] | None,
+    pid: list[int] | None,
 ) -> Wish:
     names = [name for name in tiers.split(",") if name.strip()]
-    return Wish(server or (), variant or (), scenario or (), names, rounds, duration, quick, seed, aa, design)
+    found = targets(target or (), pid or ())
+    named = server or (), variant or (), scenario or (), names
+    return Wish(*named, rounds, duration, warmup, quick, seed, aa, design, found)
+
+
+def _conditions(
+    wish: Wish, catalog: Catalog, runtime: str, vary: list[str] | None
+) -> tuple[Condition, dict[str, Condition]]:
+    """The run's own, and those that vary."""
+    if wish.targets and vary:
+        raise BenchError("a target cannot be started under another condition: no --vary beside --target")
+    entries, targeted = benches.chosen(wish, catalog), bool(wish.targets)
+    outside = targeted or any(e.server.guest for e in entries)
+    named = conditions.runtime_named(runtime, wish.tiers, outside=outside)
+    condition = conditions.condition_of(named, entries, ROOT, targets=targeted)
+    return condition, conditions.varied(vary or (), condition, entries, ROOT)
+
+
+def _catalog() -> Catalog:
+    """The zoo, and what ZOO names beside it."""
+    beside = os.environ.get("ZOO")
+    return load_catalog(ROOT, Path(beside) if beside else None)
 
 
 def _refuse_clamped(planned: PlanFacts, limits: Limits, strict: bool) -> None:
@@ -325,7 +379,7 @@ def measure(
         if private:
             for name in namespace.prepare():
                 console.print(f"{name} could not be set in the run's network namespace")
-        catalog = load_catalog(ROOT)
+        catalog = _catalog()
         _carry_out(Store.open(folder), catalog)
 
 
@@ -337,12 +391,23 @@ def _enter(store: Store, catalog: Catalog) -> NoReturn:
     wrapper = namespace.wrapper() if planned.condition.network == "private" else None
     if planned.condition.network == "private" and wrapper is None:
         raise BenchError("this run was begun in a network namespace of its own, which is refused now; start a new run")
-    if planned.condition.network == "host":
+    if planned.targets:
+        _tell_of_targets(planned.targets)
+    elif planned.condition.network == "host":
         console.print("no network namespace of its own (unshare is refused here): the host's ports and counters")
     private = "--private" if wrapper else "--no-private"
     command = [*(wrapper or []), sys.executable, "-m", "zoo", "measure", str(store.folder), private]
     sys.stdout.flush()
     os.execvp(command[0], command)
+
+
+def _tell_of_targets(found: Mapping[str, Target]) -> None:
+    console.print("on the host's network, where the target listens: its ports and counters are not the run's alone")
+    for name, target in found.items():
+        if target.pid is None:
+            known = ", ".join(map(str, sorted(targeting.listening(target.url))))
+            hint = f"; PID={known} would" if known else ""
+            console.print(f"{name}: memory, CPU and threads are not measured, as no process is named{hint}")
 
 
 def _carry_out(store: Store, catalog: Catalog) -> None:

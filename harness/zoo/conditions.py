@@ -29,10 +29,17 @@ class BenchError(Exception):
     """Something a person can mend before a run; the message says how."""
 
 
-def runtime_named(wanted: str, tiers: Sequence[str] = ()) -> str:
-    """`process`, `container` or `vm`; `auto` takes containers where an engine answers, `fit` what holds the tiers."""
+def runtime_named(wanted: str, tiers: Sequence[str] = (), *, outside: bool = False) -> str:
+    """`process`, `container` or `vm`; `auto` takes containers where an engine answers, `fit` what holds the tiers.
+
+    Servers from outside the zoo, and all beside them, are processes.
+    """
     if wanted not in RUNTIMES:
         raise BenchError(f'RUNTIME must be one of {", ".join(RUNTIMES)}, got "{wanted}"')
+    if outside:
+        if wanted not in ("auto", "process"):
+            raise BenchError("a server from outside the zoo has no image, and all run alike: RUNTIME=process")
+        return "process"
     if wanted == "auto":
         return "container" if Engine().answers() else "process"
     if wanted == "fit":
@@ -54,8 +61,11 @@ def jdk_for(entries: Sequence[Entry], version: str | None = None) -> Jdk | None:
     return find_jdk(wanted=wanted) if needed else None
 
 
-def condition_of(runtime: str, entries: Sequence[Entry], root: Path) -> Condition:
-    """The condition that this environment sets. `JdkError` when Java entries lack a JDK."""
+def condition_of(runtime: str, entries: Sequence[Entry], root: Path, *, targets: bool = False) -> Condition:
+    """The condition that this environment sets. `JdkError` when Java entries lack a JDK.
+
+    Targets listen on the host's loopback, which a network namespace of the run's own does not have.
+    """
     env = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     if runtime == "container":
         try:
@@ -75,7 +85,7 @@ def condition_of(runtime: str, entries: Sequence[Entry], root: Path) -> Conditio
             raise BenchError(str(error)) from None
         version = found.version if found else None
         return Condition(runtime=runtime, network=runtime, jdk=version, env=env, memory=memory, accelerator=by)
-    network = "private" if namespace.wrapper() else "host"
+    network = "private" if not targets and namespace.wrapper() else "host"
     return Condition(runtime=runtime, network=network, jdk=found.version if found else None, env=env)
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from zoo.analysis import Row, rows
 from zoo.catalog import Catalog
-from zoo.pairs import compare
+from zoo.pairs import Kind, compare
 from zoo.records import Run, schema
-from zoo.report.comparisons import conditions
+from zoo.report.comparisons import of_kind
 from zoo.report.document import shown
 from zoo.report.markdown import render_table
 from zoo.report.model import Table
@@ -86,7 +86,7 @@ def _marked(root: Path, catalog: Catalog) -> dict[Path, dict[str, str]]:
 def _cost(store: Store, catalog: Catalog) -> str:
     """What the run says of containers over processes."""
     run, records = store.run(), store.records()
-    section = conditions(compare(run.plan.entries, records, catalog.reference_id), run.plan.rounds)
+    section = of_kind(Kind.CONDITION, compare(run.plan.entries, records, catalog.reference_id), run.plan.rounds)
     tables = [render_table(table) for table in section.tables]
     bullets = [f"- {bullet}" for bullet in section.bullets]
     engine = run.host.engine.version if run.host.engine else "unknown"

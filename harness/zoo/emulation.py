@@ -30,12 +30,12 @@ def timeless(seen: Measurement) -> Measurement:
         update={
             "load": seen.load.model_copy(update=load),
             "windows": [],
-            "work": seen.work.model_copy(update={**no_cpu, "gc_time_ms": None}),
+            "work": seen.work and seen.work.model_copy(update={**no_cpu, "gc_time_ms": None}),
             "warmup": seen.warmup.model_copy(update={"window_rps": []}),
             "noise": Noise(elapsed_s=seen.noise.elapsed_s),
             "canary_s": None,
             "sampling": seen.sampling.model_copy(update={"cpu_share": None}),
-            "server": seen.server.model_copy(update={"ready_s": None}),
+            "server": seen.server and seen.server.model_copy(update={"ready_s": None}),
             "flags": [flag for flag in seen.flags if flag not in SPEED_FLAGS],
         }
     )

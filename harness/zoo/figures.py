@@ -88,8 +88,16 @@ def _kb(number: int | None) -> int | None:
 
 
 def memory(
-    idle_kb: int, before: Snapshot, samples: Samples, deep: Snapshot, rested: int | None, info: Info | None
-) -> Memory:
+    idle_kb: int | None,
+    before: Snapshot | None,
+    samples: Samples,
+    deep: Snapshot | None,
+    rested: int | None,
+    info: Info | None,
+) -> Memory | None:
+    """None where the process is not known."""
+    if idle_kb is None or before is None or deep is None:
+        return None
     socket = [kb for kb in samples.tcp_mem_kb if kb is not None]
     return Memory(
         rss_idle_kb=idle_kb,
@@ -127,14 +135,17 @@ def container(before: CgroupUse | None, after: CgroupUse | None) -> ContainerUse
 
 
 def work(
-    cpu_s: float,
+    cpu_s: float | None,
     goodput: int,
     samples: Samples,
-    before: Snapshot,
-    after: Snapshot,
+    before: Snapshot | None,
+    after: Snapshot | None,
     info_before: Info | None,
     info_after: Info | None,
-) -> Work:
+) -> Work | None:
+    """None where the process is not known."""
+    if cpu_s is None or before is None or after is None:
+        return None
     gc_count = gc_time_ms = None
     if info_before and info_after:
         gc_count = info_after.gc_count - info_before.gc_count
@@ -157,7 +168,9 @@ def _increase(before: int | None, after: int | None) -> int | None:
     return after - before
 
 
-def server(info: Info, ready_s: float) -> ServerFacts:
+def server(info: Info | None, ready_s: float | None) -> ServerFacts | None:
+    if info is None:
+        return None
     return ServerFacts(
         framework=info.framework,
         framework_version=info.framework_version,

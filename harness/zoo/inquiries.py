@@ -20,7 +20,8 @@ def precision(wanted: float, folder: Path, catalog: Catalog) -> list[Section]:
     """Rounds and hours that a half-width costs, from the run in this folder; `PlanError` when it cannot tell."""
     store = Store.open(folder)
     run, records = store.run(), store.records()
-    found = pilot.needs(compare(run.plan.entries, records, catalog.reference_id).pairs, wanted)
+    compared = compare(run.plan.entries, records, catalog.reference_id, run.plan.guests)
+    found = pilot.needs(compared.pairs, wanted)
     if not found:
         raise PlanError(f"{folder}: a pilot needs two rounds of the platform and virtual variants of one server")
     profile = plan.profile_of(run.plan)

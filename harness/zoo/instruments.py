@@ -31,13 +31,15 @@ class Recording(Protocol):
 class NoiseRecording(Protocol):
     """A noise probe that is running."""
 
-    def stop(self, server_cpu_s: float = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None) -> Noise: ...
+    def stop(
+        self, server_cpu_s: float | None = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None
+    ) -> Noise: ...
 
 
 class Instruments(Protocol):
     """What can be read off a hosted server from where it runs; `sampler` says from where: `host` or `agent`.
 
-    Readings of a process raise ProcessLookupError when it has ended.
+    Readings of a process raise ProcessLookupError when it has ended; its snapshot is None where it is not known.
     """
 
     @property
@@ -51,7 +53,7 @@ class Instruments(Protocol):
         """True when the server has time for a request, false when a queue keeps it busy."""
         ...
 
-    def snapshot(self, pid: int, deep: bool = False) -> Snapshot: ...
+    def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None: ...
     def reset_peak(self, pid: int) -> bool: ...
     def sample(self, pid: int) -> Recording: ...
     def noise(self) -> NoiseRecording: ...
@@ -91,7 +93,7 @@ class LocalInstruments:
     def answers(self, url: str) -> bool:
         return hello_fault(url, timeout_s=2.0) is None
 
-    def snapshot(self, pid: int, deep: bool = False) -> Snapshot:
+    def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         return snapshot(pid, deep)
 
     def reset_peak(self, pid: int) -> bool:

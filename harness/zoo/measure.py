@@ -10,7 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 from zoo import figures, pacing, plan, validity, window
-from zoo.catalog import Entry, Model
+from zoo.catalog import Model
 from zoo.emulation import SPEED_COLUMNS, timeless
 from zoo.histogram import Histogram
 from zoo.load.base import LoadError, LoadOutcome
@@ -37,13 +37,12 @@ class CellFailure(Exception):
 class Subject:
     """A running server that is measured, and the cell it is measured in."""
 
-    entry: Entry
     entry_id: str
     block: Block
     tier: Tier
     hosted: Hosted
-    info: Info
-    idle_kb: int
+    info: Info | None
+    idle_kb: int | None
     canary_s: float | None
     warmup: Warmup
 
@@ -101,7 +100,7 @@ class _Cell:
         self._delay_s, self._duration_s = pacing.times(
             subject.block, subject.tier, self._feasible.actual, bench.profile, subject.warmup.pace
         )
-        self._path = self._scenario.path(self._delay_s)
+        self._path = self._scenario.path(self._delay_s, self._hosted.home)
         self._windows: list[tuple[int, Window]] = []
 
     def prepare(self) -> None:
@@ -134,8 +133,8 @@ class _Cell:
 
     def result(self, *, rested: bool) -> Measurement:
         with self._guarded():
-            rested_kb = self._tools.snapshot(self._hosted.pid).rss_kb if rested else None
-        seen = self._measurement(rested_kb)
+            resting = self._tools.snapshot(self._hosted.pid) if rested else None
+        seen = self._measurement(resting.rss_kb if resting else None)
         return timeless(seen) if self._bench.emulated else seen
 
     def _measurement(self, rested_kb: int | None) -> Measurement:
@@ -144,7 +143,8 @@ class _Cell:
         samples = figures.joined([w.samples for w in windows])
         heard = figures.mean_noise([w.noise for w in windows])
         outcome = figures.total([w.outcome for w in windows])
-        cpu_s = sum(w.cpu_s for w in windows)
+        known_cpu = [w.cpu_s for w in windows if w.cpu_s is not None]
+        cpu_s = sum(known_cpu) if len(known_cpu) == len(windows) else None
         connections = Connections(
             requested=subject.tier.connections,
             actual=self._feasible.actual,
@@ -219,7 +219,7 @@ class _Cell:
         if first or not self._scenario.settle:
             return
         connections = min(self._feasible.actual, BRIEF_CONNECTIONS)
-        url = self._hosted.url + self._scenario.warm_path
+        url = self._hosted.url + self._scenario.warm_path(self._hosted.home)
         self._bench.load(self._hosted, self._bench.spec(url, connections, self._bench.profile.brief_warmup_s))
 
     def _refuse(self, made: Window) -> None:
@@ -273,7 +273,7 @@ class _Cell:
             latency=figures.latency(histogram),
             little=validity.little(outcome.goodput, mean_s, actual, loaded_s),
             served=validity.served(outcome.goodput, mean_s, actual, loaded_s - reading_s) if self._delay_s else None,
-            ceiling_rps=validity.ceiling(Model(subject.info.model), subject.info.limits.max_threads, self._delay_s),
+            ceiling_rps=_ceiling(subject.info, self._delay_s),
             cpu_s=outcome.cpu_s,
             busiest_thread=outcome.busiest_thread,
             histogram=None if self._bench.emulated else self._histogram(histogram),
@@ -283,8 +283,12 @@ class _Cell:
         return self._bench.store.write_raw(f"{self._subject.name}-histogram", histogram.quantized().to_pairs())
 
 
+def _ceiling(info: Info | None, delay_s: float) -> float | None:
+    return None if info is None else validity.ceiling(Model(info.model), info.limits.max_threads, delay_s)
+
+
 def _pool_bound(ceiling_rps: float | None, subject: Subject, connections: Connections) -> bool:
-    threads = subject.info.limits.max_threads
+    threads = subject.info.limits.max_threads if subject.info else None
     return ceiling_rps is not None and threads is not None and connections.actual > threads
 
 

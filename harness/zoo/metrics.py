@@ -54,14 +54,14 @@ PER_CONNECTION = Metric("RSS per connection", Class.MEMORY, Word.MORE, Word.LESS
 
 def cpu_per_million(seen: Measurement) -> float | None:
     """CPU-seconds per million good answers; None below 0.2 s, where the kernel's 10 ms ticks would be over 5 %."""
-    return seen.work.cpu_s_per_million if (seen.work.cpu_s or 0.0) >= LEAST_CPU_S else None
+    return seen.work.cpu_s_per_million if seen.work and (seen.work.cpu_s or 0.0) >= LEAST_CPU_S else None
 
 
 READ: dict[Metric, Callable[[Measurement], float | None]] = {
     REQUESTS: lambda m: m.load.goodput_rps,
     CPU: cpu_per_million,
     P99: lambda m: m.load.latency.p99_us,
-    PEAK_RSS: lambda m: m.memory.rss_peak_kb,
+    PEAK_RSS: lambda m: m.memory.rss_peak_kb if m.memory else None,
 }
 """The metrics that one measurement gives; `PER_CONNECTION` takes a round's tiers together."""
 
@@ -91,11 +91,11 @@ def held_points(records: Iterable[Record]) -> dict[tuple[str, str], dict[int, Po
         lives.setdefault((record.entry, record.scenario, record.round), []).append(record)
     found: dict[tuple[str, str], dict[int, Points]] = {}
     for (entry, scenario, number), group in lives.items():
-        seen = [r.measurement for r in group if r.measurement is not None]
-        if len(seen) != len(group) or len(seen) < 3 or not all(held_all(m) for m in seen):
+        seen = [(m.connections.actual, m.memory) for r in group if (m := r.measurement) and m.memory and held_all(m)]
+        if len(seen) != len(group) or len(seen) < 3:
             continue
-        points = [(0.0, float(min(m.memory.rss_before_kb for m in seen)))]
-        points += [(float(m.connections.actual), float(m.memory.rss_peak_kb)) for m in seen]
+        points = [(0.0, float(min(memory.rss_before_kb for _, memory in seen)))]
+        points += [(float(connections), float(memory.rss_peak_kb)) for connections, memory in seen]
         found.setdefault((entry, scenario), {})[number] = points
     return found
 

@@ -20,6 +20,7 @@ class Kind(StrEnum):
     """Why two cells are compared."""
 
     AGAIN = "again"  # an entry with itself: A/A
+    GUEST = "guest"  # a server from outside over an entry of the zoo
     MODEL = "model"  # virtual over platform threads of a server: the named pairs
     VARIANT = "variant"  # a server's other variants over its default
     CONDITION = "condition"  # an entry over itself, under another condition
@@ -69,13 +70,15 @@ class Compared:
         return [p for p in self.pairs if p.kind is kind]
 
 
-def compare(entries: Sequence[str], records: Iterable[Record], reference: str | None = None) -> Compared:
+def compare(
+    entries: Sequence[str], records: Iterable[Record], reference: str | None = None, guests: Sequence[str] = ()
+) -> Compared:
     """Pairs of a run; `entries` in the plan's order, where a server's default comes first."""
     records = list(records)
     found = cells(records, reference)
     models = {record.entry: record.model for record in records}
     made = []
-    for kind, a, b in named(entries, models):
+    for kind, a, b in named(entries, models, guests):
         wanted = (a,) if kind is Kind.AGAIN else (a, b)
         for scenario, tier in {key[1:]: None for key in found if key[0] in wanted}:
             sides = found.get((a, scenario, tier), Cell()), found.get((b, scenario, tier), Cell())
@@ -91,11 +94,12 @@ def compare(entries: Sequence[str], records: Iterable[Record], reference: str | 
     return Compared(judged(made, bands), bands)
 
 
-def named(entries: Sequence[str], models: Mapping[str, str]) -> list[tuple[Kind, str, str]]:
-    """Which entries are compared with which: A/A, virtual over platform, other variants over the default."""
+def named(entries: Sequence[str], models: Mapping[str, str], guests: Sequence[str] = ()) -> list[tuple[Kind, str, str]]:
+    """Which entries are compared with which: A/A, guests over others, then within a server."""
     known = [e for e in entries if e in models]
     pairs = [(Kind.AGAIN, twin, original(twin)) for twin in models if is_twin(twin)]
     pairs += [(Kind.CONDITION, e, plain(e)) for e in models if name_of(e) and not is_twin(e) and plain(e) in models]
+    pairs += [(Kind.GUEST, e, other) for e in known if e in guests for other in known if other not in guests]
     for server in dict.fromkeys(e.partition(":")[0] for e in known):
         mine = [e for e in known if e.startswith(f"{server}:")]
         platform = next((e for e in mine if models[e] == "platform-thread"), None)
@@ -126,7 +130,7 @@ def _pair(kind: Kind, names: tuple[str, str], scenario: str, tier: str, sides: t
         scenario=scenario,
         tier=tier,
         requested=requested(tier),
-        jvm=any(m.memory.heap_used_kb is not None for cell in sides for m in cell.seen.values()),
+        jvm=any(m.jvm for cell in sides for m in cell.seen.values()),
         rounds=len(shared),
         comparisons=comparisons,
         limits=(frozenset(a.limits), frozenset(b.limits)),

@@ -44,13 +44,13 @@ def percent(text: str, what: str) -> float:
 
 
 def needs(pairs: Iterable[Pair], wanted: float) -> list[Need]:
-    """What each named pair needs in each cell; comparisons without two rounds in the pilot tell nothing."""
+    """What each named pair and guest needs in each cell; comparisons without two rounds in the pilot tell nothing."""
     found = []
     for pair in pairs:
         for metric in PLANNED:
             comparison = pair.comparisons.get(metric)
             ratio = comparison.ratio if comparison else None
-            if pair.kind is not Kind.MODEL or ratio is None or ratio.sd_log is None:
+            if pair.kind not in (Kind.MODEL, Kind.GUEST) or ratio is None or ratio.sd_log is None:
                 continue
             found.append(
                 Need(

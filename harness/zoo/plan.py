@@ -16,7 +16,7 @@ from zoo.records import PlanFacts
 from zoo.scenario import SCENARIOS
 from zoo.scenario.base import sleeping_window
 from zoo.twins import is_twin, twin
-from zoo.variations import varied
+from zoo.variations import plain, varied
 
 STEADY_WINDOWS = 4
 TREND_MATTERS = 0.02
@@ -188,6 +188,7 @@ def blocks(
     twins: Twins = Twins(),
     design: Design = Design.ROUNDS,
     variations: Sequence[str] = (),
+    guests: Sequence[str] = (),
 ) -> list[Block]:
     """Every cell once a round, in the order they are measured.
 
@@ -196,7 +197,7 @@ def blocks(
     rising = tuple(sorted(set(tiers), key=lambda t: t.connections))
     everyone = [*entries, *(varied(e, name) for e in entries for name in variations), *map(twin, twins.entries)]
     chosen = {s: [e for e in everyone if not is_twin(e) or s in twins.scenarios] for s in scenarios}
-    units = [(group, s) for s in scenarios for group in groups(chosen[s], s, design)]
+    units = [(group, s) for s in scenarios for group in groups(chosen[s], s, design, guests)]
     parallel = design is Design.PARALLEL
     return [
         Block(group, scenario, rising, number, position, seed, parallel and len(group) > 1)
@@ -211,7 +212,15 @@ def blocks_of(stored: PlanFacts) -> list[Block]:
     twins = Twins(tuple(stored.twins), tuple(stored.twin_scenarios))
     design = Design(stored.design)
     return blocks(
-        stored.entries, stored.scenarios, tiers, stored.rounds, stored.seed, twins, design, list(stored.variations)
+        stored.entries,
+        stored.scenarios,
+        tiers,
+        stored.rounds,
+        stored.seed,
+        twins,
+        design,
+        list(stored.variations),
+        stored.guests,
     )
 
 
@@ -224,10 +233,15 @@ def profile_of(stored: PlanFacts) -> Profile:
     return Profile(**{name: int(value) if name in whole else value for name, value in numbers.items()})  # type: ignore[arg-type]
 
 
-def groups(entries: Sequence[str], scenario: str, design: Design) -> list[tuple[str, ...]]:
-    """The entries that are alive at once: those of one server where throughput is measured, else each alone."""
+def groups(entries: Sequence[str], scenario: str, design: Design, guests: Sequence[str] = ()) -> list[tuple[str, ...]]:
+    """The entries that are alive at once: those of one server where throughput is measured, else each alone.
+
+    Where there are guests and others all are, for each guest is compared with each of them.
+    """
     if design is Design.ROUNDS or not SCENARIOS[scenario].settle:
         return [(entry,) for entry in entries]
+    if len({plain(entry) in guests for entry in entries}) > 1:
+        return [tuple(entries)]
     servers = dict.fromkeys(e.partition(":")[0] for e in entries)
     return [tuple(e for e in entries if e.startswith(f"{server}:")) for server in servers]
 
@@ -267,8 +281,8 @@ def slots(block: Block, at: Tier, profile: Profile) -> list[tuple[int, ...]]:
 
 
 def _cycles(at: Tier, profile: Profile) -> int:
-    """Opening many connections takes as long as a window: as few of them as can be."""
-    return 1 if at.connections > MANY else profile.cycles
+    """Opening many connections takes as long as a window: as few of them as can be. wrk counts in whole seconds."""
+    return 1 if at.connections > MANY else max(1, min(profile.cycles, int(profile.window_s / 2)))
 
 
 def seconds(block: Block, profile: Profile, natives: Sequence[bool], bounded_pools: Sequence[bool]) -> float:

@@ -80,11 +80,9 @@ def line(record: Record) -> str:
     seen = record.measurement
     assert seen is not None
     marks = " ".join(flag.value for flag in seen.flags)
+    memory = "–" if seen.rss_peak_mb is None else f"{seen.rss_peak_mb:,.0f} MB"
     if seen.load.goodput_rps is None:
         served = f"{seen.load.goodput:>10,} answers to {seen.connections.actual:,} connections"
-        return f"{where}  {served}  {seen.memory.rss_peak_kb / 1024:>7,.0f} MB  {marks}"
+        return f"{where}  {served}  {memory:>10}  {marks}"
     median = "–" if seen.load.latency.p50_us is None else f"{seen.load.latency.p50_us / 1000:,.2f} ms"
-    return (
-        f"{where}  {seen.load.goodput_rps:>10,.0f} req/s  p50 {median:>12}  "
-        f"{seen.memory.rss_peak_kb / 1024:>7,.0f} MB  {marks}"
-    )
+    return f"{where}  {seen.load.goodput_rps:>10,.0f} req/s  p50 {median:>12}  {memory:>10}  {marks}"

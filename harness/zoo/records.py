@@ -14,6 +14,10 @@ PROTOCOL = 2
 """Version of the measurement protocol; runs of different protocols are not comparable."""
 
 
+UNKNOWN = "unknown"
+"""The thread model of a server that something else started."""
+
+
 class _Data(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -74,7 +78,8 @@ class Condition(_Data):
     network: str = Field(
         default="host",
         description="`private`: in a network namespace of the run's own; `host`: in the host's; "
-        "`container`, `vm`: in that of the server's container or guest, which has loopback only",
+        "`container`, `vm`: in that of the server's container or guest, which has loopback only; `remote`: beyond "
+        "loopback",
     )
     jdk: str | None = None
     jvm_flags: list[str] = []
@@ -163,7 +168,7 @@ class Turn(_Data):
     place: int
     loaded_s: float
     goodput: int
-    cpu_s: float = Field(description="the server's, in this window")
+    cpu_s: float | None = Field(description="the server's, in this window; null where its process is not known")
     generator_cpu_s: float
     p50_us: int | None
     p99_us: int | None
@@ -261,7 +266,7 @@ class ServerFacts(_Data):
     virtual: bool
     gc: list[str]
     limits: dict[str, int | None]
-    ready_s: float | None
+    ready_s: float | None = Field(description="null where something else started it, or on an emulated host")
 
 
 class Kernel(_Data):
@@ -279,21 +284,34 @@ class Measurement(_Data):
     connections: Connections
     load: Load
     windows: list[Turn] = []
-    memory: Memory
-    work: Work
+    memory: Memory | None = Field(description="null where the server's process is not known")
+    work: Work | None = Field(description="null where the server's process is not known")
     container: ContainerUse | None = None
     warmup: Warmup
     noise: Noise
     kernel: Kernel | None
     canary_s: float | None
     sampling: Sampling
-    server: ServerFacts
+    server: ServerFacts | None = Field(description="null where the server does not answer /info as the contract says")
     flags: list[Flag]
 
     @property
     def timed(self) -> bool:
         """False of an emulated host, whose time says nothing."""
         return self.load.goodput_rps is not None
+
+    @property
+    def rss_peak_mb(self) -> float | None:
+        return self.memory.rss_peak_kb / 1024 if self.memory else None
+
+    @property
+    def threads_peak(self) -> int | None:
+        return self.work.threads_peak if self.work else None
+
+    @property
+    def jvm(self) -> bool:
+        """True where the server told of a heap."""
+        return self.memory is not None and self.memory.heap_used_kb is not None
 
 
 class Record(_Data):
@@ -317,6 +335,13 @@ class Record(_Data):
         return (self.entry, self.scenario, self.tier, self.round)
 
 
+class Target(_Data):
+    """A server that already runs: where, and as which process, if that is known."""
+
+    url: str
+    pid: int | None = None
+
+
 class PlanFacts(_Data):
     """The plan a run carries out; with the seed it gives the order of every round."""
 
@@ -333,6 +358,12 @@ class PlanFacts(_Data):
     twins: list[str] = Field(default=[], description="entries measured a second time a round as `ENTRY.again`: A/A")
     twin_scenarios: list[str] = []
     design: str = Field(default="rounds", description="how a server's entries are set against each other")
+    targets: dict[str, Target] = Field(
+        default={}, description="of the entries, those that are servers which something else started"
+    )
+    guests: list[str] = Field(
+        default=[], description="entries from outside the zoo, targets among them; each is compared with all others"
+    )
 
     @property
     def twin_cells(self) -> int:

@@ -66,7 +66,7 @@ def _pair(key: tuple[str, str, str], runs: tuple[str, str], sides: tuple[Cell, C
         scenario=scenario,
         tier=tier,
         requested=requested(tier),
-        jvm=any(m.memory.heap_used_kb is not None for cell in sides for m in cell.seen.values()),
+        jvm=any(m.jvm for cell in sides for m in cell.seen.values()),
         rounds=min(len(before.seen), len(after.seen)),
         comparisons=comparisons,
         limits=(frozenset(after.limits), frozenset(before.limits)),

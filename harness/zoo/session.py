@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from zoo import plan
@@ -14,14 +14,22 @@ from zoo.load.base import LoadError
 from zoo.measure import Subject, measure
 from zoo.plan import Block, Profile, Tier
 from zoo.progress import Reporter
-from zoo.records import Condition, Failure, Measurement, Record, Warmup
+from zoo.records import UNKNOWN, Condition, Failure, Measurement, Record, Warmup
 from zoo.runtime.base import Hosted, Launch, Runtime, RuntimeFailure
 from zoo.sample.jvm import Info
 from zoo.scenario import SCENARIOS
 from zoo.store import Store
-from zoo.variations import name_of
+from zoo.variations import name_of, plain
 from zoo.warmup import warm_up
 from zoo.window import Bench
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that something else started, and the condition it is measured under."""
+
+    hosted: Hosted
+    condition: Condition
 
 
 @dataclass
@@ -29,8 +37,8 @@ class _Life:
     """A running server of a block, and how it was warmed up."""
 
     hosted: Hosted
-    info: Info
-    idle_kb: int
+    info: Info | None
+    idle_kb: int | None
     canary_s: float | None
     warmup: Warmup
 
@@ -39,7 +47,7 @@ class _Life:
 class Session:
     """Everything a run needs; all that touches the world comes in from outside, so tests can replace it.
 
-    Runtimes and conditions by name, the run's own under the empty one.
+    Runtimes and conditions by name, the run's own under the empty one; what runs already by entry.
     """
 
     catalog: Catalog
@@ -51,6 +59,7 @@ class Session:
     conditions: Mapping[str, Condition]
     reporter: Reporter
     threads: int
+    running: Mapping[str, Running] = field(default_factory=dict)
 
     def run(self, blocks: Sequence[Block], done: frozenset[tuple[str, str, str, int]] = frozenset()) -> None:
         """Measure every cell that is not in `done`; a failed cell is recorded and the rest goes on."""
@@ -58,6 +67,17 @@ class Session:
             left = [t for t in block.tiers if any(key not in done for key in block.keys(t))]
             if left:
                 _BlockRun(self, block).carry_out(left)
+
+    def model(self, name: str) -> str:
+        return UNKNOWN if plain(name) in self.running else self.catalog.entry(name).variant.model
+
+    def native(self, name: str) -> bool:
+        """False where it may have a virtual machine to warm up."""
+        return plain(name) not in self.running and self.catalog.entry(name).native
+
+    def condition(self, name: str) -> Condition:
+        found = self.running.get(plain(name))
+        return found.condition if found else self.conditions[name_of(name)]
 
     def bench(self) -> Bench:
         return Bench(
@@ -108,7 +128,6 @@ class _BlockRun:
     def _subject(self, name: str, tier: Tier) -> Subject:
         life = self._lives[name]
         return Subject(
-            entry=self._session.catalog.entry(name),
             entry_id=name,
             block=self._block,
             tier=tier,
@@ -125,18 +144,17 @@ class _BlockRun:
 
     def _start(self, name: str, first: Tier) -> _Life:
         session = self._session
-        entry = session.catalog.entry(name)
         where = f"round {self._block.round}  {name}  {self._block.scenario}"
         session.reporter.phase(where, "starting the server")
-        hosted = session.runtimes[name_of(name)].start(self._launch(name))
+        hosted = self._hosted(name)
         tools = hosted.instruments
         try:
-            info = tools.probe(hosted.url, entry)
+            info = hosted.probe()
             session.clock.rest(session.profile.idle_s)
             canary = None if session.emulated else tools.canary()
-            idle = tools.snapshot(hosted.pid).rss_kb
+            idle = tools.snapshot(hosted.pid)
             session.reporter.phase(where, "warm-up")
-            warmup = warm_up(session.bench(), entry, self._scenario, hosted, first)
+            warmup = warm_up(session.bench(), where, self._scenario, hosted, first, native=session.native(name))
         except (LoadError, ProcessLookupError) as error:
             alive = hosted.alive() and isinstance(error, LoadError)
             hosted.stop(0)
@@ -149,10 +167,16 @@ class _BlockRun:
         except BaseException:
             hosted.stop(0)
             raise
-        return _Life(hosted, info, idle, canary, warmup)
+        return _Life(hosted, info, idle.rss_kb if idle else None, canary, warmup)
+
+    def _hosted(self, name: str) -> Hosted:
+        found = self._session.running.get(plain(name))
+        if found:
+            return found.hosted
+        return self._session.runtimes[name_of(name)].start(self._launch(name))
 
     def _launch(self, name: str) -> Launch:
-        block, condition = self._block, self._session.conditions[name_of(name)]
+        block, condition = self._block, self._session.condition(name)
         log = self._session.store.raw / f"{name.replace(':', '-')}-{block.scenario}-r{block.round}.log"
         return Launch(
             entry=self._session.catalog.entry(name),
@@ -168,10 +192,10 @@ class _BlockRun:
         block = self._block
         record = Record(
             entry=name,
-            model=self._session.catalog.entry(name).variant.model,
+            model=self._session.model(name),
             scenario=block.scenario,
             tier=tier.name,
-            condition=self._session.conditions[name_of(name)],
+            condition=self._session.condition(name),
             round=block.round,
             position=block.position,
             together=list(block.entries) if len(block.entries) > 1 else [],

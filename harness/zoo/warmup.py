@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from zoo import pacing, plan, window
-from zoo.catalog import Entry
 from zoo.load.base import LoadOutcome
 from zoo.plan import Tier
 from zoo.records import Warmup
@@ -22,18 +21,18 @@ WORK_OFF_S = 120.0
 FEW = 10
 
 
-def warm_up(bench: Bench, entry: Entry, scenario: Scenario, hosted: Hosted, first: Tier) -> Warmup:
+def warm_up(bench: Bench, where: str, scenario: Scenario, hosted: Hosted, first: Tier, *, native: bool) -> Warmup:
     """Load at the first tier: until throughput is steady where the scenario measures it, else for a fixed time."""
     profile = bench.profile
     connections = bench.limits.feasible(first.connections).actual
-    url = hosted.url + scenario.warm_path
+    url = hosted.url + scenario.warm_path(hosted.home)
     if bench.emulated:
-        return _paced(bench, entry, hosted, url, min(connections, BRIEF_CONNECTIONS))
+        return _paced(bench, hosted, url, min(connections, BRIEF_CONNECTIONS), native=native)
     if not scenario.settle:
         outcome = bench.load(hosted, bench.spec(url, connections, profile.sleep_warmup_s))
         return Warmup(seconds=outcome.runtime_s, connections=connections, window_rps=[_rps(outcome)], reached=None)
-    least = profile.warmup_windows(native=entry.native)
-    gentle = profile.gentle_windows(native=entry.native)
+    least = profile.warmup_windows(native=native)
+    gentle = profile.gentle_windows(native=native)
     rates: list[float] = []
     seconds = 0.0
     while len(rates) < least or (
@@ -43,19 +42,19 @@ def warm_up(bench: Bench, entry: Entry, scenario: Scenario, hosted: Hosted, firs
         outcome = bench.load(hosted, bench.spec(url, now, profile.warmup_window_s))
         rates.append(_rps(outcome))
         seconds += outcome.runtime_s
-        bench.reporter.phase(entry.id, f"warm-up window {len(rates)}: {rates[-1]:,.0f} req/s")
+        bench.reporter.phase(where, f"warm-up window {len(rates)}: {rates[-1]:,.0f} req/s")
     reached = plan.steady(rates[gentle:])
     return Warmup(seconds=seconds, connections=connections, gentle=gentle, window_rps=rates, reached=reached)
 
 
-def _paced(bench: Bench, entry: Entry, hosted: Hosted, url: str, connections: int) -> Warmup:
+def _paced(bench: Bench, hosted: Hosted, url: str, connections: int, *, native: bool) -> Warmup:
     """On an emulated host: loads for its caches and a JVM's compiler.
 
     The last one shows how fast connections are opened and served.
     """
     spec = bench.spec(url, connections, bench.profile.sleep_warmup_s)
     loads = []
-    for _ in range(bench.profile.warmup_windows(native=entry.native)):
+    for _ in range(bench.profile.warmup_windows(native=native)):
         loads.append(window.run(bench, hosted, spec))
         _work_off(bench, hosted)
     last = loads[-1]

@@ -51,14 +51,14 @@ class Bench:
 
 @dataclass(frozen=True)
 class Window:
-    """What one window gave. `cpu_s` is the server's."""
+    """What one window gave. `cpu_s` is the server's, None where its process is not known."""
 
     outcome: LoadOutcome
     samples: Samples
     noise: Noise
     established: int | None
     connect_s: float
-    cpu_s: float
+    cpu_s: float | None
 
     @property
     def loaded_s(self) -> float:
@@ -102,7 +102,8 @@ def run(bench: Bench, hosted: Hosted, spec: LoadSpec) -> Window:
         outcome = bench.load(hosted, spec, count)
     finally:
         samples = sampler.stop()
-    cpu_s = tools.snapshot(pid).cpu_s - before.cpu_s
+    after = tools.snapshot(pid)
+    cpu_s = None if before is None or after is None else after.cpu_s - before.cpu_s
     heard = noise.stop(cpu_s, outcome.cpu_s, runnable=samples.mean_runnable)
     visible = bench.emulated or spec.connections > plan.MANY
     connect_s = _connecting(samples, spec.connections, outcome.runtime_s) if visible else 0.0

@@ -52,7 +52,9 @@ class Finding:
 
     @property
     def names(self) -> str:
-        """`java-tomcat, virtual ÷ platform`"""
+        """`java-tomcat, virtual ÷ platform`, or both in full where they are of different servers"""
+        if self.pair.kind is Kind.GUEST:
+            return f"{self.pair.a} ÷ {self.pair.b}"
         return f"{self.server}, {variant(self.pair.a)} ÷ {variant(self.pair.b)}"
 
     @property

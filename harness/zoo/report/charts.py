@@ -14,6 +14,7 @@ from typing import Any
 
 import altair as alt
 
+from zoo.records import UNKNOWN
 from zoo.report.cells import BARE
 from zoo.report.points import Datum
 
@@ -29,6 +30,7 @@ KINDS = {
     "event-loop": ("#009e73", "triangle-up"),
     "async-task": ("#b5629b", "diamond"),
     "async-servlet": ("#a87800", "triangle-down"),
+    UNKNOWN: ("#6f7f2a", "triangle-right"),
     BARE: ("#7a7f87", "cross"),
 }
 """Colour and shape of each thread model: told apart with any colour vision, and over 3:1 on white and on near-black."""

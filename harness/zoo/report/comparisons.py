@@ -11,6 +11,7 @@ from zoo.runs import Contrast
 from zoo.verdicts import MARGIN
 
 TITLES = {
+    Kind.GUEST: ("Servers from outside over entries of the zoo", "guest ÷ entry, same round"),
     Kind.MODEL: ("Virtual threads over platform threads", "virtual ÷ platform, same server, same round"),
     Kind.VARIANT: ("Other variants over the server's default", "variant ÷ the server's first entry, same round"),
     Kind.CONDITION: ("The same entry under another condition", "entry@condition ÷ entry, same round"),
@@ -20,14 +21,16 @@ TITLES = {
 
 def sections(compared: Compared, rounds: int) -> list[Section]:
     """A/A, then the named pairs, then the others where there are any."""
-    made = [_again(compared, rounds), _verdicts(Kind.MODEL, compared.of(Kind.MODEL), rounds)]
+    guests = compared.of(Kind.GUEST)
+    made = [_again(compared, rounds), *([_verdicts(Kind.GUEST, guests, rounds)] if guests else [])]
+    made.append(_verdicts(Kind.MODEL, compared.of(Kind.MODEL), rounds))
     further = {kind: compared.of(kind) for kind in (Kind.VARIANT, Kind.CONDITION)}
     return [*made, *(_verdicts(kind, pairs, rounds) for kind, pairs in further.items() if pairs)]
 
 
-def conditions(compared: Compared, rounds: int) -> Section:
-    """Entries over themselves, under another condition."""
-    return _verdicts(Kind.CONDITION, compared.of(Kind.CONDITION), rounds)
+def of_kind(kind: Kind, compared: Compared, rounds: int) -> Section:
+    """The pairs of one kind alone."""
+    return _verdicts(kind, compared.of(kind), rounds)
 
 
 def between_runs(names: tuple[str, str], found: Contrast, rounds: int) -> list[Section]:
@@ -79,7 +82,8 @@ def _verdicts(kind: Kind, pairs: Sequence[Pair], rounds: int) -> Section:
     reasons: dict[str, str] = {}
     body = []
     for p in pairs:
-        name = f"{p.a} ÷ {p.b.partition(':')[2]}" if kind is Kind.VARIANT else p.a
+        over = {Kind.VARIANT: p.b.partition(":")[2], Kind.GUEST: p.b}.get(kind)
+        name = f"{p.a} ÷ {over}" if over else p.a
         cells = [_verdict(p, m, reasons) for m in metrics]
         body.append([name, p.scenario, p.tier, str(p.rounds), *cells])
     table = Table(title, ["pair", "scenario", "tier", "n", *(m.name for m in metrics)], body, text=3)

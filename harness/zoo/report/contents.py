@@ -15,6 +15,7 @@ from zoo.report.evidence import Evidence
 from zoo.report.gallery import Figure, Group
 
 PAIRS = {
+    Kind.GUEST: "servers from outside ÷ entries of the zoo",
     Kind.MODEL: "virtual ÷ platform threads of the same server",
     Kind.VARIANT: "other variants ÷ the default of the same server",
     Kind.AGAIN: "A/A, an entry ÷ itself",
@@ -47,7 +48,7 @@ class Contents:
     @classmethod
     def of(cls, run: Run, records: Sequence[Record], evidence: Evidence, reference: str | None) -> Contents:
         cells = Cells.of(run, records, reference)
-        compared = compare(run.plan.entries, records, reference)
+        compared = compare(run.plan.entries, records, reference, run.plan.guests)
         found = {kind.value: answers.findings(compared, kind) for kind in Kind}
         forests = {
             kind.value: gallery.forests(cells, found[kind.value], title, ranked=kind is not Kind.AGAIN)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from zoo.analysis import Row, Spread, rows
 from zoo.pairs import compare
-from zoo.records import Flag, Record, Run
+from zoo.records import Flag, Record, Run, Target
 from zoo.report.comparisons import sections as compared
 from zoo.report.model import NONE, Section, Table
 
@@ -33,7 +33,7 @@ def document(run: Run, records: Sequence[Record], reference: str | None = None) 
     """The whole report of a run."""
     found = rows(records, reference)
     sections = [_head(run, records)]
-    sections += compared(compare(run.plan.entries, records, reference), run.plan.rounds)
+    sections += compared(compare(run.plan.entries, records, reference, run.plan.guests), run.plan.rounds)
     for scenario in dict.fromkeys(r.scenario for r in found):
         sections.append(_scenario(scenario, [r for r in found if r.scenario == scenario]))
     sections.append(_flags(found))
@@ -86,6 +86,7 @@ def _head(run: Run, records: Sequence[Record]) -> Section:
             f"runtime {_runtime(run)}, network {plan.condition.network}; "
             f"JDK {plan.condition.jdk or 'none'}; order seed {plan.seed}.",
             EMULATED if plan.condition.emulated else TIMED,
+            *(_target(name, target) for name, target in plan.targets.items()),
         ],
     )
 
@@ -93,6 +94,15 @@ def _head(run: Run, records: Sequence[Record]) -> Section:
 def _runtime(run: Run) -> str:
     condition = run.plan.condition
     return f"{condition.runtime} ({condition.accelerator})" if condition.accelerator else condition.runtime
+
+
+def _target(name: str, target: Target) -> str:
+    unread = "; no process was named (PID=), so its memory, CPU and threads were not measured"
+    known = unread if target.pid is None else f", process {target.pid}"
+    return (
+        f"{name} is {target.url}{known}. Something else started it, and all rounds measure that one process: what "
+        "differs between two starts of it is in no interval. Its answer is its own, and may be more work than 13 bytes."
+    )
 
 
 def _scenario(scenario: str, found: Sequence[Row]) -> Section:

@@ -54,8 +54,8 @@ def of_servers(cells: Cells) -> list[tuple[str, dict[str, Any]]]:
     made = []
     for entry in cells.entries:
         seen = next((m for (_, _, e), rounds in cells.measured.items() if e == entry for _, m in rounds), None)
-        if seen is not None:
-            facts = seen.server
+        facts = seen.server if seen is not None else None
+        if facts is not None:
             made.append(
                 (
                     entry,

@@ -27,6 +27,7 @@ SHAPES = {
     "circle": "M0-5.5a5.5 5.5 0 1 0 .01 0z",
     "triangle-up": "M0-6L6 5H-6z",
     "triangle-down": "M0 6L6-5H-6z",
+    "triangle-right": "M6 0L-5 6V-6z",
     "diamond": "M0-7L5 0L0 7L-5 0z",
     "cross": "M-2-6h4v4h4v4h-4v4h-4v-4h-4v-4h4z",
 }

@@ -12,16 +12,18 @@ from zoo.report.model import NONE, Section, Table
 def section(run: Run, needs: Sequence[Need], wanted: float, cost: Callable[[Sequence[str]], float]) -> Section:
     """`cost` gives the seconds of one round of these entries."""
     pairs = list(dict.fromkeys((n.a, n.b) for n in needs))
-    cells = list(dict.fromkeys((n.a, n.scenario, n.tier) for n in needs))
+    cells = list(dict.fromkeys(_cell(n) for n in needs))
     table = Table(
         f"rounds for ± {100 * wanted:g} %",
         ["pair", "scenario", "tier", *(m.name for m in PLANNED)],
         [
             [
-                *cell,
-                *(_rounds([n for n in needs if (n.a, n.scenario, n.tier, n.metric) == (*cell, m)]) for m in PLANNED),
+                f"{a} ÷ {b}",
+                scenario,
+                tier,
+                *(_rounds([n for n in needs if _cell(n) == (a, b, scenario, tier) and n.metric == m]) for m in PLANNED),
             ]
-            for cell in cells
+            for a, b, scenario, tier in cells
         ],
         text=3,
     )
@@ -33,13 +35,17 @@ def section(run: Run, needs: Sequence[Need], wanted: float, cost: Callable[[Sequ
     return Section(
         "Rounds that a precision costs",
         [
-            f"Pilot: {run.id}. Rounds after which the 95 % interval of virtual ÷ platform is expected to be within "
+            f"Pilot: {run.id}. Rounds after which the 95 % interval of a pair's ratio is expected to be within "
             f"± {100 * wanted:g} %; in brackets the rounds that suffice with 80 % assurance, for few rounds of a pilot "
             "tell little about their own spread.",
         ],
         [table],
         bullets,
     )
+
+
+def _cell(need: Need) -> tuple[str, str, str, str]:
+    return need.a, need.b, need.scenario, need.tier
 
 
 def _rounds(needs: Sequence[Need]) -> str:

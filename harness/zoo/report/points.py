@@ -20,8 +20,8 @@ Read = Callable[[Measurement], float | None]
 READINGS: dict[str, Read] = {
     "requests": lambda m: m.load.goodput_rps,
     "cpu": cpu_per_million,
-    "memory": lambda m: m.memory.rss_peak_kb / 1024,
-    "threads": lambda m: m.work.threads_peak,
+    "memory": lambda m: m.rss_peak_mb,
+    "threads": lambda m: m.threads_peak,
 }
 
 QUANTILES: dict[str, Read] = {

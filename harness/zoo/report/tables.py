@@ -81,7 +81,7 @@ COLUMNS = (
 RECORD_COLUMNS: dict[str, Callable[[Measurement], float | None]] = {
     "req/s": lambda m: m.load.goodput_rps,
     "CPU s/M req": cpu_per_million,
-    "peak RSS MB": lambda m: m.memory.rss_peak_kb / 1024,
+    "peak RSS MB": lambda m: m.rss_peak_mb,
     "Little": lambda m: m.load.little,
     "busiest wrk thread %": lambda m: _times(m.load.busiest_thread, 100),
     "other CPU %": lambda m: _times(m.noise.foreign_share, 100),

@@ -76,7 +76,7 @@ def _name(bands: list[list[Datum]]) -> None:
 
 def _samples(evidence: Evidence, seen: Sequence[Measurement]) -> list[Samples]:
     found = [evidence.samples.get(m.sampling.samples) for m in seen]
-    return [samples for samples in found if samples is not None and samples.t]
+    return [samples for samples in found if samples is not None and samples.rss_kb]
 
 
 def _band(tier: str, dash: str, rounds: Sequence[Samples]) -> list[Datum]:

@@ -211,7 +211,7 @@ class AgentInstruments:
         except LoadError:
             return False
 
-    def snapshot(self, pid: int, deep: bool = False) -> Snapshot:
+    def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         return self._agent.call(SNAPSHOT, "snapshot", pid=pid, deep=deep)
 
     def reset_peak(self, pid: int) -> bool:
@@ -262,7 +262,7 @@ class HostInstruments(AgentInstruments):
         super().__init__(agent)
         self._here: Instruments = LocalInstruments()
 
-    def snapshot(self, pid: int, deep: bool = False) -> Snapshot:
+    def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         return self._here.snapshot(pid, deep)
 
     def reset_peak(self, pid: int) -> bool:
@@ -298,7 +298,9 @@ class _AgentNoise:
         self._agent = agent
         self._handle = agent.call(INT, "noise")
 
-    def stop(self, server_cpu_s: float = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None) -> Noise:
+    def stop(
+        self, server_cpu_s: float | None = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None
+    ) -> Noise:
         return self._agent.call(
             NOISE,
             "noise_of",
@@ -317,7 +319,9 @@ class _HostNoise:
         self._before_s = agent.call(FLOAT, "cpu_s")
         self._recording = recording
 
-    def stop(self, server_cpu_s: float = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None) -> Noise:
+    def stop(
+        self, server_cpu_s: float | None = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None
+    ) -> Noise:
         agent_cpu_s = self._agent.call(FLOAT, "cpu_s") - self._before_s
         return self._recording.stop(server_cpu_s, generator_cpu_s + agent_cpu_s, runnable)
 

@@ -6,11 +6,16 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 
+from zoo.instruments import Instruments
 from zoo.runtime.base import Launch, RuntimeFailure
+from zoo.sample.jvm import Info
 
 
 class Attached(ABC):
     """What a process and an attached container have in common."""
+
+    home = "/"
+    instruments: Instruments
 
     def __init__(self, child: subprocess.Popen[bytes], launch: Launch) -> None:
         self._child = child
@@ -24,6 +29,9 @@ class Attached(ABC):
     @property
     def ready_s(self) -> float:
         return self._ready_s
+
+    def probe(self) -> Info:
+        return self.instruments.probe(self.url, self._launch.entry)
 
     def alive(self) -> bool:
         return self._child.poll() is None

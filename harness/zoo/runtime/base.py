@@ -12,6 +12,7 @@ from zoo.catalog import Entry
 if TYPE_CHECKING:
     from zoo.instruments import Instruments
     from zoo.load.base import Generator
+    from zoo.sample.jvm import Info
 
 
 class RuntimeFailure(Exception):
@@ -46,19 +47,28 @@ class Hosted(Protocol):
         ...
 
     @property
-    def pid(self) -> int:
-        """As the instruments know it."""
+    def home(self) -> str:
+        """The path of its plain answer."""
         ...
 
     @property
-    def ready_s(self) -> float:
-        """Seconds from start to the line that says it listens."""
+    def pid(self) -> int:
+        """As the instruments know it; 0 where they do not."""
+        ...
+
+    @property
+    def ready_s(self) -> float | None:
+        """Seconds from start to the line that says it listens; None where something else started it."""
         ...
 
     @property
     def instruments(self) -> Instruments: ...
     @property
     def generator(self) -> Generator: ...
+    def probe(self) -> Info | None:
+        """What it says of itself, if it does; `RuntimeFailure` of kind `contract` when it answers not as promised."""
+        ...
+
     def alive(self) -> bool: ...
     def log_tail(self, lines: int = 20) -> str: ...
     def thread_dump(self, to: Path) -> bool:

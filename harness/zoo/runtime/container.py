@@ -17,7 +17,6 @@ from zoo.catalog import Server
 from zoo.host import facts, namespace
 from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image
 from zoo.host.facts import HostFacts
-from zoo.instruments import Instruments
 from zoo.load.base import Generator
 from zoo.load.wrk import Wrk
 from zoo.runtime.agent_client import AgentClient, AgentInstruments, AgentShards, HostInstruments
@@ -66,7 +65,6 @@ class HostedContainer(Attached):
         self._agent: AgentClient | None = None
         self._pid = 0
 
-    instruments: Instruments
     generator: Generator
 
     @property

@@ -28,6 +28,7 @@ from zoo.load.wrk import Wrk
 from zoo.runtime.agent_client import INT, INT_OR_NONE, AgentClient, AgentInstruments, AgentShards
 from zoo.runtime.base import Launch, RuntimeFailure
 from zoo.runtime.process import command
+from zoo.sample.jvm import Info
 from zoo.vm import guest, image, kernel, qemu
 from zoo.vm.qemu import Machine
 
@@ -101,6 +102,8 @@ class Guest:
 class HostedGuest:
     """A server in its guest."""
 
+    home = "/"
+
     def __init__(self, host: Guest, launch: Launch, slow: float) -> None:
         self._host = host
         self._launch = launch
@@ -135,6 +138,9 @@ class HostedGuest:
         self._pid = self._host.agent.call(INT, "start", command=words, folder=folder, env=env)
         self._host.wait_for(f"listening on {self.url} ({entry.id})", timeout_s, self._fault)
         self._ready_s = time.monotonic() - started
+
+    def probe(self) -> Info:
+        return self.instruments.probe(self.url, self._launch.entry)
 
     def alive(self) -> bool:
         """Of a guest that does not answer nothing else is known than that it runs."""

@@ -101,12 +101,15 @@ def softirq_seconds() -> float:
     return sum(stat.cpu_ticks for stat in stats if stat) / TICKS
 
 
-def between(first: Reading, last: Reading, known_cpu_s: float, runnable: float | None, cores: int | None) -> Noise:
-    """What happened from one reading to the next; `known_cpu_s` is what server, generator and harness used."""
+def between(
+    first: Reading, last: Reading, known_cpu_s: float | None, runnable: float | None, cores: int | None
+) -> Noise:
+    """What happened from one reading to the next; `known_cpu_s` is what server, generator and harness used, None where
+    the server's part is not known."""
     elapsed = last.at - first.at
     shares = _shares(first.cpu, last.cpu)
     foreign = None
-    if shares and elapsed > 0 and cores:
+    if shares and elapsed > 0 and cores and known_cpu_s is not None:
         foreign = min(1.0, max(0.0, shares[0] - known_cpu_s / (elapsed * cores)))
     return Noise(
         elapsed_s=elapsed,
@@ -148,14 +151,17 @@ class NoiseProbe:
         self._first = take_reading()
         return self
 
-    def stop(self, server_cpu_s: float = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None) -> Noise:
+    def stop(
+        self, server_cpu_s: float | None = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None
+    ) -> Noise:
         """Given the CPU time of the parts since `start`; the harness is this process."""
         if self._first is None:
             raise RuntimeError("stop without start")
         last = take_reading()
         own = last.own_cpu_s - self._first.own_cpu_s
         kernel = last.softirq_s - self._first.softirq_s
-        return between(self._first, last, server_cpu_s + generator_cpu_s + own + kernel, runnable, os.cpu_count())
+        known = None if server_cpu_s is None else server_cpu_s + generator_cpu_s + own + kernel
+        return between(self._first, last, known, runnable, os.cpu_count())
 
 
 def canary() -> float:

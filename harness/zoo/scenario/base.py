@@ -21,14 +21,13 @@ class Scenario:
     settle: bool
     speed: bool = True
 
-    def path(self, delay_s: float) -> str:
-        """The request target."""
-        return f"/sleep?ms={round(delay_s * 1000)}" if self.delay_s else "/"
+    def path(self, delay_s: float, home: str = "/") -> str:
+        """The request target; `home` is where the server gives its plain answer."""
+        return f"/sleep?ms={round(delay_s * 1000)}" if self.delay_s else home
 
-    @property
-    def warm_path(self) -> str:
+    def warm_path(self, home: str = "/") -> str:
         """The request target of warm-up: the same code, without the long wait."""
-        return "/sleep?ms=1" if self.delay_s else "/"
+        return "/sleep?ms=1" if self.delay_s else home
 
 
 def sleeping_window(delay_s: float, *, highest: bool) -> int:

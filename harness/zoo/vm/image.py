@@ -123,7 +123,8 @@ class Images:
 
     def _server(self, server: Server) -> Path:
         """What its manifest says the build makes; beside a jar its libraries."""
-        made = [server.folder / name for name in server.manifest.build.makes]
+        build = server.manifest.build
+        made = [server.folder / name for name in build.makes] if build else []
         made += [lib for jar in made if jar.suffix == ".jar" and (lib := jar.parent / "lib").is_dir()]
 
         def make(stage: Path) -> None:

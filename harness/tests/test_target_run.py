@@ -1,0 +1,207 @@
+"""Servers from outside the zoo, measured as a person does it: real servers, real wrk.
+
+Needs rust-axum built. One after the other, as only one run at a time is allowed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from zoo.cli import ROOT
+from zoo.records import Measurement, Record
+from zoo.store import Store
+
+FIXTURES = Path(__file__).parent / "fixtures"
+SLOWED = FIXTURES / "slowed"
+HYPER = "rust-axum:hyper"
+PATIENCE_S = 300
+
+
+@contextmanager
+def running(script: Path, *words: str, **env: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server of our own and its URL, which its first line names."""
+    command = [sys.executable, str(script), *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **env}) as server:
+        try:
+            assert server.stdout is not None
+            line = server.stdout.readline().split()
+            yield server, next(word for word in line if word.startswith("http://")).rstrip("/") + "/"
+        finally:
+            server.terminate()
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Obeys the contract as far as `/` and `/info`."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with running(SLOWED / "server.py", PORT=str(port)) as found:
+        yield found
+
+
+def bench(results: Path, *words: str, zoo: Path | None = None) -> tuple[int, str]:
+    command = [sys.executable, "-m", "zoo", "bench", "--scenario", "hello", "--quick", "--results", str(results)]
+    command += ["--design", "turns"]  # which a quick run does not have unasked
+    env = {**os.environ, "COLUMNS": "200", "RUNTIME": "process", **({"ZOO": str(zoo)} if zoo else {})}
+    done = subprocess.run(
+        [*command, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=env,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    return done.returncode, done.stdout
+
+
+def records(results: Path) -> dict[str, Record]:
+    return {record.entry: record for record in Store.open(results / "latest").records()}
+
+
+def seen(record: Record) -> Measurement:
+    assert record.measurement is not None, record.failure
+    return record.measurement
+
+
+def report(results: Path) -> str:
+    return (results / "latest" / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_running_server_is_paired_with_an_entry_in_interleaved_windows(
+    tmp_path: Path, server: tuple[subprocess.Popen[str], str]
+) -> None:
+    process, url = server
+    code, output = bench(tmp_path, "--target", url, "--pid", str(process.pid), "--variant", HYPER, "--tiers", "20")
+    assert code == 0, output
+    (name,) = set(found := records(tmp_path)) - {HYPER}
+    mine, other = seen(found[name]), seen(found[HYPER])
+    assert name == f"target:{url.rstrip('/').rpartition(':')[2]}"
+    assert {r.condition.network for r in found.values()} == {"host"}
+    assert set(found[name].together) == {name, HYPER}
+    first, last = sorted(({w.place for w in m.windows} for m in (mine, other)), key=min)
+    assert (first, last) == ({0, 3}, {1, 2}), "A B B A"
+    assert mine.connections.established == 20
+    assert mine.memory is not None
+    assert mine.work is not None
+    assert mine.memory.rss_peak_kb > 1_000
+    assert mine.work.threads_peak == 1
+    assert (mine.work.cpu_s or 0) > 0
+    assert mine.server is not None
+    assert mine.server.ready_s is None
+    assert f"{name} ÷ {HYPER}" in report(tmp_path)
+    assert f"{name} is {url}, process {process.pid}. Something else started it" in report(tmp_path)
+    assert process.poll() is None, "whoever started it stops it"
+
+
+def test_without_a_process_what_it_uses_is_not_measured_and_that_is_said(
+    tmp_path: Path, server: tuple[subprocess.Popen[str], str]
+) -> None:
+    process, url = server
+    code, output = bench(tmp_path, "--target", url, "--variant", HYPER, "--tiers", "20")
+    assert code == 0, output
+    assert f"no process is named; PID={process.pid} would" in output
+    (name,) = set(found := records(tmp_path)) - {HYPER}
+    mine = seen(found[name])
+    assert (mine.memory, mine.work, mine.noise.foreign_share) == (None, None, None)
+    assert mine.load.goodput > 0
+    assert mine.load.latency.p50_us is not None
+    assert seen(found[HYPER]).memory is not None
+    assert "no process was named (PID=), so its memory, CPU and threads were not measured" in report(tmp_path)
+    assert "its process is not known (PID= names it)" in report(tmp_path)
+    assert (tmp_path / "latest" / "report.html").stat().st_size > 1_000
+
+
+def test_a_target_that_ends_in_mid_run_is_a_failed_cell(
+    tmp_path: Path, server: tuple[subprocess.Popen[str], str]
+) -> None:
+    process, url = server
+    words = ["--target", url, "--pid", str(process.pid), "--tiers", "20", "--duration", "20"]
+    command = [sys.executable, "-m", "zoo", "bench", "--quick", "--results", str(tmp_path), *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        deadline = time.monotonic() + PATIENCE_S
+        while _requests(url) < 100:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.kill()
+        output, _ = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 1, output
+    (record,) = records(tmp_path).values()
+    assert record.failure is not None
+    assert record.failure.kind == "crashed"
+
+
+def _requests(url: str) -> int:
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{url}info", timeout=5) as answer:
+        text = answer.read().decode()
+    return int(text.partition('"requests": ')[2].partition(",")[0])
+
+
+def test_a_refused_target_leaves_no_run(tmp_path: Path) -> None:
+    for words, message in (
+        (["--target", "http://192.0.2.1:9000/"], "not on this machine's loopback; --remote (REMOTE=1)"),
+        (["--target", "http://127.0.0.1:9/", "--vary", "heap=50m"], "no --vary beside --target"),
+        (["--target", "http://127.0.0.1:9/", "--runtime", "container"], "RUNTIME=process"),
+    ):
+        code, output = bench(tmp_path, *words)
+        assert (code, message in output) == (2, True), output
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_outside_the_repository_is_measured_with_an_entry_of_the_zoo(tmp_path: Path) -> None:
+    code, output = bench(tmp_path, "--variant", "slowed:slowed", "--variant", HYPER, "--tiers", "20", zoo=SLOWED)
+    assert code == 0, output
+    found = records(tmp_path)
+    assert set(found) == {"slowed:slowed", HYPER}
+    assert all(set(r.together) == set(found) for r in found.values())
+    assert all(seen(r).work for r in found.values())
+    assert f"slowed:slowed ÷ {HYPER}" in report(tmp_path)
+    assert not list(SLOWED.glob(".*")), "nothing is written into the folder"
+
+
+def test_percentiles_agree_with_the_log_of_a_server_that_stalls(tmp_path: Path) -> None:
+    """Nearest ranks of the same requests: those of the window, whose connections are the last ones."""
+    connections, seconds, log = 2_000, 36, tmp_path / "log"
+    with running(FIXTURES / "stalling_server.py", str(log)) as (process, url):
+        words = ["--target", url, "--pid", str(process.pid), "--tiers", str(connections), "--duration", str(seconds)]
+        code, output = bench(tmp_path, *words)
+        assert code == 0, output
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    (record,) = records(tmp_path).values()
+    load = seen(record).load
+    answers = [(int(number), int(us)) for number, us in (line.split() for line in log.read_text("ascii").splitlines())]
+    counts = Counter(number for number, _ in answers)
+    busy = set(sorted(number for number, count in counts.items() if count > 1)[-connections:])
+    took = sorted(us for number, us in answers if number in busy)
+    assert 0 <= len(took) - load.requests <= connections, "the last answers may come too late for wrk"
+    for share, ours in (
+        (0.5, load.latency.p50_us),
+        (0.9, load.latency.p90_us),
+        (0.99, load.latency.p99_us),
+        (0.999, load.latency.p999_us),
+    ):
+        assert ours is not None, f"too few requests for p{100 * share:g}: {load.requests:,}"
+        assert ours == pytest.approx(took[math.ceil(share * len(took)) - 1], rel=0.02), f"p{100 * share:g}"
+    assert took[-1] > 3_000_000, "there were stalls"
+
+
+def test_the_zoo_lists_what_stands_beside_it() -> None:
+    command = [sys.executable, "-m", "zoo", "list"]
+    env = {**os.environ, "ZOO": str(SLOWED), "COLUMNS": "200"}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert "slowed:unchanged" in done.stdout
+    assert "slowed" not in subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
