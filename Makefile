@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 HARNESS := $(VENV)/bin/zoo
+PROVE := $(VENV)/bin/python -m zoo.prove
 PYTEST := $(VENV)/bin/python -m pytest -c harness/pyproject.toml --rootdir .
 # each of these measures, and only one run at a time is allowed
 RUNS := harness/tests/test_whole_run.py harness/tests/test_target_run.py
@@ -21,6 +22,8 @@ RESUME ?=
 TARGET ?=
 PID ?=
 REMOTE ?=
+KEEP ?=
+MINUTES ?=
 PRECISION ?=
 A ?= results/reference/bench-all
 B ?= results/latest
@@ -43,7 +46,7 @@ BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(ca
 
 .DEFAULT_GOAL := help
 .PHONY: help setup wrk browser qemu build plan bench bench-all bench-quick bench-25k report compare list doctor docs up down images base-image \
-	test test-unit test-contract test-containers test-vm lint clean
+	prove-aa prove-slowdown prove-designs test test-unit test-contract test-containers test-vm lint clean
 
 help: ## list the commands
 	@echo "usage: make COMMAND [SERVER=java-tomcat] [VARIANT=platform,virtual] [SCENARIO=hello,sleep] [TIERS=100,1k,25k] [ROUNDS=n] [DURATION=s]"
@@ -96,6 +99,16 @@ plan: $(VENV)/.ready ## the cells of `make bench` with these settings, and their
 
 report: $(VENV)/.ready ## show a run again, write its report.html (RUN=results/…; SVG=folder for its charts as pictures)
 	@$(HARNESS) report $(RUN) $(if $(SVG),--svg $(SVG))
+
+prove-aa: setup ## 12 rounds of A/A: false differences over all metrics (12 minutes; ROUNDS= DURATION= WARMUP=)
+	@$(PROVE) aa $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) $(if $(KEEP),--keep)
+
+prove-slowdown: setup ## a server slowed down by 5 % is found slower in 8 rounds, an unchanged one is not (7 minutes)
+	@$(PROVE) slowdown $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) $(if $(KEEP),--keep)
+
+prove-designs: setup ## rounds, turns and parallel load compared for equal time (MINUTES=25)
+	@$(HARNESS) build --server rust-axum --server java-tomcat
+	@$(PROVE) designs $(if $(MINUTES),--minutes $(MINUTES)) $(TIMES) $(if $(KEEP),--keep)
 
 compare: $(VENV)/.ready ## two runs cell by cell (A=results/… B=results/latest)
 	@$(HARNESS) compare $(A) $(B)

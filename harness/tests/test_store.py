@@ -17,6 +17,7 @@ from zoo.catalog import Catalog, load_catalog
 from zoo.documents import DocumentError
 from zoo.records import Flag, Record, Run, schema
 from zoo.store import Store, StoreError
+from zoo.twins import twin
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
 ROOT = Path(__file__).parents[2]
@@ -214,6 +215,29 @@ def test_a_server_that_the_reference_run_did_not_have_needs_no_results(root: Pat
     reference(root, [record(PLATFORM)])
     documents.refresh(root, at(root), write=True)
     assert RESULTS in (root / "rust-n" / "README.md").read_text(encoding="utf-8")
+    assert documents.refresh(root, at(root), write=False) == []
+
+
+def test_what_committed_runs_prove_stands_in_the_method(root: Path) -> None:
+    method = root / "docs" / "method.md"
+    method.parent.mkdir()
+    names = ("aa", "slowdown", "designs")
+    method.write_text("".join(f"<!-- generated: {n} -->\n<!-- end -->\n" for n in names), encoding="utf-8")
+    run = builders.run([PLATFORM, VIRTUAL], ["hello"], ["1k"]).model_copy(
+        update={"finished_at": "2026-01-02T03:14:05+00:00"}
+    )
+    for folder in (documents.AA, documents.DESIGNS / "jvm-rounds"):
+        made = Store.create(root / "made", run)
+        for entry in (PLATFORM, VIRTUAL, twin(VIRTUAL)):
+            for number, wobble in enumerate((1.0, 1.01, 0.99), 1):
+                made.append(record(entry, round_number=number, rps=50_000 * wobble))
+        (root / folder).parent.mkdir(parents=True, exist_ok=True)
+        made.folder.rename(root / folder)
+    assert method in documents.refresh(root, at(root), write=True)
+    text = method.read_text(encoding="utf-8")
+    assert "0 of 4 intervals leave out 1" in text
+    assert f"| {VIRTUAL} ÷ {PLATFORM} | rounds | req/s | 3 in 10.0 min |" in text
+    assert "<!-- generated: slowdown -->\n<!-- end -->" in text, "of which no run is committed"
     assert documents.refresh(root, at(root), write=False) == []
 
 

@@ -9,12 +9,14 @@ from pathlib import Path
 
 from zoo.analysis import Row, rows
 from zoo.catalog import Catalog
-from zoo.pairs import Kind, compare
+from zoo.pairs import Compared, Kind, compare
+from zoo.proof import widths
 from zoo.records import Run, schema
+from zoo.report import proofs
 from zoo.report.comparisons import of_kind
 from zoo.report.document import shown
 from zoo.report.markdown import render_table
-from zoo.report.model import Table
+from zoo.report.model import Section, Table
 from zoo.store import Store
 
 
@@ -27,6 +29,8 @@ CONTAINERS = Path("results/reference/container-cost")
 """A run with `--vary runtime=container`."""
 ALLOCATORS = Path("results/reference/allocators")
 """A run of rust-axum built with each of three allocators."""
+AA, SLOWDOWN, DESIGNS = (Path("results/reference") / name for name in ("aa", "slowdown", "designs"))
+"""Runs of `zoo.prove`; of designs there are several."""
 
 HIGHEST = 25_000
 TIER = "results/reference/vm-25k*"
@@ -77,9 +81,12 @@ def _marked(root: Path, catalog: Catalog) -> dict[Path, dict[str, str]]:
     if folders := sorted(root.glob(TIER)):
         found_in = {f"{folder.relative_to(root)}/report.md": rows(Store.open(folder).records()) for folder in folders}
         parts[root / "README.md"]["tier"] = tier(found_in)
+    proved = _proved(root)
     if all((root / folder / "run.json").exists() for folder in AGREEMENT):
         process, guest = (rows(Store.open(root / folder).records()) for folder in AGREEMENT)
-        parts[root / "docs/method.md"] = {"agreement": agreement(process, guest)}
+        proved["agreement"] = agreement(process, guest)
+    if proved:
+        parts[root / "docs/method.md"] = proved
     return parts
 
 
@@ -87,11 +94,44 @@ def _cost(store: Store, catalog: Catalog) -> str:
     """What the run says of containers over processes."""
     run, records = store.run(), store.records()
     section = of_kind(Kind.CONDITION, compare(run.plan.entries, records, catalog.reference_id), run.plan.rounds)
-    tables = [render_table(table) for table in section.tables]
-    bullets = [f"- {bullet}" for bullet in section.bullets]
     engine = run.host.engine.version if run.host.engine else "unknown"
-    report = f"[Committed run](../{CONTAINERS}/report.md): {_where(run)}, engine {engine}."
-    return "\n\n".join([*tables, *section.paragraphs, *(["\n".join(bullets)] if bullets else []), report])
+    return _told(section, f"[Committed run](../{CONTAINERS}/report.md): {_where(run)}, engine {engine}.")
+
+
+def _proved(root: Path) -> dict[str, str]:
+    """What committed runs prove of the method, by marker."""
+    made = {}
+    for folder, section in ((AA, proofs.aa), (SLOWDOWN, proofs.slowdown)):
+        if (root / folder / "run.json").exists():
+            run, compared = _compared(root / folder)
+            made[folder.name] = _told(section(run, compared), _committed(folder, run))
+    if AA.name in made and (root / REFERENCE / "run.json").exists():
+        made[AA.name] += f"\n\nIn the [reference run](../{REFERENCE}/report.md), all scenarios and tiers: "
+        made[AA.name] += proofs.counted(*_compared(root / REFERENCE))
+    folders = sorted(path.parent for path in (root / DESIGNS).glob("*/run.json"))
+    if folders:
+        runs = [_compared(folder) for folder in folders]
+        found = [width for run, compared in runs for width in widths(run, compared)]
+        links = ", ".join(f"[{f.name}](../{DESIGNS}/{f.name}/report.md)" for f in folders)
+        made[DESIGNS.name] = _told(proofs.designs(found), f"Committed runs: {links}; {_where(runs[0][0])}.")
+    return made
+
+
+def _compared(folder: Path) -> tuple[Run, Compared]:
+    store = Store.open(folder)
+    run = store.run()
+    return run, compare(run.plan.entries, store.records())
+
+
+def _committed(folder: Path, run: Run) -> str:
+    return f"[Committed run](../{folder}/report.md): {_where(run)}."
+
+
+def _told(section: Section, source: str) -> str:
+    """A section without its heading."""
+    bullets = [f"- {bullet}" for bullet in section.bullets]
+    tables = [render_table(table) for table in section.tables]
+    return "\n\n".join([*tables, *section.paragraphs, *(["\n".join(bullets)] if bullets else []), source])
 
 
 def _where(run: Run) -> str:

@@ -1,0 +1,217 @@
+"""What counts as proved: on made-up records, where the truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import builders
+import numpy as np
+import pytest
+from builders import record
+from typer.testing import CliRunner
+
+from zoo import cli, proof, prove
+from zoo.bench import Wish
+from zoo.documents import SLOWDOWN as SLOWDOWN_RUN
+from zoo.metrics import CPU, METRICS, PER_CONNECTION, REQUESTS
+from zoo.pairs import Compared, compare
+from zoo.plan import Design
+from zoo.proof import PLAIN, SLOWED, UNCHANGED, Alarms, Width, alarms, rounds_within, slowdown_found, widths
+from zoo.records import Record, Run
+from zoo.report import proofs
+from zoo.stats import paired_ratio
+from zoo.store import Store
+from zoo.twins import twin
+
+NATIVE, JVM = "rust-n:bare", "java-a:virtual"
+METRICS_OF_HELLO = [m for m in METRICS if m is not PER_CONNECTION]
+
+
+def noisy(
+    entry: str, chance: np.random.Generator, rounds: int, sd: float = 0.02, rps: float = 50_000, tier: str = "1k"
+) -> list[Record]:
+    """Every metric varies by itself."""
+
+    def luck() -> float:
+        return float(chance.lognormal(sigma=sd))
+
+    return [
+        record(
+            entry,
+            tier,
+            round_number=number,
+            rps=rps * luck(),
+            cpu_s_per_million=20 * luck(),
+            p99_us=round(4e6 * luck()),
+            rss_peak_kb=round(8e7 * luck()),
+        )
+        for number in range(1, rounds + 1)
+    ]
+
+
+def again(chance: np.random.Generator, rounds: int = 5, factor: float = 1.0) -> Compared:
+    """A/A of a native and a JVM entry; a factor other than 1 makes them a lie."""
+    records = [r for e in (NATIVE, JVM) for r in noisy(e, chance, rounds)]
+    records += [r for e in (NATIVE, JVM) for r in noisy(twin(e), chance, rounds, rps=50_000 * factor)]
+    return compare([NATIVE, JVM], records)
+
+
+# --- A/A
+
+
+def test_false_differences_come_at_the_nominal_rate_over_all_metrics() -> None:
+    chance = np.random.default_rng(1)
+    found = [alarms(again(chance)) for _ in range(100)]
+    assert {a.intervals for a in found} == {2 * len(METRICS_OF_HELLO)}
+    assert 0.03 < sum(a.outside for a in found) / sum(a.intervals for a in found) < 0.075
+    assert sum(not a.nominally for a in found) <= 8
+    assert sum(a.called for a in found) < sum(a.outside for a in found), "Holm's correction leaves fewer"
+
+
+def test_a_method_that_sees_differences_where_none_are_is_caught() -> None:
+    found = again(np.random.default_rng(2), factor=1.2)
+    counted = alarms(found, REQUESTS)
+    assert (counted.intervals, counted.outside, counted.called) == (2, 2, 2)
+    assert alarms(found, CPU) == alarms(again(np.random.default_rng(2)), CPU), "only req/s was made to differ"
+    assert not Alarms(intervals=24, outside=5, called=0).nominally
+    assert Alarms(intervals=24, outside=3, called=0).nominally
+
+
+def test_the_chance_of_so_many_is_that_of_the_binomial_distribution() -> None:
+    found = Alarms(intervals=2, outside=1, called=0)
+    assert found.chance == pytest.approx(1 - 0.95**2)
+    assert found.nominal == pytest.approx(0.1)
+    assert Alarms(0, 0, 0).chance == 1
+
+
+def test_the_counts_stand_in_a_table_with_their_sum() -> None:
+    section = proofs.aa(builders.run([NATIVE, JVM], rounds=5), again(np.random.default_rng(2), factor=1.2))
+    (table,) = section.tables
+    assert [row[0] for row in table.rows] == [*(m.name for m in METRICS_OF_HELLO), "all"]
+    columns = [[int(row[column]) for row in table.rows] for column in (1, 2, 4)]
+    assert all(sum(column[:-1]) == column[-1] for column in columns)
+    assert f"{table.rows[-1][2]} of {table.rows[-1][1]} intervals leave out 1" in section.paragraphs[0]
+
+
+# --- a known slowdown
+
+
+def slowed(factors: Sequence[float], sd: float = 0.01, rounds: int = 8) -> Compared:
+    """req/s of the plain server, the slowed and the unchanged one, times these."""
+    chance = np.random.default_rng(3)
+    entries = (PLAIN, SLOWED, UNCHANGED)
+    records = [
+        r for e, factor in zip(entries, factors, strict=True) for r in noisy(e, chance, rounds, sd, 10_000 * factor)
+    ]
+    return compare(entries, records)
+
+
+def test_a_slowdown_of_5_percent_is_found_and_none_where_there_is_none() -> None:
+    found = slowed((1, 1 / 1.05, 1))
+    assert slowdown_found(found)
+    (table,) = proofs.slowdown(builders.run([PLAIN, SLOWED, UNCHANGED], rounds=8), found).tables
+    assert [row[0] for row in table.rows] == [f"{SLOWED} ÷ plain", f"{UNCHANGED} ÷ plain"]
+    assert table.rows[0][4].startswith("slower 0.95")
+
+
+@pytest.mark.parametrize(
+    ("factors", "sd"),
+    [((1, 1, 1), 0.01), ((1, 1 / 1.05, 1 / 1.05), 0.01), ((1, 1.05, 1), 0.01), ((1, 1 / 1.05, 1), 0.2)],
+    ids=["not slowed", "unchanged is slower", "faster", "too noisy"],
+)
+def test_anything_else_proves_nothing(factors: tuple[float, ...], sd: float) -> None:
+    assert not slowdown_found(slowed(factors, sd))
+
+
+# --- designs
+
+
+def timed(design: Design, minutes: int, rounds: int) -> Run:
+    run = builders.run([JVM, "java-a:platform"], ["hello"], ["100"], rounds)
+    finished = f"2026-01-02T03:{4 + minutes:02}:05+00:00"
+    planned = run.plan.model_copy(update={"design": design.value})
+    return run.model_copy(update={"plan": planned, "finished_at": finished})
+
+
+def test_a_design_is_worth_its_width_at_equal_time() -> None:
+    ratio = paired_ratio([1.1, 1.0, 0.9], [1.0, 1.0, 1.0])
+    assert ratio.sd_log is not None
+    width = Width(JVM, "java-a:platform", "turns", REQUESTS, rounds=3, minutes=6.0, pair=ratio, again=ratio)
+    assert width.sd_log == pytest.approx(ratio.sd_log)
+    # after the same time the interval that was, around its middle; after ten times that t(.975, 29) = 2.045230
+    assert width.half_width(6.0) == pytest.approx((ratio.high or 0) / ratio.value - 1)
+    assert np.log1p(width.half_width(60.0)) == pytest.approx(2.045230 * ratio.sd_log / np.sqrt(30), rel=1e-5)
+
+
+def test_a_run_gives_the_width_of_its_pair_and_what_its_a_a_said() -> None:
+    chance = np.random.default_rng(4)
+    entries = ["java-a:platform", JVM]
+    records = [r for e in (*entries, twin(JVM)) for r in noisy(e, chance, 4, tier="100")]
+    found = widths(timed(Design.PARALLEL, 5, 4), compare(entries, records))
+    assert [(w.a, w.b, w.design, w.metric, w.rounds, w.minutes) for w in found] == [
+        (JVM, "java-a:platform", "parallel", REQUESTS, 4, 5.0),
+        (JVM, "java-a:platform", "parallel", CPU, 4, 5.0),
+    ]
+    (table,) = proofs.designs(found).tables
+    assert all(len(row) == len(table.columns) for row in table.rows)
+    assert all(("leaves out 1" in row[-1]) == bool(w.again.differs) for row, w in zip(table.rows, found, strict=True))
+
+
+def test_the_designs_are_summed_up() -> None:
+    narrow, wide = paired_ratio([1.01, 1.0, 0.99], [1.0] * 3), paired_ratio([1.1, 1.0, 0.9], [1.0] * 3)
+    off = paired_ratio([1.2, 1.21, 1.19], [1.0] * 3)
+    found = [
+        Width(JVM, "java-a:platform", design, metric, rounds=3, minutes=5.0, pair=pair, again=again)
+        for metric in (REQUESTS, CPU)
+        for design, pair, again in (("rounds", wide, off), ("turns", narrow, narrow))
+    ]
+    assert proofs.designs(found).paragraphs[-1] == (
+        "Narrowest after an hour: rounds in 0 of 2, turns in 2 of 2. "
+        "A/A intervals that leave out 1: rounds 2 of 2, turns 0 of 2."
+    )
+
+
+def test_time_is_shared_equally_with_a_least_number_of_rounds() -> None:
+    assert rounds_within(1_200, [30.0, 100.0, 500.0], least=3) == [13, 4, 3]
+
+
+def test_a_run_that_has_not_ended_took_no_time_that_is_known() -> None:
+    with pytest.raises(ValueError, match="has not ended"):
+        proof.minutes_of(builders.run())
+
+
+# --- the commands
+
+
+def test_the_designs_fit_into_their_time_with_a_pair_and_a_a_in_each_run() -> None:
+    trials = prove.equal_time(25)
+    assert 0.8 * 1_500 < sum(trial.seconds() for trial in trials) <= 1_500
+    assert sorted({(trial.wish.variants, trial.wish.design) for trial in trials}) == sorted(
+        (pair, design) for pair in (prove.NATIVE, prove.JVM) for design in Design
+    )
+    assert all(trial.wish.rounds is not None and trial.wish.rounds >= 3 for trial in trials)
+
+
+def test_the_options_of_a_trial_are_understood_and_give_the_plan_it_means() -> None:
+    trial = next(t for t in prove.equal_time(25) if t.wish.variants == prove.NATIVE)
+    done = CliRunner().invoke(cli.app, ["plan", *trial.words()])
+    assert done.exit_code == 0, done.output
+    assert f"{', '.join(prove.NATIVE)}\n" in done.stdout
+    assert f"hello × 100 connections × {trial.wish.rounds} round(s), and {trial.wish.rounds} of A/A" in " ".join(
+        done.stdout.split()
+    )
+
+
+def test_the_fixture_has_the_variants_that_the_proof_speaks_of() -> None:
+    catalog = prove.Trial(SLOWDOWN_RUN, Wish(), prove.FIXTURE).catalog()
+    assert [e.id for e in catalog.entries if e.server.guest] == [PLAIN, SLOWED, UNCHANGED]
+    assert [e.variant.env for e in catalog.entries if e.server.guest] == [{}, {"SLOWDOWN": "0.05"}, {}]
+
+
+def test_false_differences_are_counted_over_a_run_that_is_there(tmp_path_factory: pytest.TempPathFactory) -> None:
+    store = Store.create(tmp_path_factory.mktemp("results"), builders.run([NATIVE], ["hello"], rounds=5))
+    for one in [*noisy(NATIVE, np.random.default_rng(5), 5), *noisy(twin(NATIVE), np.random.default_rng(6), 5)]:
+        store.append(one)
+    done = CliRunner().invoke(prove.app, ["aa", "--run", str(store.folder)])
+    assert done.exit_code == 0, done.output
+    assert f"of {len(METRICS_OF_HELLO)} intervals leave out 1" in " ".join(done.stdout.split())
