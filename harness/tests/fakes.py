@@ -10,6 +10,7 @@ from zoo.catalog import Entry, Model
 from zoo.histogram import Histogram
 from zoo.host.limits import Limits
 from zoo.load.base import Errors, LoadOutcome, LoadSpec
+from zoo.pulse import Beat
 from zoo.records import Record
 from zoo.runtime.base import Launch, RuntimeFailure
 from zoo.sample.cgroup import CgroupUse
@@ -310,6 +311,8 @@ class FakeReporter:
 
     def tick(self, seconds: float) -> None:
         self.seconds += seconds
+
+    def live(self, beat: Beat) -> None: ...
 
     def record(self, record: Record) -> None:
         self.records.append(record)

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from zoo.pulse import Beat
 from zoo.records import Record
 
 
@@ -20,24 +21,21 @@ class Reporter(Protocol):
         """So many seconds of the estimate are done since the last call."""
         ...
 
-    def record(self, record: Record) -> None: ...
+    def live(self, beat: Beat) -> None:
+        """What the load of this phase does now."""
+        ...
 
-
-class Silent:
-    """Says nothing."""
-
-    def phase(self, where: str, what: str) -> None: ...
-    def tick(self, seconds: float) -> None: ...
     def record(self, record: Record) -> None: ...
 
 
 class Live:
-    """A bar with time left on a terminal; one line a cell elsewhere."""
+    """A bar with live figures and time left on a terminal; one line a cell elsewhere."""
 
     def __init__(self, console: Console, total_s: float) -> None:
         self._console = console
         self._total_s = total_s
         self._done_s = 0.0
+        self._phase = "starting"
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
@@ -48,7 +46,7 @@ class Live:
             console=console,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task("starting", total=total_s)
+        self._task = self._bar.add_task(self._phase, total=total_s)
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -60,7 +58,11 @@ class Live:
         self._bar.stop()
 
     def phase(self, where: str, what: str) -> None:
-        self._bar.update(self._task, description=f"{where}  [dim]{what}[/dim]")
+        self._phase = f"{where}  [dim]{what}[/dim]"
+        self._bar.update(self._task, description=self._phase)
+
+    def live(self, beat: Beat) -> None:
+        self._bar.update(self._task, description=f"{self._phase}  {beat.text}")
 
     def tick(self, seconds: float) -> None:
         self._done_s += seconds

@@ -60,6 +60,7 @@ class Session:
     reporter: Reporter
     threads: int
     running: Mapping[str, Running] = field(default_factory=dict)
+    answer_bytes: dict[str, float] = field(default_factory=dict, init=False)
 
     def run(self, blocks: Sequence[Block], done: frozenset[tuple[str, str, str, int]] = frozenset()) -> None:
         """Measure every cell that is not in `done`; a failed cell is recorded and the rest goes on."""
@@ -80,9 +81,8 @@ class Session:
         return found.condition if found else self.conditions[name_of(name)]
 
     def bench(self) -> Bench:
-        return Bench(
-            self.limits, self.clock, self.store, self.profile, self.reporter, self.threads, emulated=self.emulated
-        )
+        tools = (self.limits, self.clock, self.store, self.profile, self.reporter, self.threads)
+        return Bench(*tools, emulated=self.emulated, answer_bytes=self.answer_bytes)
 
     @property
     def emulated(self) -> bool:
@@ -144,7 +144,7 @@ class _BlockRun:
 
     def _start(self, name: str, first: Tier) -> _Life:
         session = self._session
-        where = f"round {self._block.round}  {name}  {self._block.scenario}"
+        where = f"round {self._block.round}  {name}  {self._block.scenario} {first.name}"
         session.reporter.phase(where, "starting the server")
         hosted = self._hosted(name)
         tools = hosted.instruments
@@ -153,7 +153,6 @@ class _BlockRun:
             session.clock.rest(session.profile.idle_s)
             canary = None if session.emulated else tools.canary()
             idle = tools.snapshot(hosted.pid)
-            session.reporter.phase(where, "warm-up")
             warmup = warm_up(session.bench(), where, self._scenario, hosted, first, native=session.native(name))
         except (LoadError, ProcessLookupError) as error:
             alive = hosted.alive() and isinstance(error, LoadError)

@@ -23,6 +23,7 @@ FEW = 10
 
 def warm_up(bench: Bench, where: str, scenario: Scenario, hosted: Hosted, first: Tier, *, native: bool) -> Warmup:
     """Load at the first tier: until throughput is steady where the scenario measures it, else for a fixed time."""
+    bench.reporter.phase(where, "warm-up")
     profile = bench.profile
     connections = bench.limits.feasible(first.connections).actual
     url = hosted.url + scenario.warm_path(hosted.home)
@@ -42,7 +43,8 @@ def warm_up(bench: Bench, where: str, scenario: Scenario, hosted: Hosted, first:
         outcome = bench.load(hosted, bench.spec(url, now, profile.warmup_window_s))
         rates.append(_rps(outcome))
         seconds += outcome.runtime_s
-        bench.reporter.phase(where, f"warm-up window {len(rates)}: {rates[-1]:,.0f} req/s")
+        state = "steady" if plan.steady(rates[gentle:]) else "not steady yet"
+        bench.reporter.phase(where, f"warm-up window {len(rates)}: {rates[-1]:,.0f} req/s, {state}")
     reached = plan.steady(rates[gentle:])
     return Warmup(seconds=seconds, connections=connections, gentle=gentle, window_rps=rates, reached=reached)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from zoo import figures, plan, validity
 from zoo.clock import Clock
@@ -11,6 +11,7 @@ from zoo.host.limits import Limits
 from zoo.load.base import LoadOutcome, LoadSpec
 from zoo.plan import Profile
 from zoo.progress import Reporter
+from zoo.pulse import Pulse
 from zoo.records import Turn
 from zoo.runtime.base import Hosted
 from zoo.sample.noise import Noise
@@ -20,7 +21,7 @@ from zoo.store import Store
 
 @dataclass(frozen=True)
 class Bench:
-    """The tools a cell is measured with."""
+    """The tools a cell is measured with; `answer_bytes` is the length of an answer by server, learnt from each load."""
 
     limits: Limits
     clock: Clock
@@ -29,20 +30,29 @@ class Bench:
     reporter: Reporter
     threads: int
     emulated: bool = False
+    answer_bytes: dict[str, float] = field(default_factory=dict)
 
     def load(self, hosted: Hosted, spec: LoadSpec, halfway: Callable[[], None] | None = None) -> LoadOutcome:
         """Run the generator, telling the reporter how time goes by; `halfway` is called once in mid-run."""
         told = 0.0
+        here = hosted.pid if hosted.instruments.sampler == "host" else None
+        pulse = Pulse(hosted.generator.pids, here, None if self.emulated else self.answer_bytes.get(hosted.url))
 
         def tick(elapsed: float) -> None:
             nonlocal told, halfway
             self.reporter.tick(elapsed - told)
             told = elapsed
+            beat = pulse.look(elapsed)
+            if beat is not None:
+                self.reporter.live(beat)
             if halfway is not None and elapsed >= spec.duration_s / 2:
                 call, halfway = halfway, None
                 call()
 
-        return hosted.generator.run(spec, tick)
+        outcome = hosted.generator.run(spec, tick)
+        if outcome.requests:
+            self.answer_bytes[hosted.url] = outcome.bytes / outcome.requests
+        return outcome
 
     def spec(self, url: str, connections: int, duration_s: float) -> LoadSpec:
         """A timeout beyond the window: a late answer then still counts with its true latency."""
