@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from builders import TIERS, record
 from hypothesis import strategies as st
 
+from zoo.histogram import Histogram
 from zoo.records import Flag, Record
+from zoo.sample.samples import Samples
 
 
 def any_records(entries: Sequence[str]) -> st.SearchStrategy[list[Record]]:
@@ -31,4 +34,33 @@ def any_records(entries: Sequence[str]) -> st.SearchStrategy[list[Record]]:
             known=st.booleans(),
         ),
         max_size=12,
+    )
+
+
+@st.composite
+def any_histograms(draw: st.DrawFn) -> Histogram:
+    """Also without a sample, or with one alone."""
+    bins = draw(st.dictionaries(st.integers(0, 60_000_000), st.integers(1, 10**6), max_size=30))
+    values = sorted(bins)
+    return Histogram(np.array(values, dtype=np.int64), np.array([bins[v] for v in values], dtype=np.int64))
+
+
+@st.composite
+def any_samples(draw: st.DrawFn) -> Samples:
+    """Also of a process that was gone before the first of them."""
+    count = draw(st.integers(0, 30))
+    rss_kb = draw(st.lists(st.integers(1, 10**8), min_size=count, max_size=count))
+    none: list[int | None] = [None] * count
+    return Samples(
+        hz=5.0,
+        elapsed_s=count / 5,
+        own_cpu_s=0.0,
+        vanished=draw(st.booleans()),
+        t=[i / 5 for i in range(count)],
+        rss_kb=rss_kb,
+        cpu_s=[0.0] * count,
+        threads=[1] * count,
+        established=none,
+        tcp_mem_kb=none,
+        runnable=none,
     )

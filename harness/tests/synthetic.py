@@ -1,4 +1,4 @@
-"""A whole run made up for tests: eleven entries with figures as on a small machine, some flagged, some failed."""
+"""A whole run made up for tests: all entries, with figures as on a small machine, some flagged, some failed."""
 
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ class Nature:
 
 
 NATURES = {
+    "java-liberty:platform": Nature("platform-thread", 55.0, 260.0, 22.0, 140),
+    "java-liberty:virtual": Nature("virtual-thread", 58.0, 262.0, 160.0, 52),
     "java-spring:platform": Nature("platform-thread", 62.0, 210.0, 20.0, 240),
     "java-spring:virtual": Nature("virtual-thread", 57.0, 205.0, 154.0, 46),
     "java-tomcat:platform": Nature("platform-thread", 31.0, 120.0, 18.0, 232),

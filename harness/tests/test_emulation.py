@@ -9,7 +9,7 @@ import builders
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from zoo import documents, pacing, plan
+from zoo import pacing, plan, quoted
 from zoo.analysis import Row, rows
 from zoo.bench import Wish, plan_of
 from zoo.conditions import BenchError, runtime_named
@@ -20,6 +20,7 @@ from zoo.pairs import Kind, compare
 from zoo.plan import EMULATED, FULL, Block, PlanError
 from zoo.progress import line
 from zoo.records import Condition, Flag, Pace, Record, Run
+from zoo.report.contents import Contents
 from zoo.report.document import document
 from zoo.report.evidence import Evidence
 from zoo.report.html import ENVIRONMENT, Tools, page
@@ -131,7 +132,7 @@ def test_the_report_of_an_emulated_host(snapshot: SnapshotAssertion) -> None:
 def test_neither_report_nor_page_of_an_emulated_host_shows_speed() -> None:
     run, records = emulated_run()
     text = render(document(run, records))
-    told = page(run, records, Evidence(), Tools(library=lambda: "", svg=lambda spec: ""))
+    told = page(Contents.of(run, records, Evidence(), None), Tools(library=lambda: "", svg=lambda figure: ""))
     told = told.replace(ENVIRONMENT.get_template("page.js").render(), "")
     assert "· emulated host" in text
     assert "closed, c = 25,000, emulated host" in told
@@ -152,7 +153,7 @@ def test_the_readme_says_what_the_tier_costs_beside_the_article() -> None:
     held = emulated("java-tomcat:virtual", rss_peak_kb=400 << 10)
     not_held = emulated("java-tomcat:platform", flags=[Flag.POOL_CEILING])
     lower = emulated("rust-axum:hyper", "1k")
-    told = documents.tier({"results/reference/vm-25k/report.md": rows([held, not_held, lower])})
+    told = quoted.tier({"results/reference/vm-25k/report.md": rows([held, not_held, lower])})
     assert "in an [emulated host]" in told
     assert "`java-tomcat:virtual` [400 MB](results/reference/vm-25k/report.md) (3,800)" in told
     assert "platform" not in told
@@ -168,7 +169,7 @@ def test_guests_are_held_against_processes() -> None:
             for name, count in tiers.items()
         )
 
-    told = documents.agreement(run(10), [*run(11), *rows([emulated("java-a:virtual", delay_s=20.0)])])
+    told = quoted.agreement(run(10), [*run(11), *rows([emulated("java-a:virtual", delay_s=20.0)])])
     assert "| `rust-axum:hyper` | 10 | 11 | +10% |" in told
     assert "java-a" not in told
 

@@ -14,23 +14,35 @@ import synthetic
 from builders import record
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import any_records
+from strategies import any_histograms, any_records, any_samples
 from syrupy.assertion import SnapshotAssertion
 
-from zoo.records import Flag, Record
+from zoo.histogram import Histogram
+from zoo.records import Flag, Record, Run
 from zoo.report import pictures
 from zoo.report.contents import Contents
 from zoo.report.evidence import Evidence
 from zoo.report.html import Tools, page
+from zoo.sample.samples import Samples
+from zoo.twins import twin
+from zoo.variations import varied
 
-PLAIN = Tools(library=lambda: "/* Vega */", svg=lambda spec: "<svg></svg>")
+PLAIN = Tools(library=lambda: "/* Vega */", svg=lambda figure: "<svg></svg>")
 ENTRIES = ["java-a:platform", "java-a:virtual", "rust-n:bare", "java-b:platform"]
+
+
+NONE = Evidence()
+
+
+def page_of(
+    run: Run, records: list[Record], evidence: Evidence = NONE, reference: str | None = None, tools: Tools = PLAIN
+) -> str:
+    return page(Contents.of(run, records, evidence, reference), tools)
 
 
 @cache
 def whole(rounds: int = 3) -> str:
-    records, evidence = synthetic.records(rounds)
-    return page(synthetic.run(rounds), records, evidence, PLAIN, synthetic.REFERENCE)
+    return page_of(synthetic.run(rounds), *synthetic.records(rounds), synthetic.REFERENCE)
 
 
 def data(text: str) -> dict[str, Any]:
@@ -43,8 +55,9 @@ def data(text: str) -> dict[str, Any]:
 def rows_of(text: str, name: str) -> list[dict[str, Any]]:
     """The rows that a chart of the page draws."""
     packed = data(text)
-    drawn = packed["sets"][packed["figures"][name][1]]
-    return [dict(zip(drawn["columns"], row, strict=True)) for row in drawn["rows"]]
+    columns = packed["sets"][packed["figures"][name][1]]
+    values = [c["values"] if "values" in c else [c["words"][place] for place in c["places"]] for c in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
 
 
 class Outline(html.parser.HTMLParser):
@@ -90,7 +103,7 @@ def test_the_page_of_a_small_run(snapshot: SnapshotAssertion) -> None:
     ]
     records.append(record("rust-n:bare", "1k", round_number=1, failure="ended with exit code 1 before it listened"))
     run = builders.run(ENTRIES, tiers=["100", "1k"])
-    text = page(run, records, Evidence(), PLAIN, "rust-n:bare")
+    text = page_of(run, records, reference="rust-n:bare")
     text = re.sub(r"sha256-[^&]+", "sha256-…", text)  # of the data too, which is left out
     assert re.sub(r'(id="data">).*?(</script>)', r"\1\2", text, flags=re.DOTALL) == snapshot
 
@@ -101,14 +114,12 @@ def test_the_charts_of_a_small_run(snapshot: SnapshotAssertion) -> None:
         for n in (1, 2)
         for entry, rps in (("java-a:platform", 50_000.0), ("java-a:virtual", 61_000.0))
     ]
-    text = page(builders.run(ENTRIES, ["hello"], ["1k"], 2), records, Evidence(), PLAIN)
+    text = page_of(builders.run(ENTRIES, ["hello"], ["1k"], 2), records)
     assert {key: value for key, value in data(text).items() if key != "theme"} == snapshot
 
 
 def test_the_same_files_give_the_same_page() -> None:
-    records, evidence = synthetic.records()
-    again = page(synthetic.run(), records, evidence, PLAIN, synthetic.REFERENCE)
-    assert again == whole()
+    assert page_of(synthetic.run(), *synthetic.records(), synthetic.REFERENCE) == whole()
 
 
 def test_every_cell_is_in_the_table_and_leads_to_its_records() -> None:
@@ -148,7 +159,7 @@ def test_every_chart_is_drawn_somewhere_and_described() -> None:
     assert all(attrs["role"] == "img" and len(attrs["aria-label"] or "") > 20 for attrs in places)
     kinds = {name.partition("-")[0] for name in figures}
     assert kinds == {
-        "forest", "requests", "cpu", "latency", "curves", "held", "memory", "threads", "warmup", "noise"
+        "forest", "requests", "cpu", "latency", "curves", "cost", "held", "memory", "threads", "warmup", "noise"
     }  # fmt: skip
 
 
@@ -180,6 +191,68 @@ def test_one_round_is_called_a_smoke_run_without_statistics() -> None:
     assert "One round" not in whole()
 
 
+def test_the_answer_comes_first_then_the_noise_then_how_it_was_measured() -> None:
+    text = whole()
+    order = [
+        "Virtual against platform threads</h2>",
+        "hello: no wait</h3>",
+        "What limited it: shared cores in every cell",
+        "sleep: every request waits 10 s</h3>",
+        "Memory per held connection, kB: java-liberty:virtual",
+        "<b>Noise</b> (A/A",
+        "intervals leave out 1",
+        "Load: wrk, closed model",
+        'id="forest-model-hello-requests-a-second"',
+        'class="verdicts"',
+    ]
+    places = [text.index(words) for words in order]
+    assert places == sorted(places)
+
+
+def told(text: str) -> list[str]:
+    """The sentences of a page as a person reads them."""
+    items = re.findall(r"<li>(.*?)</li>", text.partition('<div class="told">')[2].partition("</div>")[0], re.DOTALL)
+    return [re.sub(r"<.*?>", "", item) for item in items]
+
+
+def test_a_sentence_names_who_where_and_by_how_much() -> None:
+    rates = {"java-a:platform": 50_000.0, "java-a:virtual": 61_000.0}
+    records = [
+        record(entry, tier, round_number=n, rps=rps * (1 + n / 1000))
+        for n in (1, 2, 3)
+        for entry, rps in rates.items()
+        for tier in ("100", "1k")
+    ]
+    sentences = told(page_of(builders.run(ENTRIES, ["hello"], ["100", "1k"]), records))
+    assert sentences[0] == "Requests a second: faster in java-a at every load (×1.22)."
+    assert sentences[1] == "CPU per request: no detectable difference everywhere."
+    one = [r for r in records if r.tier == "1k"]
+    assert told(page_of(builders.run(ENTRIES, ["hello"], ["1k"]), one))[0] == (
+        "Requests a second: faster in java-a at 1k (×1.22 [1.22, 1.22])."
+    )
+
+
+def test_an_entry_under_another_condition_is_compared_like_thread_models() -> None:
+    name = varied("rust-n:bare", "runtime=container")
+    records = [
+        record(entry, round_number=n, rps=rps * (1 + n / 1000))
+        for n in (1, 2, 3)
+        for entry, rps in (("rust-n:bare", 50_000.0), (name, 40_000.0))
+    ]
+    alone = page_of(builders.run(["rust-n:bare"], ["hello"], ["1k"]), records, reference="rust-n:bare")
+    assert told(alone)[0] == f"Requests a second: slower in {name} at 1k (×0.80 [0.80, 0.80])."
+    assert [row["row"] for row in rows_of(alone, "forest-condition-hello-requests-a-second")] == [f"{name} · 1k"]
+    assert "entry@condition ÷ entry, same round" in alone
+    models = [record(e, round_number=n) for n in (1, 2, 3) for e in ("java-a:platform", "java-a:virtual")]
+    both = page_of(builders.run([*ENTRIES], ["hello"], ["1k"]), [*records, *models])
+    assert both.index('<section id="answer">') < both.index('<section id="condition">')
+    assert '<a href="#condition">Conditions</a>' in both
+
+
+def test_a_run_without_pairs_says_so() -> None:
+    assert "No comparison" in page_of(builders.run(["rust-n:bare"]), [record("rust-n:bare")])
+
+
 # --- nothing untrusted gets through
 
 
@@ -194,7 +267,7 @@ def test_a_log_cannot_become_part_of_the_page() -> None:
 def test_a_message_cannot_end_the_charts_data() -> None:
     hostile = "</script><script>alert(1)</script><!--"
     records = [record("java-a:platform", failure=hostile), record(f"java-a:{hostile}")]
-    text = page(builders.run(), records, Evidence(), PLAIN)
+    text = page_of(builders.run(), records)
     assert len(Outline(text).all("script")) == 3
     assert hostile in json.dumps(data(text))
 
@@ -219,24 +292,40 @@ def test_nothing_is_fetched() -> None:
 # --- whatever the records are
 
 
-@given(
-    records=any_records(ENTRIES),
-    rounds=st.integers(1, 3),
-)
-@settings(max_examples=15)
+FURTHER = [twin("java-a:virtual"), varied("java-a:virtual", "heap=50m"), varied("rust-n:bare", "runtime=container")]
+
+
+@given(records=any_records([*ENTRIES, *FURTHER]), rounds=st.integers(1, 3))
+@settings(max_examples=25)
 def test_no_set_of_records_breaks_the_page(records: list[Record], rounds: int) -> None:
-    text = page(builders.run(ENTRIES, rounds=rounds), records, Evidence(), PLAIN, "rust-n:bare")
+    text = page_of(builders.run(ENTRIES, rounds=rounds), records, reference="rust-n:bare")
     outline = Outline(text)
     assert outline.mistakes == []
     assert len([a for a in outline.all("tr") if "data-tier" in a]) == len({r.key[:3] for r in records})
+    ids = [attrs["id"] for _, attrs in outline.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+
+
+@given(any_histograms(), any_samples())
+@settings(max_examples=25)
+def test_no_raw_file_breaks_the_page(histogram: Histogram, samples: Samples) -> None:
+    records = [record(entry, tier, round_number=n) for entry in ENTRIES for tier in ("100", "1k") for n in (1, 2)]
+    names = frozenset({"raw/h.json.gz", "raw/s.json.gz"})
+    evidence = Evidence({"raw/h.json.gz": histogram}, {"raw/s.json.gz": samples}, names)
+    assert Outline(page_of(builders.run(ENTRIES, rounds=2), records, evidence)).mistakes == []
+
+
+def test_a_run_without_a_record_has_a_page() -> None:
+    text = page_of(builders.run(), [])
+    assert "0 of 18 cells measured" in text
+    assert Outline(text).mistakes == []
 
 
 # --- as large as it gets
 
 
 def test_twenty_rounds_of_all_entries_stay_under_two_megabytes() -> None:
-    records, evidence = synthetic.records(20)
-    text = page(synthetic.run(20), records, evidence, pictures.TOOLS, synthetic.REFERENCE)
+    text = page_of(synthetic.run(20), *synthetic.records(20), synthetic.REFERENCE, pictures.TOOLS)
     assert len(text.encode()) < 2_000_000
     assert text.count("vegaEmbed=") <= 1
 
@@ -246,6 +335,6 @@ def test_charts_become_pictures_without_a_browser(name: str) -> None:
     records, evidence = synthetic.records(2)
     contents = Contents.of(synthetic.run(2), records, evidence, synthetic.REFERENCE)
     figure = next(figure for figure in contents.figures if figure.name.startswith(name))
-    for picture in (pictures.svg(figure.drawing.spec), pictures.alone(figure)):
+    for picture in (pictures.svg(figure), pictures.alone(figure)):
         assert picture.startswith("<svg")
         assert "java-tomcat" in picture

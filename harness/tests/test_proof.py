@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from zoo import cli, proof, prove
 from zoo.bench import Wish
-from zoo.documents import SLOWDOWN as SLOWDOWN_RUN
 from zoo.metrics import CPU, METRICS, PER_CONNECTION, REQUESTS
 from zoo.pairs import Compared, compare
 from zoo.plan import Design
 from zoo.proof import PLAIN, SLOWED, UNCHANGED, Alarms, Width, alarms, rounds_within, slowdown_found, widths
+from zoo.proved import SLOWDOWN as SLOWDOWN_RUN
 from zoo.records import Record, Run
 from zoo.report import proofs
 from zoo.stats import paired_ratio

@@ -18,11 +18,13 @@ from syrupy.assertion import SnapshotAssertion
 
 from zoo.analysis import Spread, rows
 from zoo.progress import Live, line
+from zoo.pulse import Beat
 from zoo.records import Flag, Record, Run
 from zoo.report import terminal
-from zoo.report.document import document, number, shown
+from zoo.report.document import document
 from zoo.report.markdown import render, render_table
 from zoo.report.model import Table
+from zoo.report.wording import number, shown
 from zoo.store import Store
 from zoo.twins import twin
 
@@ -263,3 +265,20 @@ def test_without_a_terminal_each_cell_is_a_line_with_the_time_left() -> None:
     first, second = console.file.getvalue().splitlines()
     assert first.endswith("(about 8 min left)")
     assert second.endswith("FAILED: answered b'[/b]' and [dim]  (about 0 min left)")
+
+
+def test_a_terminal_shows_what_goes_on_how_fast_and_for_how_long() -> None:
+    console = Console(file=io.StringIO(), width=160, force_terminal=True, color_system=None)
+    with Live(console, total_s=600) as live:
+        live.phase("round 1  java-a:virtual  hello 1k", "warm-up window 3: 48,000 req/s")
+        live.live(Beat(rps=51_234.4, rss_mb=78.1))
+        live.tick(60)
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    for words in ("round 1  java-a:virtual  hello 1k", "warm-up window 3", "51,234 req/s, 78 MB", "10%", "left"):
+        assert words in shown
+
+
+def test_what_cannot_be_read_now_is_left_out() -> None:
+    assert Beat(None, 78.1).text == "78 MB"
+    assert Beat(None, None).text == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import builders
@@ -12,7 +13,7 @@ from builders import record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo import documents
+from zoo import documents, proved, quoted
 from zoo.catalog import Catalog, load_catalog
 from zoo.documents import DocumentError
 from zoo.records import Flag, Record, Run, schema
@@ -158,7 +159,7 @@ def reference(root: Path, records: list[Record]) -> None:
     made = Store.create(root / "results" / "reference", builders.run([PLATFORM, VIRTUAL, BARE]))
     for one in records:
         made.append(one)
-    made.folder.rename(root / documents.REFERENCE)
+    made.folder.rename(root / quoted.REFERENCE)
     (root / "README.md").write_text(README.format(results=RESULTS), encoding="utf-8")
 
 
@@ -209,6 +210,33 @@ def test_results_of_the_reference_run_stand_in_the_readmes(root: Path) -> None:
     assert "≥ 50,000" in rows[f"`{VIRTUAL}`"]  # as fast as the bare reference
     assert f"`{VIRTUAL}`" in java
     assert BARE not in java
+    assert "Virtual against platform threads." in whole
+    assert "  - Requests a second: " in java
+
+
+def test_charts_of_the_reference_run_are_shown_in_a_readme_each(root: Path) -> None:
+    hello = [record(e, t) for e in (PLATFORM, VIRTUAL, BARE) for t in ("100", "1k", "25k")]
+    reference(root, [*hello, *sleeping(VIRTUAL)])
+    documents.refresh(root, at(root), write=True)
+    charts = {path.name for path in (root / "docs" / "charts").iterdir()}
+    assert {"forest-model-hello-cpu-per-request.svg", "requests-hello-java-a.svg", "held-sleep-java-a.svg"} <= charts
+    text = "".join(path.read_text(encoding="utf-8") for path in root.rglob("README.md"))
+    pictures = re.findall(r"^!\[([^\[\]]+)\]\((?:\.\./)?docs/charts/([\w.-]+)\)$", text, re.MULTILINE)
+    assert sorted(name for _, name in pictures) == sorted(charts)
+    assert all(len(description) > 20 for description, _ in pictures)
+
+
+def test_what_was_made_of_the_reference_run_is_stale_when_it_differs_or_is_not_wanted(root: Path) -> None:
+    reference(root, [record(e) for e in (PLATFORM, VIRTUAL)])
+    documents.refresh(root, at(root), write=True)
+    html, chart = root / quoted.REFERENCE / "report.html", root / quoted.CHARTS / "requests-hello-1k.svg"
+    for path in (html, chart):
+        path.write_text(path.read_text(encoding="utf-8").replace("java-a", "java-b"), encoding="utf-8")
+    old = chart.with_name("old.svg")
+    old.touch()
+    assert set(documents.refresh(root, at(root), write=True)) == {html, chart, old}
+    assert not old.exists()
+    assert documents.refresh(root, at(root), write=False) == []
 
 
 def test_a_server_that_the_reference_run_did_not_have_needs_no_results(root: Path) -> None:
@@ -226,7 +254,7 @@ def test_what_committed_runs_prove_stands_in_the_method(root: Path) -> None:
     run = builders.run([PLATFORM, VIRTUAL], ["hello"], ["1k"]).model_copy(
         update={"finished_at": "2026-01-02T03:14:05+00:00"}
     )
-    for folder in (documents.AA, documents.DESIGNS / "jvm-rounds"):
+    for folder in (proved.AA, proved.DESIGNS / "jvm-rounds"):
         made = Store.create(root / "made", run)
         for entry in (PLATFORM, VIRTUAL, twin(VIRTUAL)):
             for number, wobble in enumerate((1.0, 1.01, 0.99), 1):

@@ -290,7 +290,7 @@ def export(
 
 @app.command()
 def docs(check: Annotated[bool, typer.Option("--check", help="only say whether they are up to date")] = False) -> None:
-    """Generate the tables between markers in the READMEs, and the schema of the records."""
+    """Generate what documents quote of the reference runs (tables, charts, reports) and the schema of records."""
     with _plainly():
         stale = documents.refresh(ROOT, load_catalog(ROOT), write=not check)
         for path in stale:

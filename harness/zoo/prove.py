@@ -23,9 +23,9 @@ from zoo import bench, plan, proof
 from zoo.bench import Wish
 from zoo.catalog import Catalog, CatalogError, load_catalog
 from zoo.conditions import BenchError
-from zoo.documents import AA, DESIGNS, SLOWDOWN
 from zoo.pairs import Compared, compare
 from zoo.plan import Design, PlanError
+from zoo.proved import AA, DESIGNS, SLOWDOWN
 from zoo.records import Condition, Run
 from zoo.report import proofs, terminal
 from zoo.report.model import Section

@@ -1,4 +1,4 @@
-"""Writes the reports of a run beside its records, from the files of its folder alone."""
+"""The reports of a run, made of the files of its folder alone."""
 
 from __future__ import annotations
 
@@ -16,13 +16,28 @@ from zoo.store import Store
 
 def write(store: Store, reference: str | None, svg: Path | None = None) -> tuple[list[Section], Path]:
     """What was said and the page that says it; a folder named `svg` gets every chart of it as a picture."""
-    run, records = store.run(), store.records()
-    sections = document(run, records, reference)
+    contents = read(store, reference)
+    sections = document(contents.run, contents.records, reference)
     store.write_text("report.md", render(sections))
-    evidence = gather(records, store.files(), store.read_raw)
-    path = store.write_text("report.html", page(run, records, evidence, pictures.TOOLS, reference))
+    path = store.write_text("report.html", html(contents))
     if svg is not None:
         svg.mkdir(parents=True, exist_ok=True)
-        for figure in Contents.of(run, records, evidence, reference).figures:
+        for figure in contents.figures:
             (svg / f"{figure.name}.svg").write_text(pictures.alone(figure), encoding="utf-8")
     return sections, path
+
+
+def read(store: Store, reference: str | None) -> Contents:
+    """What the files of a run's folder say."""
+    records = store.records()
+    return Contents.of(store.run(), records, gather(records, store.files(), store.read_raw), reference)
+
+
+def text(contents: Contents, reference: str | None) -> str:
+    """`report.md`"""
+    return render(document(contents.run, contents.records, reference))
+
+
+def html(contents: Contents) -> str:
+    """`report.html`"""
+    return page(contents, pictures.TOOLS)

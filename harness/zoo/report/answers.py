@@ -1,4 +1,4 @@
-"""What a run answers, in words: verdicts by load, how often each was given, and what limited the servers. Pure."""
+"""What a run found of each pair: verdicts by load, their reasons, and what limited the servers. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zoo.metrics import CPU, P99, PEAK_RSS, PER_CONNECTION, REQUESTS, Class, Met
 from zoo.pairs import Compared, Comparison, Kind, Pair
 from zoo.records import LOWER_BOUND, Flag
 from zoo.report.cells import Cells, Level, server, variant
-from zoo.report.points import words
+from zoo.report.wording import within, words
 from zoo.stats import Ratio
 
 TITLES = {
@@ -51,6 +51,16 @@ class Finding:
         return server(self.pair.a)
 
     @property
+    def who(self) -> str:
+        """Of whom a verdict speaks: the server where its thread models are compared, else the first of the pair.
+
+        A server from outside has a pair with every entry, so there it is both.
+        """
+        if self.pair.kind is Kind.GUEST:
+            return self.names
+        return self.server if self.pair.kind is Kind.MODEL else self.pair.a
+
+    @property
     def names(self) -> str:
         """`java-tomcat, virtual ÷ platform`, or both in full where they are of different servers"""
         if self.pair.kind is Kind.GUEST:
@@ -76,9 +86,9 @@ class Finding:
         """`×1.21 [1.10, 1.33]`"""
         if self.ratio is None:
             return ""
-        text = f"×{_digits(self.ratio.value)}"
+        text = f"×{digits(self.ratio.value)}"
         if self.ratio.low is not None and self.ratio.high is not None:
-            text += f" [{_digits(self.ratio.low)}, {_digits(self.ratio.high)}]"
+            text += f" [{digits(self.ratio.low)}, {digits(self.ratio.high)}]"
         return text
 
 
@@ -95,16 +105,6 @@ def at(found: Iterable[Finding], level: Level) -> list[Finding]:
     return [f for f in found if (f.pair.scenario, f.pair.tier) == (level.scenario, level.tier)]
 
 
-def headlines(found: Sequence[Finding], scenario: str) -> list[tuple[str, str]]:
-    """The loads of a scenario together: how often each verdict was given, and over which ratios."""
-    made = []
-    for metric in TITLES:
-        of = [f for f in found if f.pair.scenario == scenario and f.metric == metric]
-        if any(f.ratio for f in of):
-            made.append((metric.name, _counted(of)))
-    return made
-
-
 def reasons(found: Sequence[Finding]) -> dict[str, int]:
     """Why some could not be compared, each with a number to refer to."""
     whys = dict.fromkeys(f.comparison.verdict.why or "" for f in found if f.ratio is None)
@@ -115,9 +115,8 @@ def bands(compared: Compared, rounds: int) -> list[str]:
     """By how much one and the same program differed from itself, in words."""
     groups: dict[str, list[str]] = {}
     for (scenario, metric, jvm), band in compared.bands.items():
-        share = 100 * (band.factor(rounds) - 1)
         name = f"{scenario}, {'JVM' if jvm else 'native'}"
-        groups.setdefault(name, []).append(f"{metric.name} ± {share:.1f} %")
+        groups.setdefault(name, []).append(f"{metric.name} {within(band.factor(rounds))}")
     return [f"{name}: {', '.join(told)}" for name, told in groups.items()]
 
 
@@ -140,25 +139,8 @@ def _factor(band: Band | None, comparison: Comparison) -> float | None:
     return None if band is None or comparison.ratio is None else band.factor(comparison.ratio.rounds)
 
 
-def _digits(ratio: float) -> str:
+def digits(ratio: float) -> str:
     """Enough of them to tell 2 % apart."""
-    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:,.0f}"
-
-
-def _counted(found: Sequence[Finding]) -> str:
-    by_word: dict[Word, list[Finding]] = {}
-    for f in found:
-        by_word.setdefault(f.comparison.verdict.word, []).append(f)
-    parts = []
-    for word in Word:
-        of = by_word.get(word)
-        if of:
-            parts.append(f"{word.value} in {len(of)} of {len(found)}{_range(of) if word in (*GOOD, *BAD) else ''}")
-    return ", ".join(parts)
-
-
-def _range(found: Sequence[Finding]) -> str:
-    """` (×1.20 to ×1.31)`"""
-    ratios = [f.ratio.value for f in found if f.ratio]
-    low, high = _digits(min(ratios)), _digits(max(ratios))
-    return f" (×{low})" if low == high else f" (×{low} to ×{high})"
+    if ratio < 0.1:
+        return f"{ratio:.2g}"
+    return f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:,.0f}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from zoo.analysis import Row, rows
 from zoo.records import Measurement, Record, Run
-from zoo.report.document import tier_label
+from zoo.report.wording import tier_label
 from zoo.twins import is_twin
 
 BARE = "bare reference"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from zoo.metrics import METRICS, Metric, Word
 from zoo.pairs import Compared, Kind, Pair
 from zoo.report.model import NONE, Section, Table
+from zoo.report.wording import within
 from zoo.runs import Contrast
 from zoo.verdicts import MARGIN
 
@@ -21,26 +22,23 @@ TITLES = {
 
 def sections(compared: Compared, rounds: int) -> list[Section]:
     """A/A, then the named pairs, then the others where there are any."""
-    guests = compared.of(Kind.GUEST)
-    made = [_again(compared, rounds), *([_verdicts(Kind.GUEST, guests, rounds)] if guests else [])]
-    made.append(_verdicts(Kind.MODEL, compared.of(Kind.MODEL), rounds))
-    further = {kind: compared.of(kind) for kind in (Kind.VARIANT, Kind.CONDITION)}
-    return [*made, *(_verdicts(kind, pairs, rounds) for kind, pairs in further.items() if pairs)]
-
-
-def of_kind(kind: Kind, compared: Compared, rounds: int) -> Section:
-    """The pairs of one kind alone."""
-    return _verdicts(kind, compared.of(kind), rounds)
+    made = [again(compared, rounds)]
+    for kind in (Kind.GUEST, Kind.MODEL, Kind.VARIANT, Kind.CONDITION):
+        pairs = compared.of(kind)
+        if pairs or kind is Kind.MODEL:
+            made.append(verdicts(kind, pairs, rounds))
+    return made
 
 
 def between_runs(names: tuple[str, str], found: Contrast, rounds: int) -> list[Section]:
     """What two runs say of each other: what differs between them first."""
     bullets = [*(f"not comparable: {text}" for text in found.obstacles), *found.changes]
     head = Section(f"{names[1]} over {names[0]}", bullets=bullets or ["The two runs had the same conditions."])
-    return [head, _verdicts(Kind.RUN, found.pairs, rounds)]
+    return [head, verdicts(Kind.RUN, found.pairs, rounds)]
 
 
-def _again(compared: Compared, rounds: int) -> Section:
+def again(compared: Compared, rounds: int) -> Section:
+    """What an entry says of itself, and the noise band that follows from it."""
     heading = "The same program twice (A/A)"
     pairs = compared.of(Kind.AGAIN)
     if not pairs:
@@ -52,29 +50,31 @@ def _again(compared: Compared, rounds: int) -> Section:
         [[p.b, p.scenario, p.tier, str(p.rounds), *(_ratio(p, m) for m in metrics)] for p in pairs],
         text=3,
     )
-    known = [c.ratio.differs for p in pairs for c in p.comparisons.values() if c.ratio and c.ratio.differs is not None]
     notes = [
         "Nothing differs here but noise. The noise band is what a ratio over this run's rounds lies in, in 95 % of "
-        "cases, when nothing differs; a difference inside it is none."
+        "cases, when nothing differs; a difference inside it is none.",
+        *outside(pairs),
     ]
-    if known:
-        notes.append(
-            f"{sum(known)} of {len(known)} intervals leave out 1; without a fault of the method about "
-            f"{0.05 * len(known):.1f} would."
-        )
     bullets = [
-        f"noise band of {scenario}, {'JVM' if jvm else 'native'}, {metric.name}: {_band(band.factor(rounds))}"
+        f"noise band of {scenario}, {'JVM' if jvm else 'native'}, {metric.name}: {within(band.factor(rounds))}"
         for (scenario, metric, jvm), band in compared.bands.items()
     ]
     return Section(heading, notes, [table], bullets or ["One round gives no noise band."])
 
 
-def _band(factor: float) -> str:
-    """`± 2.1 %`; as a factor where percent would say that a ratio can fall below 0."""
-    return f"± {100 * (factor - 1):.1f} %" if factor < 1.5 else f"÷ or × {factor:.1f}"
+def outside(pairs: Sequence[Pair]) -> list[str]:
+    """How many intervals of A/A pairs leave out the truth, which is 1; nothing where there are no intervals."""
+    known = [c.ratio.differs for p in pairs for c in p.comparisons.values() if c.ratio and c.ratio.differs is not None]
+    if not known:
+        return []
+    return [
+        f"{sum(known)} of {len(known)} intervals leave out 1; without a fault of the method about "
+        f"{0.05 * len(known):.1f} would."
+    ]
 
 
-def _verdicts(kind: Kind, pairs: Sequence[Pair], rounds: int) -> Section:
+def verdicts(kind: Kind, pairs: Sequence[Pair], rounds: int) -> Section:
+    """Of the pairs of one kind, a row a cell."""
     heading, title = TITLES[kind]
     if not pairs:
         return Section(heading, ["No such pair was measured."])

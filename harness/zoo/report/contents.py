@@ -1,4 +1,4 @@
-"""What a page contains: the pairs with their findings and charts, then a part for each question a reader has. Pure."""
+"""What a page contains: the answers with their charts, then a part for each question a reader has. Pure."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from itertools import chain
 
 from zoo.pairs import Compared, Kind, compare
 from zoo.records import Record, Run
-from zoo.report import answers, gallery
+from zoo.report import answers, comparisons, gallery, sentences
 from zoo.report.answers import Finding
 from zoo.report.cells import Cells
 from zoo.report.evidence import Evidence
 from zoo.report.gallery import Figure, Group
+from zoo.report.model import Section
+from zoo.report.sentences import QUESTIONS, Answer, Asked
 
-PAIRS = {
-    Kind.GUEST: "servers from outside ÷ entries of the zoo",
-    Kind.MODEL: "virtual ÷ platform threads of the same server",
-    Kind.VARIANT: "other variants ÷ the default of the same server",
-    Kind.AGAIN: "A/A, an entry ÷ itself",
-}
+AGAIN = "A/A, an entry ÷ itself"
 
 ESTIMATE = "Tick: a round; mark: their median; bar: 95 % interval of their geometric mean (Student, on logarithms)."
 
@@ -36,33 +33,57 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Contents:
-    """Findings and their charts by the kind of pair; parts without a chart are left out."""
+class Question:
+    """The pairs of a kind: what is asked, the answer in sentences, the findings behind it, charts, and a table."""
 
+    kind: Kind
+    asked: Asked
+    answers: list[Answer]
+    found: list[Finding]
+    groups: list[Group]
+    table: Section
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What there is no chart or pair of is left out; the first question is what the run is about."""
+
+    run: Run
+    records: Sequence[Record]
+    evidence: Evidence
     cells: Cells
     compared: Compared
-    found: dict[str, list[Finding]]
-    forests: dict[str, list[Group]]
+    questions: list[Question]
+    again: list[Group]
     parts: list[Part]
 
     @classmethod
     def of(cls, run: Run, records: Sequence[Record], evidence: Evidence, reference: str | None) -> Contents:
         cells = Cells.of(run, records, reference)
         compared = compare(run.plan.entries, records, reference, run.plan.guests)
-        found = {kind.value: answers.findings(compared, kind) for kind in Kind}
-        forests = {
-            kind.value: gallery.forests(cells, found[kind.value], title, ranked=kind is not Kind.AGAIN)
-            for kind, title in PAIRS.items()
-        }
+        again = gallery.forests(cells, answers.findings(compared, Kind.AGAIN), AGAIN, ranked=False)
         parts = [part for part in _parts(cells, records, evidence) if part.groups]
-        return cls(cells, compared, found, forests, parts)
+        return cls(run, records, evidence, cells, compared, _questions(run, cells, compared), again, parts)
 
     @property
     def figures(self) -> list[Figure]:
-        return figures_of([*chain.from_iterable(self.forests.values()), *chain(*(part.groups for part in self.parts))])
+        asked = chain.from_iterable(question.groups for question in self.questions)
+        return figures_of([*asked, *self.again, *chain.from_iterable(part.groups for part in self.parts)])
+
+
+def _questions(run: Run, cells: Cells, compared: Compared) -> list[Question]:
+    made: list[Question] = []
+    for kind, asked in QUESTIONS.items():
+        found = answers.findings(compared, kind)
+        if found:
+            told = sentences.answers(cells, found, noted=not made)
+            table = comparisons.verdicts(kind, compared.of(kind), run.plan.rounds)
+            made.append(Question(kind, asked, told, found, gallery.forests(cells, found, asked.title), table))
+    return made
 
 
 def figures_of(groups: Sequence[Group]) -> list[Figure]:
+    """In the order of the page."""
     return [figure for group in groups for figure in group.figures]
 
 
@@ -103,7 +124,7 @@ def _parts(cells: Cells, records: Sequence[Record], evidence: Evidence) -> list[
             "Memory",
             "Resident memory of the server (RSS), sampled several times a second: median of the rounds and "
             "their range. Memory of the kernel's sockets is not in it.",
-            [*gallery.held(cells, records), *gallery.memory(cells, evidence)],
+            [*gallery.costs(cells, records), *gallery.held(cells, records), *gallery.memory(cells, evidence)],
         ),
         Part(
             "threads",

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo.analysis import Row, Spread, rows
-from zoo.pairs import compare
+from zoo.analysis import Row, rows
+from zoo.pairs import Compared, compare
 from zoo.records import Flag, Record, Run, Target
-from zoo.report.comparisons import sections as compared
+from zoo.report import comparisons
+from zoo.report.answers import findings
+from zoo.report.cells import Cells
 from zoo.report.model import NONE, Section, Table
+from zoo.report.sentences import QUESTIONS, answers
+from zoo.report.wording import number, shown, tier_label
 
 COUNT = "A×2: in 2 of the rounds; without a number: in all of them."
 OUTLYING = (
@@ -32,8 +36,9 @@ PACED = (
 def document(run: Run, records: Sequence[Record], reference: str | None = None) -> list[Section]:
     """The whole report of a run."""
     found = rows(records, reference)
-    sections = [_head(run, records)]
-    sections += compared(compare(run.plan.entries, records, reference, run.plan.guests), run.plan.rounds)
+    compared = compare(run.plan.entries, records, reference, run.plan.guests)
+    sections = [head(run, records), *_answer(Cells.of(run, records, reference), compared)]
+    sections += comparisons.sections(compared, run.plan.rounds)
     for scenario in dict.fromkeys(r.scenario for r in found):
         sections.append(_scenario(scenario, [r for r in found if r.scenario == scenario]))
     sections.append(_flags(found))
@@ -41,31 +46,8 @@ def document(run: Run, records: Sequence[Record], reference: str | None = None) 
     return sections
 
 
-def number(value: float) -> str:
-    """Three significant digits at least, thousands separated: 1234.5 → 1,234; 12.34 → 12.3; 0.1234 → 0.123."""
-    if value == round(value) or abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
-
-
-def shown(value: Spread | None, scale: float = 1.0, bound: bool = False) -> str:
-    """Median with the range over rounds: `63,100 (61,900–64,000)`; `≥` marks a lower bound."""
-    if value is None:
-        return NONE
-    text = number(value.median * scale)
-    if value.rounds > 1:
-        text += f" ({number(value.low * scale)}–{number(value.high * scale)})"
-    return f"≥ {text}" if bound else text
-
-
-def tier_label(row: Row) -> str:
-    """`25k → 19,500 (nofile hard limit 20,000)` where a limit cut the tier."""
-    if row.limited_by is None or row.actual is None:
-        return row.tier
-    return f"{row.tier} → {row.actual:,} ({row.limited_by})"
-
-
-def _head(run: Run, records: Sequence[Record]) -> Section:
+def head(run: Run, records: Sequence[Record]) -> Section:
+    """What was run, how much of it there is, and under which condition."""
     plan = run.plan
     latest = {r.key: r for r in records}.values()
     failed = sum(r.failure is not None for r in latest)
@@ -103,6 +85,16 @@ def _target(name: str, target: Target) -> str:
         f"{name} is {target.url}{known}. Something else started it, and all rounds measure that one process: what "
         "differs between two starts of it is in no interval. Its answer is its own, and may be more work than 13 bytes."
     )
+
+
+def _answer(cells: Cells, compared: Compared) -> list[Section]:
+    """The first question that the run has pairs for, answered."""
+    for kind, asked in QUESTIONS.items():
+        told = answers(cells, findings(compared, kind))
+        if told:
+            bullets = [f"{answer.scenario} ({answer.wait}) · {text}" for answer in told for text in answer.texts]
+            return [Section("Answer", [f"{asked.heading}. {asked.text}"], bullets=bullets)]
+    return []
 
 
 def _scenario(scenario: str, found: Sequence[Row]) -> Section:

@@ -6,23 +6,25 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from zoo.pairs import Kind
 from zoo.records import Record
-from zoo.report import charts, points, traces
+from zoo.report import charts, looks, points, traces
 from zoo.report.answers import GOOD, TITLES, Finding
 from zoo.report.cells import Cells, Level, variant
 from zoo.report.charts import Drawing
-from zoo.report.document import number
 from zoo.report.evidence import Evidence
 from zoo.report.points import Datum
+from zoo.report.wording import number
 
 IN_TABLE = "The figures are in the table of all cells."
 
 
 @dataclass(frozen=True)
 class Figure:
-    """`name` is unlike that of any other figure of the page."""
+    """`name` is unlike that of any other figure of the page; `title` is for a figure that stands alone."""
 
     name: str
+    title: str
     caption: str
     description: str
     drawing: Drawing
@@ -43,12 +45,15 @@ def forests(cells: Cells, found: Sequence[Finding], title: str, *, ranked: bool 
     for scenario in cells.scenarios:
         figures = []
         for metric, name in TITLES.items():
-            data = _ratios(cells, [f for f in found if f.metric == metric and f.pair.scenario == scenario])
+            of = [f for f in found if f.metric == metric and f.pair.scenario == scenario]
+            data = _ratios(cells, of)
             if data:
+                better = f": {'left' if metric.below in GOOD else 'right'} of 1 is better" if ranked else ""
                 figures.append(
                     Figure(
-                        _slug("forest", title, scenario, name),
-                        f"{name}: {'left' if metric.below in GOOD else 'right'} of 1 is better" if ranked else name,
+                        slug("forest", of[0].pair.kind, scenario, name),
+                        f"{name}, {scenario}: {title}",
+                        f"{name}{better}",
                         f"{scenario}, {name}, {title}: "
                         + "; ".join(f"{d['row']} {d['text']} {d['verdict']}" for d in data),
                         charts.forest(data),
@@ -61,14 +66,14 @@ def forests(cells: Cells, found: Sequence[Finding], title: str, *, ranked: bool 
 
 def _ratios(cells: Cells, found: Sequence[Finding]) -> list[Datum]:
     levels = {(level.scenario, level.tier): level for level in cells.levels}
-    several = len({(f.server, f.pair.a) for f in found}) > len({f.server for f in found})
+    several = len({f.pair.a for f in found}) > len({f.server for f in found})
     data: list[Datum] = []
     for f in sorted(found, key=lambda f: f.pair.a):
         ratio = f.ratio
         if ratio is None:
             continue
         level = levels[f.pair.scenario, f.pair.tier]
-        row = f"{f.pair.a if several else f.server} · {_tier(level)}"
+        row = f"{_name(f, several=several)} · {_tier(level)}"
         verdict = f.comparison.verdict.text
         data.append(
             {
@@ -90,6 +95,13 @@ def _ratios(cells: Cells, found: Sequence[Finding]) -> list[Datum]:
     return data
 
 
+def _name(f: Finding, *, several: bool) -> str:
+    """What tells a pair from the others of its kind; `several`: some server has more than one."""
+    if f.pair.kind is Kind.AGAIN:
+        return f.pair.b
+    return f.pair.a if several and f.pair.kind is not Kind.GUEST else f.who
+
+
 def _tier(level: Level) -> str:
     return level.tier if level.actual == level.requested else f"{level.tier}→{level.actual:,}"
 
@@ -106,10 +118,11 @@ def by_level(cells: Cells, reading: str, title: str, *, log: bool = False, bound
             if data:
                 figures.append(
                     Figure(
-                        _slug(reading, level.scenario, level.tier),
+                        slug(reading, level.scenario, level.tier),
+                        title,
                         level.caption,
-                        f"{title}, {level.title}: " + "; ".join(map(_said, data)),
-                        _dotted(data, log=log),
+                        f"{title}, {level.title}: " + "; ".join(map(told, data)),
+                        dotted(data, log=log),
                     )
                 )
         if figures:
@@ -117,13 +130,15 @@ def by_level(cells: Cells, reading: str, title: str, *, log: bool = False, bound
     return groups
 
 
-def _dotted(data: list[Datum], *, log: bool) -> Drawing:
+def dotted(data: list[Datum], *, log: bool) -> Drawing:
+    """Estimates, a row each."""
     if not log:
         return Drawing("dots", data)
     return charts.logarithmic("log-dots", data, [v for d in data for v in d["rounds"]])
 
 
-def _said(d: Datum) -> str:
+def told(d: Datum) -> str:
+    """An estimate in words."""
     value = d["note"] or "nothing" if d["value"] is None else f"{'at least ' if d['bound'] else ''}{number(d['value'])}"
     return f"{d['entry']} {value}"
 
@@ -134,7 +149,8 @@ def quantiles(cells: Cells) -> list[Group]:
     for scenario in cells.scenarios:
         figures = [
             Figure(
-                _slug("latency", level.scenario, level.tier),
+                slug("latency", level.scenario, level.tier),
+                "Latency quantiles, ms",
                 level.caption,
                 f"Latency quantiles in milliseconds, {level.title}. {IN_TABLE}",
                 charts.logarithmic("latency", data, [d["ms"] for d in data]),
@@ -154,7 +170,8 @@ def curves(cells: Cells, evidence: Evidence) -> list[Group]:
         levels = [level for level in cells.levels if level.scenario == scenario]
         figures = [
             Figure(
-                _slug("curves", scenario, name),
+                slug("curves", scenario, name),
+                f"Latency over the share of requests, ms, {scenario}",
                 f"{name} · closed, c = {', '.join(f'{level.actual:,}' for level in levels)}",
                 f"Latency in milliseconds over the share of requests that stayed below it, {name}, {scenario}.",
                 charts.logarithmic("curves", data, [d["ms"] for d in data]),
@@ -178,16 +195,30 @@ def memory(cells: Cells, evidence: Evidence) -> list[Group]:
         span = [min(d["low"] for d in known), max(d["high"] for d in known)]
         figures = [
             Figure(
-                _slug("memory", scenario, entry),
+                slug("memory", scenario, entry),
+                f"Resident memory over the window, MB, {scenario}",
                 entry,
                 f"Resident memory in MB over the seconds of the window, {entry}, {scenario}. Peaks: {IN_TABLE}",
-                charts.logarithmic("memory", rows, span, hue=charts.KINDS[cells.kinds[entry]][0]),
+                charts.logarithmic("memory", rows, span, hue=looks.KINDS[cells.kinds[entry]][0]),
             )
             for entry, rows in data.items()
             if rows
         ]
         waits = any(row.delay_s for (s, _, _), row in cells.rows.items() if s == scenario)
         groups.append(Group(f"{scenario}: resident memory over the window", figures, folded=not waits))
+    return groups
+
+
+def costs(cells: Cells, records: Sequence[Record]) -> list[Group]:
+    """What a held connection costs every entry, a figure a scenario."""
+    groups = []
+    for scenario in cells.scenarios:
+        data = points.costs(cells, records, scenario)
+        if data:
+            title, caption = f"What a held connection costs, {scenario}", "RSS per held connection, kB"
+            said = f"{caption}, {scenario}: " + "; ".join(map(told, data))
+            figure = Figure(slug("cost", scenario), title, caption, said, dotted(data, log=True))
+            groups.append(Group(f"{scenario}: what a held connection costs", [figure]))
     return groups
 
 
@@ -201,10 +232,12 @@ def held(cells: Cells, records: Sequence[Record]) -> list[Group]:
             if not data:
                 continue
             cost = ", ".join(f"{of} {text}" for of, text in points.slopes(cells, name, scenario))
-            said = f"Peak memory over held connections, {name}, {scenario}. Slope: {cost}."
-            figures.append(Figure(_slug("held", scenario, name), f"{name} · {cost}", said, Drawing("held", data)))
+            title = f"Peak memory over held connections, {scenario}"
+            said = f"{title}, {name}. Slope: {cost}."
+            caption = f"{name} · {cost}"
+            figures.append(Figure(slug("held", scenario, name), title, caption, said, Drawing("held", data)))
         if figures:
-            groups.append(Group(f"{scenario}: what a held connection costs, the slope of each round's line", figures))
+            groups.append(Group(f"{scenario}: the line of each round that this slope is taken from", figures))
     return groups
 
 
@@ -216,8 +249,9 @@ def warmups(cells: Cells, records: Sequence[Record]) -> list[Group]:
         if data:
             settled = {d["round"]: d["settled"] for d in data}
             caption = f"{entry} · settled in {sum(settled.values())} of {len(settled)} rounds"
-            said = f"Requests a second in each window of warm-up, {caption}."
-            figures.append(Figure(_slug("warmup", entry), caption, said, charts.warmup(data, cells.kinds[entry])))
+            title = "Requests a second in each window of warm-up"
+            drawn = charts.warmup(data, cells.kinds[entry])
+            figures.append(Figure(slug("warmup", entry), title, caption, f"{title}, {caption}.", drawn))
     return [Group("", figures)] if figures else []
 
 
@@ -229,18 +263,19 @@ def noise(records: Sequence[Record]) -> list[Group]:
         values = [d[name] for d in data if d[name] is not None]
         if values:
             said = f"{title}, for each cell over the minutes of the run: at most {number(max(values))}."
-            figures.append(Figure(_slug("noise", name), title, said, charts.course(data, name, limit)))
+            drawn = charts.course(data, name, limit)
+            figures.append(Figure(slug("noise", name), "What else the machine did", title, said, drawn))
     return [Group("Over the minutes of the run, a mark a cell", figures)] if figures else []
 
 
 def variants(cells: Cells) -> Iterator[tuple[str, str, str, str]]:
     """Kind, colour, shape and the variants of it, for the legend."""
-    for kind, (hue, shape) in charts.KINDS.items():
+    for kind, (hue, shape) in looks.KINDS.items():
         names = [entry for entry in cells.entries if cells.kinds[entry] == kind]
         if names:
             yield kind, hue, shape, ", ".join(sorted({variant(n) for n in names}))
 
 
-def _slug(*words: str) -> str:
+def slug(*words: str) -> str:
     """Words as an id in HTML: `memory-sleep-java-tomcat-virtual`."""
     return re.sub(r"[^a-z0-9.]+", "-", " ".join(words).lower()).strip("-")

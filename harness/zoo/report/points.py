@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from zoo.analysis import Row
-from zoo.metrics import cpu_per_million, held_points
-from zoo.records import Flag, Measurement, Record
+from zoo.metrics import cpu_per_million, held_points, held_slopes
+from zoo.records import Measurement, Record
 from zoo.report.cells import Cells, Level, server, variant
-from zoo.report.document import number, shown
+from zoo.report.wording import number, shown, words
 from zoo.stats import paired_ratio
 
 Datum = dict[str, Any]
@@ -39,32 +39,67 @@ def short(value: float) -> float:
 def estimates(cells: Cells, level: Level, read: Read, *, bounds: bool = False) -> list[Datum]:
     """An entry a row: its rounds, their median, the interval of their mean; or why there is none.
 
-    The interval is that of the geometric mean: a paired ratio to 1. With `bounds`, lower bounds are marked.
+    With `bounds`, lower bounds are marked.
     """
     made: list[Datum] = []
     for row in cells.at(level):
         seen = [m for _, m in cells.measured.get((level.scenario, level.tier, row.entry), [])]
         values = [v for v in map(read, seen) if v is not None]
-        low = high = None
-        if len(values) > 1 and min(values) > 0:
-            mean = paired_ratio(values, [1.0] * len(values))
-            low, high = mean.low, mean.high
         made.append(
             {
                 "entry": row.entry,
                 "place": len(made),
                 "kind": cells.kinds[row.entry],
-                "value": short(statistics.median(values)) if values else None,
-                "low": _short(low),
-                "high": _short(high),
-                "rounds": [short(v) for v in values],
+                **_estimate(values),
                 "bound": bounds and row.lower_bound,
                 "note": _note(row, values, bounds=bounds),
-                "text": " · ".join(number(v) for v in values) or "none",
                 "flags": ", ".join(words(flag) for flag, _ in row.flags) or "none",
             }
         )
     return made if any(d["value"] is not None for d in made) else []
+
+
+def costs(cells: Cells, records: Sequence[Record], scenario: str) -> list[Datum]:
+    """An entry a row: kB of resident memory per held connection, a slope a round; or why there is none."""
+    found = held_slopes({record.key: record for record in records}.values())
+    made: list[Datum] = []
+    for entry in cells.entries:
+        rows = [row for (s, _, e), row in cells.rows.items() if (s, e) == (scenario, entry)]
+        if rows:
+            held = any(row.kb_per_connection for row in rows)
+            values = [v for v in found.get((entry, scenario), {}).values() if held and v > 0]
+            made.append(
+                {
+                    "entry": entry,
+                    "place": len(made),
+                    "kind": cells.kinds[entry],
+                    **_estimate(values),
+                    "bound": False,
+                    "note": "" if values else "no rise" if held else _unheld(rows),
+                    "flags": "none",
+                }
+            )
+    return made if any(d["value"] is not None for d in made) else []
+
+
+def _estimate(values: Sequence[float]) -> Datum:
+    """The interval is that of the geometric mean: a paired ratio to 1."""
+    low = high = None
+    if len(values) > 1 and min(values) > 0:
+        mean = paired_ratio(values, [1.0] * len(values))
+        low, high = mean.low, mean.high
+    return {
+        "value": short(statistics.median(values)) if values else None,
+        "low": _short(low),
+        "high": _short(high),
+        "rounds": [short(v) for v in values],
+        "text": " · ".join(number(v) for v in values) or "none",
+    }
+
+
+def _unheld(rows: Sequence[Row]) -> str:
+    pool = any(row.ceiling_rps is not None for row in rows)
+    return "not held (pool)" if pool else "no slope (not every tier held)"
 
 
 def _note(row: Row, values: Sequence[float], *, bounds: bool) -> str:
@@ -75,10 +110,6 @@ def _note(row: Row, values: Sequence[float], *, bounds: bool) -> str:
     if bounds and row.ceiling_rps is not None:
         return f"pool: at most {number(row.ceiling_rps)}/s"
     return ""
-
-
-def words(flag: Flag) -> str:
-    return flag.value.replace("_", " ")
 
 
 def quantiles(cells: Cells, level: Level) -> list[Datum]:
@@ -137,10 +168,8 @@ def slopes(cells: Cells, of_server: str, scenario: str) -> list[tuple[str, str]]
         known = next((row.kb_per_connection for row in at if row.kb_per_connection), None)
         if known is not None:
             found.append((variant(entry), f"{shown(known)} kB"))
-        elif any(row.ceiling_rps is not None for row in at):
-            found.append((variant(entry), "not held (pool)"))
         else:
-            found.append((variant(entry), "no slope (not every tier held)"))
+            found.append((variant(entry), _unheld(at)))
     return found
 
 

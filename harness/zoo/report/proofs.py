@@ -9,7 +9,7 @@ from zoo.metrics import METRICS, Metric
 from zoo.pairs import Compared, Kind
 from zoo.proof import WIDTHS_OF, Alarms, Width, alarms
 from zoo.records import Run
-from zoo.report.comparisons import of_kind
+from zoo.report.comparisons import verdicts
 from zoo.report.model import Section, Table
 from zoo.stats import Ratio
 
@@ -51,7 +51,7 @@ def _counts(found: Alarms) -> list[str]:
 
 def slowdown(run: Run, compared: Compared) -> Section:
     """What was said of the slowed server, and of the one that differs in name only."""
-    return of_kind(Kind.VARIANT, compared, run.plan.rounds)
+    return verdicts(Kind.VARIANT, compared.of(Kind.VARIANT), run.plan.rounds)
 
 
 def designs(found: Sequence[Width]) -> Section:

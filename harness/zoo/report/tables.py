@@ -11,10 +11,9 @@ from zoo.analysis import Row, Spread
 from zoo.metrics import cpu_per_million
 from zoo.records import Flag, Measurement, Record
 from zoo.report.cells import Cells, Level, server
-from zoo.report.document import number, shown
 from zoo.report.evidence import Evidence
 from zoo.report.model import NONE
-from zoo.report.points import words
+from zoo.report.wording import number, shown, words
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,15 @@
 "use strict";
 (() => {
   const { theme, templates, sets, figures, records } = JSON.parse(document.getElementById("data").textContent);
+  const unpacked = ({ values, words, places }) => values ?? places.map((place) => words[place]);
+  const rowsOf = (set) => {
+    const columns = Object.entries(set).map(([name, column]) => [name, unpacked(column)]);
+    return columns[0][1].map((_, row) => Object.fromEntries(columns.map(([name, column]) => [name, column[row]])));
+  };
   const specOf = ([template, set, height, settings]) => ({
     ...templates[template],
     height,
-    datasets: {
-      points: sets[set].rows.map((row) => Object.fromEntries(sets[set].columns.map((name, n) => [name, row[n]]))),
-    },
+    datasets: { points: rowsOf(sets[set]) },
     params: Object.entries(settings).map(([name, value]) => ({ name, value })),
   });
   const options = {
