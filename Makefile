@@ -27,6 +27,8 @@ MINUTES ?=
 PRECISION ?=
 A ?= results/reference/bench-all
 B ?= results/latest
+ANYWAY ?=
+FAIL_IF_SLOWER ?=
 STRICT ?=
 RUN ?= results/latest
 SVG ?=
@@ -45,7 +47,7 @@ BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(ca
 	$(call options,target,$(TARGET)) $(call options,pid,$(PID)) $(if $(REMOTE),--remote) $(if $(STRICT),--strict-tiers)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup wrk browser qemu build plan bench bench-all bench-quick bench-25k report compare list doctor docs up down images base-image \
+.PHONY: help setup wrk browser qemu build plan bench bench-all bench-quick bench-25k report compare export list doctor docs up down images base-image \
 	prove-aa prove-slowdown prove-designs test test-unit test-contract test-containers test-vm lint clean
 
 help: ## list the commands
@@ -110,8 +112,11 @@ prove-designs: setup ## rounds, turns and parallel load compared for equal time 
 	@$(HARNESS) build --server rust-axum --server java-tomcat
 	@$(PROVE) designs $(if $(MINUTES),--minutes $(MINUTES)) $(TIMES) $(if $(KEEP),--keep)
 
-compare: $(VENV)/.ready ## two runs cell by cell (A=results/… B=results/latest)
-	@$(HARNESS) compare $(A) $(B)
+compare: $(VENV)/.ready ## two runs cell by cell (A=results/… B=results/latest; ANYWAY=1, FAIL_IF_SLOWER=5%)
+	@$(HARNESS) compare $(A) $(B) $(if $(ANYWAY),--anyway) $(if $(FAIL_IF_SLOWER),--fail-if-slower $(FAIL_IF_SLOWER))
+
+export: $(VENV)/.ready ## the records of a run as comma-separated values (RUN=results/…)
+	@$(HARNESS) export $(RUN) --csv
 
 list: $(VENV)/.ready ## the entries
 	@$(HARNESS) list
@@ -119,7 +124,7 @@ list: $(VENV)/.ready ## the entries
 doctor: $(VENV)/.ready ## what this machine allows at which tier, and what mends it
 	@$(HARNESS) doctor
 
-docs: $(VENV)/.ready ## generate the tables in the READMEs and the records' schema
+docs: $(VENV)/.ready ## generate what the documents quote of the reference runs: tables, charts, reports; and the records' schema
 	@$(HARNESS) docs
 
 up: ## start one entry in a container and print its address (SERVER=, VARIANT=: else its first)
