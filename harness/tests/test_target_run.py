@@ -174,7 +174,7 @@ def test_a_folder_outside_the_repository_is_measured_with_an_entry_of_the_zoo(tm
 
 def test_percentiles_agree_with_the_log_of_a_server_that_stalls(tmp_path: Path) -> None:
     """Nearest ranks of the same requests: those of the window, whose connections are the last ones."""
-    connections, seconds, log = 2_000, 36, tmp_path / "log"
+    connections, seconds, log = 1_000, 60, tmp_path / "log"
     with running(FIXTURES / "stalling_server.py", str(log)) as (process, url):
         words = ["--target", url, "--pid", str(process.pid), "--tiers", str(connections), "--duration", str(seconds)]
         code, output = bench(tmp_path, *words)
