@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from zoo import proved, reports
+from zoo import printed, proved, reports
 from zoo.analysis import Row, rows
 from zoo.catalog import Catalog
 from zoo.pairs import Kind
@@ -40,6 +40,7 @@ ARTICLE_MB = {"rust-axum:async": 537, "java-vertx:virtual@heap=300m": 484, "java
 """Of the first article, "Benchmarking Java Virtual Thread Performance", 25,000 requests of 10 s each: RSS of axum, of
 Vert.x with Mutiny and `-Xmx300m`, of Tomcat."""
 
+PERCENTILES = Path("results/reference/wrk-percentiles.json.gz")
 CHARTS = Path("docs/charts")
 
 
@@ -72,6 +73,8 @@ def quote(root: Path, catalog: Catalog) -> Quoted:
     if all((root / folder / "run.json").exists() for folder in AGREEMENT):
         process, guest = (rows(Store.open(root / folder).records()) for folder in AGREEMENT)
         method["agreement"] = agreement(process, guest)
+    if (root / PERCENTILES).exists():
+        method["percentiles"] = printed.told(printed.read(root / PERCENTILES))
     if method:
         quoted.parts[root / "docs/method.md"] = method
     return quoted

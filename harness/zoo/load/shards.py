@@ -61,8 +61,15 @@ class Shards(Protocol):
 class LocalShards:
     """In this process's own namespaces."""
 
-    def __init__(self, binary: str = "wrk", script: Path = SCRIPT, overrun_s: float = OVERRUN_S) -> None:
+    def __init__(
+        self,
+        binary: str = "wrk",
+        script: Path = SCRIPT,
+        overrun_s: float = OVERRUN_S,
+        options: tuple[str, ...] = (),
+    ) -> None:
         self._binary = binary
+        self._options = options
         self._script = script
         self._overrun_s = overrun_s
         self._version: str | None = None
@@ -126,6 +133,7 @@ class LocalShards:
             f"-d{math.ceil(spec.duration_s)}s",
             f"--timeout={spec.timeout_whole_s}s",
             f"-s{self._script}",
+            *self._options,
             spec.url,
         ]
 

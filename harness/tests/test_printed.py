@@ -1,0 +1,61 @@
+"""What wrk prints, read beside what it measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fixtures.scripted_server import ScriptedServer
+
+from zoo import printed
+from zoo.load.base import LoadSpec
+from zoo.load.shards import LocalShards, Shard
+from zoo.printed import QUANTILES, Printed
+
+MICROSECONDS = {"µs": 1.0, "ms": 1e3, "s": 1e6}
+
+
+@pytest.fixture(scope="module")
+def stalled() -> Printed:
+    """A real run against a server that stands still once, so that there is something to correct."""
+    shards, shard = LocalShards(options=("--latency",)), Shard(8, 2)
+    with ScriptedServer() as server:
+        spec = LoadSpec(f"{server.url}/stall", 8, 2, 5)
+        ran = shards.run(spec, [shard], shards.nofile())
+    return Printed(
+        entry="java-a:platform",
+        connections=8,
+        threads=2,
+        timeout_s=spec.timeout_whole_s,
+        wrk=shards.version(),
+        jdk=None,
+        cpu_model="Some CPU",
+        cores=2,
+        commit="0123456789abcdef",
+        output=ran.outputs[0],
+        report=json.loads(ran.reports[0]),
+    )
+
+
+def test_what_wrk_prints_are_quantiles_of_the_corrected_histogram(stalled: Printed) -> None:
+    assert list(stalled.lines) == list(QUANTILES)
+    for percent, q in QUANTILES.items():
+        value, _, unit = stalled.lines[percent].partition(" ")
+        assert float(value) * MICROSECONDS[unit] == pytest.approx(stalled.measured.corrected.quantile(q), rel=0.02)
+
+
+def test_the_correction_invents_samples_and_the_table_counts_them(stalled: Printed) -> None:
+    seen = stalled.measured
+    invented = seen.corrected.total - seen.raw.total
+    assert seen.raw.total == seen.requests
+    assert invented > 0
+    text = printed.told(stalled)
+    assert f"the {invented:,} (" in text
+    assert [row.count("|") for row in text.splitlines()[:6]] == [5] * 6
+
+
+def test_it_is_kept_as_it_was(stalled: Printed, tmp_path: Path) -> None:
+    path = tmp_path / "printed.json.gz"
+    printed.write(path, stalled)
+    assert printed.read(path) == stalled
