@@ -47,7 +47,7 @@ BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(ca
 	$(call options,target,$(TARGET)) $(call options,pid,$(PID)) $(if $(REMOTE),--remote) $(if $(STRICT),--strict-tiers)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup wrk browser qemu build plan bench bench-all bench-quick bench-25k report compare export list doctor docs up down images base-image \
+.PHONY: help setup wrk browser qemu tools build plan bench bench-all bench-quick bench-25k report compare export list doctor docs up down images base-image \
 	prove-aa prove-slowdown prove-designs test test-unit test-contract test-containers test-vm lint clean
 
 help: ## list the commands
@@ -67,6 +67,10 @@ $(VENV)/.ready: harness/requirements.lock harness/pyproject.toml
 
 wrk: # from the system's packages, where that needs no password
 	@command -v wrk >/dev/null || sh harness/install-wrk.sh
+
+tools: ## vegeta and ab: what the scenarios open, rate, ramp and ab need besides wrk
+	@sh harness/install-vegeta.sh
+	@command -v ab >/dev/null || sh harness/install-ab.sh
 
 browser: # Chromium for the tests of the HTML report, which are skipped without it
 	@sh harness/install-browser.sh
@@ -93,7 +97,7 @@ bench-25k: setup ## a true 25,000 held requests in every entry, in a virtual hos
 	[ $$failed -gt 1 ] || $(call hold,heap-300m,--tiers 25k --server java-vertx --variant virtual --vary heap=300m); \
 	exit $$failed
 
-bench: setup ## what SERVER, VARIANT, SCENARIO, TIERS, ROUNDS, DURATION say; TARGET=URL PID=n or ZOO=folder: your own; RESUME=1
+bench: setup $(if $(filter open rate ramp ab,$(subst $(comma), ,$(SCENARIO))),tools) ## what SERVER, VARIANT, SCENARIO, TIERS, ROUNDS, DURATION say; TARGET=URL PID=n or ZOO=folder: your own; RESUME=1
 	@$(HARNESS) bench $(if $(RESUME),--resume,$(BENCH))
 
 plan: $(VENV)/.ready ## the cells of `make bench` with these settings, and their time; PRECISION=3% says what that costs
@@ -143,12 +147,12 @@ images: ## build all container images and print their sizes
 base-image: ## make the images' base with debootstrap, where there is no registry (root, Debian or Ubuntu)
 	@containers/base-image.sh
 
-test: setup build lint ## everything: lint, unit tests, the contract suite against every entry
+test: setup tools build lint ## everything: lint, unit tests, the contract suite against every entry
 	@$(UNIT)
 	@$(PYTEST) $(RUNS)
 	@$(CONTRACT)
 
-test-unit: setup ## the harness's own tests that need no built server
+test-unit: setup tools ## the harness's own tests that need no built server
 	@$(UNIT)
 
 test-contract: setup build ## the contract suite (SERVER= for one)

@@ -15,10 +15,15 @@ import pytest
 from fixtures.scripted_server import ScriptedServer
 from pydantic import TypeAdapter
 
+from zoo.calibrate import SAMPLES
+from zoo.load.ab import AbSpec
 from zoo.load.base import LoadError, LoadSpec
 from zoo.load.shards import LocalShards
+from zoo.load.vegeta import Attack
 from zoo.load.wrk import Wrk
-from zoo.runtime.agent_client import AgentClient, AgentInstruments, AgentShards, HostInstruments
+from zoo.openmodel import account
+from zoo.runtime.agent_client import FLOAT, AgentClient, AgentInstruments, HostInstruments
+from zoo.runtime.agent_load import AgentAb, AgentShards, AgentVegeta
 from zoo.sample.jvm import InfoError
 from zoo.sample.proc import snapshot
 
@@ -45,6 +50,43 @@ def agent(process: subprocess.Popen[bytes]) -> Iterator[AgentClient]:
 def server() -> Iterator[ScriptedServer]:
     with ScriptedServer() as running:
         yield running
+
+
+def test_vegeta_and_ab_are_run_by_the_agent(agent: AgentClient, server: ScriptedServer) -> None:
+    ticks: list[float] = []
+    attack = Attack(f"{server.url}/wait/100", 1, 5, rate=40, keep_alive=False)
+    attacked = AgentVegeta(agent).run(attack, ticks.append)
+    found = account(attacked.hits, 40, 1)
+    assert (found.ok, found.failures) == (found.sent, {})
+    assert 10 < found.sent <= 41
+    assert ticks
+
+    outcome = AgentAb(agent).run(AbSpec(f"{server.url}/", 50, 5))
+    assert (outcome.complete, outcome.flawless) == (50, True)
+
+
+def test_rounds_are_timed_by_the_agent(agent: AgentClient, server: ScriptedServer) -> None:
+    """This server answers at once, however many are asked for."""
+    a_round: float = agent.call(FLOAT, "seconds_a_round", url=server.url)
+    assert abs(a_round) < 1e-6
+    assert server.answered > 2 * SAMPLES
+
+
+def test_an_interrupt_ends_the_agents_vegeta(
+    process: subprocess.Popen[bytes], agent: AgentClient, server: ScriptedServer
+) -> None:
+    seen: list[psutil.Process] = []
+
+    def on_tick(elapsed: float) -> None:
+        seen[:] = psutil.Process(process.pid).children()
+        if seen and elapsed > 0.3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        AgentVegeta(agent).run(Attack(server.url, 20, 5, rate=10), on_tick)
+    assert len(seen) == 1
+    gone, left = psutil.wait_procs(seen, timeout=5)
+    assert (len(gone), left) == (1, [])
 
 
 def test_readings_are_those_of_this_host(agent: AgentClient) -> None:

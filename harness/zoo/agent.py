@@ -20,10 +20,13 @@ from typing import Any, TextIO
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
+from zoo.calibrate import seconds_a_round
 from zoo.host import facts, limits
 from zoo.instruments import LocalInstruments, NoiseRecording, Recording
+from zoo.load.ab import AbOutcome, AbSpec, LocalAb
 from zoo.load.base import LoadError, LoadSpec
 from zoo.load.shards import LocalShards, Ran, Shard
+from zoo.load.vegeta import Attack, Attacked, LocalVegeta
 from zoo.probe import hello_fault
 from zoo.sample import cgroup
 from zoo.sample.jvm import Info, fetch_info
@@ -32,6 +35,8 @@ from zoo.sample.samples import Samples
 
 SPEC: TypeAdapter[LoadSpec] = TypeAdapter(LoadSpec)
 SHARDS: TypeAdapter[list[Shard]] = TypeAdapter(list[Shard])
+ATTACK: TypeAdapter[Attack] = TypeAdapter(Attack)
+AB_SPEC: TypeAdapter[AbSpec] = TypeAdapter(AbSpec)
 
 
 class Agent:
@@ -41,6 +46,8 @@ class Agent:
         here = instruments or LocalInstruments()
         self._here = here
         self._wrk = shards or LocalShards()
+        self._vegeta = LocalVegeta()
+        self._ab = LocalAb()
         self._handles = count(1)
         self._samplers: dict[int, Recording] = {}
         self._noises: dict[int, NoiseRecording] = {}
@@ -58,18 +65,21 @@ class Agent:
             "established": here.established,
             "settle_sockets": here.settle_sockets,
             "canary": here.canary,
+            "seconds_a_round": seconds_a_round,
             "cpu_s": time.process_time,
             "limits": limits.read_limits,
             "facts": facts.gather,
             "wrk_version": self._wrk.version,
             "wrk_nofile": self._wrk.nofile,
             "wrk": self._run_wrk,
+            "vegeta": self._run_vegeta,
+            "ab": self._run_ab,
             "end": self.end,
         }
 
     def end(self) -> None:
         """Leave no generator behind: its parent would be the server, as the namespace's first process."""
-        for pid in self._wrk.pids():
+        for pid in [*self._wrk.pids(), *self._vegeta.pids(), *self._ab.pids()]:
             os.kill(pid, signal.SIGKILL)
 
     def _info(self, url: str, timeout: float) -> Info:
@@ -95,6 +105,12 @@ class Agent:
 
     def _run_wrk(self, spec: object, shards: object, nofile: int) -> Ran:
         return self._wrk.run(SPEC.validate_python(spec), SHARDS.validate_python(shards), nofile)
+
+    def _run_vegeta(self, attack: object) -> Attacked:
+        return self._vegeta.run(ATTACK.validate_python(attack))
+
+    def _run_ab(self, spec: object) -> AbOutcome:
+        return self._ab.run(AB_SPEC.validate_python(spec))
 
 
 def answer(agent: Agent, line: str) -> str:

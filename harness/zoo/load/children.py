@@ -13,6 +13,7 @@ from types import TracebackType
 
 from zoo.load.base import LoadError
 
+MOST_FILES = 1_048_576  # the kernel's own ceiling (fs.nr_open), where the hard limit names none
 TICK_S = 0.1
 TAIL_LINES = 10
 
@@ -113,6 +114,12 @@ class BusyThreads:
             if self._last[task][0] > at
         ]
         return max(shares, default=0.0)
+
+
+def hard_nofile() -> int:
+    """The hard limit of descriptors of one process started from here."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return MOST_FILES if hard == resource.RLIM_INFINITY else hard
 
 
 def tail(output: Path) -> str:

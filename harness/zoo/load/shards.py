@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import resource
 import shutil
 import subprocess
 import tempfile
@@ -14,10 +13,9 @@ from pathlib import Path
 from typing import Protocol
 
 from zoo.load.base import LoadError, LoadSpec
-from zoo.load.children import BusyThreads, Children, tail
+from zoo.load.children import BusyThreads, Children, hard_nofile, tail
 
 SCRIPT = Path(__file__).resolve().parents[3] / "wrk-scripts" / "report.lua"
-MOST_FILES = 1_048_576  # the kernel's own ceiling (fs.nr_open), where the hard limit names none
 OVERRUN_S = 60.0  # wrk stops within 0.1 s, but not before its threads have opened all their connections
 MISSING = "is not there. Install it: `apt-get install wrk` (Debian, Ubuntu), or build https://github.com/wg/wrk"
 
@@ -86,8 +84,7 @@ class LocalShards:
         return self._version
 
     def nofile(self) -> int:
-        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        return MOST_FILES if hard == resource.RLIM_INFINITY else hard
+        return hard_nofile()
 
     def run(
         self, spec: LoadSpec, shards: list[Shard], nofile: int, on_tick: Callable[[float], None] | None = None

@@ -1,4 +1,4 @@
-"""The harness's end of the agent: instruments and generator that work where the agent runs."""
+"""The harness's end of the agent: instruments that work where the agent runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import subprocess
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
@@ -20,8 +19,7 @@ from zoo.catalog import Entry
 from zoo.host.facts import HostFacts
 from zoo.host.limits import Limits
 from zoo.instruments import Instruments, LocalInstruments, NoiseRecording, Recording, checked
-from zoo.load.base import LoadError, LoadSpec
-from zoo.load.shards import OVERRUN_S, Ran, Shard
+from zoo.load.base import LoadError
 from zoo.sample import cgroup
 from zoo.sample.cgroup import CgroupUse
 from zoo.sample.jvm import Info, InfoError
@@ -32,7 +30,6 @@ from zoo.sample.samples import Samples
 
 ANSWER_S = 30.0
 LINGER_S = 90.0
-TICK_S = 0.1
 
 T = TypeVar("T")
 
@@ -49,7 +46,6 @@ FACTS: TypeAdapter[HostFacts] = TypeAdapter(HostFacts)
 INFO: TypeAdapter[Info] = TypeAdapter(Info)
 LIMITS: TypeAdapter[Limits] = TypeAdapter(Limits)
 NOISE: TypeAdapter[Noise] = TypeAdapter(Noise)
-RAN: TypeAdapter[Ran] = TypeAdapter(Ran)
 SAMPLES: TypeAdapter[Samples] = TypeAdapter(Samples)
 SNAPSHOT: TypeAdapter[Snapshot] = TypeAdapter(Snapshot)
 
@@ -144,47 +140,6 @@ class AgentClient:
         time.sleep(0.3)  # a server that took the agent along has ended by then, and is seen to have
         message = f"the agent beside the server ended before it answered `{operation}`"
         return LoadError("agent_lost", message, self.last_words())
-
-
-class AgentShards:
-    """wrk, run by the agent."""
-
-    def __init__(self, agent: AgentClient, overrun_s: float = OVERRUN_S) -> None:
-        self._agent = agent
-        self._overrun_s = overrun_s
-        self._version: str | None = None
-
-    def version(self) -> str:
-        if self._version is None:
-            self._version = self._agent.call(TEXT, "wrk_version")
-        return self._version
-
-    def nofile(self) -> int:
-        return self._agent.call(INT, "wrk_nofile")
-
-    def run(
-        self, spec: LoadSpec, shards: list[Shard], nofile: int, on_tick: Callable[[float], None] | None = None
-    ) -> Ran:
-        future = self._agent.ask("wrk", spec=spec, shards=shards, nofile=nofile)
-        started = time.monotonic()
-        limit_s = spec.duration_s + self._overrun_s + self._agent.answer_s
-        try:
-            while not future.done():
-                elapsed = time.monotonic() - started
-                if elapsed > limit_s:
-                    message = f"the load generator still ran after {limit_s:.0f} s"
-                    raise LoadError("generator_hung", message, self._agent.last_words())
-                if on_tick:
-                    on_tick(elapsed)
-                time.sleep(TICK_S)
-        except BaseException:
-            with suppress(LoadError):
-                self._agent.call(ANY, "end", within_s=2.0)
-            raise
-        return self._agent.value(RAN, future, "wrk")
-
-    def pids(self) -> list[int]:
-        return []  # they end with the agent
 
 
 class AgentInstruments:

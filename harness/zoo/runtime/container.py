@@ -19,7 +19,8 @@ from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image
 from zoo.host.facts import HostFacts
 from zoo.load.base import Generator
 from zoo.load.wrk import Wrk
-from zoo.runtime.agent_client import AgentClient, AgentInstruments, AgentShards, HostInstruments
+from zoo.runtime.agent_client import AgentClient, AgentInstruments, HostInstruments
+from zoo.runtime.agent_load import AgentShards
 from zoo.runtime.attached import Attached
 from zoo.runtime.base import Launch, RuntimeFailure
 from zoo.runtime.process import command

@@ -25,7 +25,8 @@ from zoo.host.jdk import Jdk
 from zoo.instruments import Instruments
 from zoo.load.base import Generator, LoadError
 from zoo.load.wrk import Wrk
-from zoo.runtime.agent_client import INT, INT_OR_NONE, AgentClient, AgentInstruments, AgentShards
+from zoo.runtime.agent_client import INT, INT_OR_NONE, AgentClient, AgentInstruments
+from zoo.runtime.agent_load import AgentShards
 from zoo.runtime.base import Launch, RuntimeFailure
 from zoo.runtime.process import command
 from zoo.sample.jvm import Info

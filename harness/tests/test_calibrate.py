@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from zoo.calibrate import MOST_ROUNDS, WORK_MS, rounds_for, seconds_a_round, slope
+
+SECONDS_A_ROUND = 4e-6
+
+
+class Rounds(BaseHTTPRequestHandler):
+    """Each round takes as long as the next, and each request 2 ms besides."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        path, _, rounds = self.path.partition("?rounds=")
+        time.sleep(0.002 + int(rounds) * SECONDS_A_ROUND)
+        self.send_response(200 if path == "/cpu" else 404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Rounds) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_servers_rounds_are_timed(url: str) -> None:
+    assert seconds_a_round(url) == pytest.approx(SECONDS_A_ROUND, rel=0.1)
+
+
+def test_what_disturbs_some_requests_does_not_matter() -> None:
+    noise = random.Random(2)
+
+    def ask(rounds: int) -> float:
+        return 0.0004 + rounds * 1.5e-7 + (noise.random() * 0.05 if noise.random() < 0.7 else 0)
+
+    assert slope(ask) == pytest.approx(1.5e-7, rel=0.02)
+
+
+def test_a_server_too_fast_to_time_is_asked_for_the_most_rounds_at_last() -> None:
+    asked: list[int] = []
+
+    def ask(rounds: int) -> float:
+        asked.append(rounds)
+        return rounds * 1e-12
+
+    slope(ask)
+    assert max(asked) == MOST_ROUNDS
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rounds"),
+    [(1e-7, [1_000, 5_000, 20_000, 50_000]), (1.37e-7, [730, 3_600, 15_000, 36_000]), (0.01, [1, 1, 1, 1])],
+)
+def test_rounds_are_round_numbers(seconds: float, rounds: list[int]) -> None:
+    assert rounds_for(WORK_MS, seconds) == rounds

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fixtures.scripted_server import OPENS_AFTER_S, ScriptedServer
+
+from zoo.load.base import LoadError
+from zoo.load.vegeta import Attack, LocalVegeta, aligned, failure, processes, read_hits
+from zoo.openmodel import account
+from zoo.ramp import WINDOW_S, answers, ramp
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as running:
+        yield running
+
+
+def is_running(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+# --- the open model
+
+
+def test_a_constant_rate_whatever_the_server_does(server: ScriptedServer) -> None:
+    """100 a second for 2 s, each answered after 300 ms: 200 requests, 30 of them under way at a time."""
+    vegeta = LocalVegeta()
+    ticks: list[float] = []
+    attacked = vegeta.run(Attack(f"{server.url}/wait/300", 2, 5, rate=100, keep_alive=False), ticks.append)
+    found = account(attacked.hits, 100, 2)
+    assert (found.due, found.ok, found.failures) == (200, found.sent, {})
+    assert 100 < found.sent <= 201, "on a busy machine some are left out"
+    assert found.sent == server.answered == sum(server.addresses.values()), "a connection for each request"
+    assert found.answered.min_us >= 300_000
+    assert 2.2 < found.total_s < 10
+    assert 0 < attacked.cpu_s < 10
+    assert attacked.version[:3] == "12."
+    assert len(ticks) > 10
+    assert vegeta.pids() == []
+
+
+def test_connections_are_kept_where_asked_for(server: ScriptedServer) -> None:
+    attacked = LocalVegeta().run(Attack(f"{server.url}/", 1, 5, rate=100))
+    sent = sum(len(one.sent_us) for one in attacked.hits)
+    assert sent > 40
+    assert sum(server.addresses.values()) < sent / 2
+
+
+def test_what_the_server_does_not_answer_times_out(server: ScriptedServer) -> None:
+    attacked = LocalVegeta().run(Attack(f"{server.url}/hang", 1, 1, rate=50, keep_alive=False))
+    found = account(attacked.hits, 50, 1)
+    assert found.failures == {"timeout": found.sent}
+    assert found.ok_share == found.ok_per_s == 0
+    assert 1.5 < found.total_s < 6
+
+
+def test_bad_statuses_and_refused_connections_are_told_apart(server: ScriptedServer) -> None:
+    attacked = LocalVegeta().run(Attack(f"{server.url}/status/503", 1, 1, rate=50))
+    assert set(account(attacked.hits, 50, 1).failures) == {"status 503"}
+    with ScriptedServer() as gone:
+        url = gone.url
+    attacked = LocalVegeta().run(Attack(url, 1, 1, rate=50))
+    assert set(account(attacked.hits, 50, 1).failures) == {"refused"}
+
+
+def test_more_connections_than_one_process_may_open(server: ScriptedServer) -> None:
+    """60 a second, each open for 1 s, in processes of at most 36 connections."""
+    attack = Attack(f"{server.url}/wait/1000", 2, 5, rate=60, connections=100, keep_alive=False)
+    attacked = LocalVegeta(nofile=100).run(attack)
+    assert len(attacked.commands) == len(attacked.hits) == 3
+    found = account(attacked.hits, 60, 2)
+    assert 60 < found.sent <= 123
+    assert found.ok == found.sent
+    assert min(at for one in attacked.hits for at in one.sent_us) == 0
+
+
+def test_a_generator_with_too_few_workers_falls_behind(server: ScriptedServer) -> None:
+    attacked = LocalVegeta().run(Attack(f"{server.url}/wait/200", 2, 5, rate=100, connections=5))
+    found = account(attacked.hits, 100, 2)
+    assert found.sent < 100
+    assert found.behind is not None
+
+
+# --- the closed model
+
+
+def test_t95_of_a_real_server_is_found_within_one_window(server: ScriptedServer) -> None:
+    """Nobody's wait begins before the server opens, so everybody's first answer comes one delay after that. The server
+    itself notes when it had answered 95 % of its users."""
+    delay_s, connections = 0.3, 40
+    attack = Attack(f"{server.url}/opening/300", 3, 5, connections=connections)
+    attacked = LocalVegeta().run(attack)
+    found = ramp(answers(attacked.hits), connections, delay_s, attack.duration_s)
+    true_s = server.answered_at[38 - 1] - server.asked_at
+    assert true_s >= OPENS_AFTER_S + delay_s
+    assert found.t95_s is not None
+    assert true_s <= found.t95_s <= true_s + 2 * WINDOW_S, "one window, and one for the way to a busy client"
+    assert not any(found.windows[:12])
+    assert found.plateau == pytest.approx(1, abs=0.4)
+    assert sum(server.addresses.values()) == connections
+
+
+# --- when something is wrong
+
+
+def test_nothing_outlives_an_interrupt(server: ScriptedServer) -> None:
+    vegeta = LocalVegeta()
+    seen: list[int] = []
+
+    def on_tick(elapsed: float) -> None:
+        seen[:] = vegeta.pids()
+        if elapsed > 0.3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        vegeta.run(Attack(server.url, 20, 5, rate=10), on_tick)
+    assert len(seen) == 1
+    assert not is_running(seen[0])
+
+
+def test_a_missing_vegeta_is_told_with_what_mends_it() -> None:
+    with pytest.raises(LoadError, match="make tools") as caught:
+        LocalVegeta("no-such-vegeta").run(Attack("http://127.0.0.1:9", 1, 1, rate=1))
+    assert caught.value.kind == "generator_missing"
+
+
+def test_a_vegeta_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+    binary = tmp_path / "vegeta"
+    binary.write_text("#!/bin/sh\necho oh dear; exit 3\n")
+    binary.chmod(0o755)
+    with pytest.raises(LoadError, match="exit code 3\noh dear"):
+        LocalVegeta(str(binary)).run(Attack("http://127.0.0.1:9", 1, 1, rate=1))
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [Attack("u", 1, 1), Attack("u", 1, 1, rate=0), Attack("u", 0, 1, rate=1), Attack("u", 1, 1, connections=0)],
+)
+def test_a_load_that_is_none_is_refused(attack: Attack) -> None:
+    with pytest.raises(LoadError) as caught:
+        processes(attack, 1_000)
+    assert caught.value.kind == "spec_invalid"
+
+
+def test_how_many_processes() -> None:
+    spring = Attack("u", 60, 60, rate=400, keep_alive=False)
+    assert spring.under_way == 24_000
+    assert processes(spring, 19_936) == 2
+    assert processes(replace(spring, timeout_s=10), 19_936) == 1
+    assert processes(Attack("u", 60, 5, connections=1_000), 19_936) == 1
+
+
+# --- the results
+
+
+def row(number: int, sent_ns: int, status: int = 200, error: str = "") -> list[str]:
+    return [str(sent_ns), str(status), "2000999", "0", "0", error, "", "", str(number), "GET", "u", ""]
+
+
+def test_results_are_put_in_the_order_of_sending_and_on_one_clock() -> None:
+    first = read_hits([row(1, 5_003_000), row(0, 5_000_000), row(2, 5_004_999, 0, "EOF")])
+    second = read_hits([row(0, 4_000_000)])
+    hits = aligned([first, None, second])
+    assert [one.sent_us for one in hits] == [[1_000, 1_003, 1_004], [0]]
+    assert hits[0].took_us == [2_000] * 3
+    assert hits[0].failed == {"closed": [2]}
+
+
+@pytest.mark.parametrize("rows", [[row(0, 1), row(2, 2)], [row(0, 1), row(0, 2)], [["1", "200"]], [["x"] * 12]])
+def test_results_with_a_gap_or_of_another_form_are_no_data(rows: list[list[str]]) -> None:
+    with pytest.raises(LoadError) as caught:
+        read_hits(rows)
+    assert caught.value.kind == "result_invalid"
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (200, "", ""),
+        (204, "", "status 204"),
+        (503, "503 Service Unavailable", "status 503"),
+        (0, 'Get "u": dial tcp 0.0.0.0:0->127.0.0.1:80: connect: connection refused', "refused"),
+        (0, 'Get "u": dial tcp: lookup: socket: too many open files', "generator: descriptors"),
+        (0, 'Get "u": dial tcp 0.0.0.0:0->127.0.0.1:80: bind: address already in use', "generator: ports"),
+        (0, 'Get "u": context deadline exceeded (Client.Timeout exceeded while awaiting headers)', "timeout"),
+        (0, "read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer", "reset"),
+        (0, 'Get "u": EOF', "closed"),
+        (0, "net/http: HTTP/1.x transport connection broken: malformed MIME header", "other"),
+    ],
+)
+def test_kinds_of_failures(status: int, error: str, kind: str) -> None:
+    assert failure(status, error) == kind
+
+
+def test_the_version_is_the_one_of_the_module() -> None:
+    module = Path(__file__).parents[1] / "vegeta"
+    told = subprocess.run(["go", "mod", "edit", "-json"], cwd=module, capture_output=True, text=True, check=True).stdout
+    (required,) = json.loads(told)["Require"]
+    assert required["Version"] == f"v{LocalVegeta().version()}"

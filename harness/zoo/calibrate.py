@@ -1,0 +1,64 @@
+"""How many rounds of `/cpu` make so much work, asked of one server: every server is then given the same rounds.
+
+Needs no library, so that it can run where the agent runs.
+"""
+
+from __future__ import annotations
+
+import http.client
+import math
+import time
+import urllib.parse
+from collections.abc import Callable, Sequence
+
+WORK_MS = (0.1, 0.5, 2.0, 5.0)
+ENOUGH_S = 0.02
+MOST_ROUNDS = 10_000_000
+SAMPLES = 15
+
+
+def rounds_for(work_ms: Sequence[float], seconds_a_round: float) -> list[int]:
+    """To two significant digits, at least 1: work of about so many milliseconds, by round numbers. Pure."""
+    return [_rounded(ms / 1000 / seconds_a_round) for ms in work_ms]
+
+
+def seconds_a_round(url: str, timeout_s: float = 30.0) -> float:
+    """What one round costs the server at this URL, which should be native and idle: nothing then has to warm up."""
+    address = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=timeout_s)
+
+    def ask(rounds: int) -> float:
+        begun = time.perf_counter()
+        connection.request("GET", f"/cpu?rounds={rounds}")
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status != 200:
+            raise OSError(f"/cpu?rounds={rounds} answered {answer.status}")
+        return time.perf_counter() - begun
+
+    try:
+        return slope(ask)
+    finally:
+        connection.close()
+
+
+def slope(ask: Callable[[int], float]) -> float:
+    """Seconds a round, where `ask` gives the seconds that a request with so many rounds took.
+
+    The difference of two request sizes, so that what a request costs besides its rounds is left out; of each the
+    fastest of 15, as whatever else happens on the machine only makes a request longer. Pure.
+    """
+    many = 1_000
+    while ask(many) < ENOUGH_S and many < MOST_ROUNDS:
+        many = min(2 * many, MOST_ROUNDS)
+    few = many // 4
+    fastest = dict.fromkeys((few, many), math.inf)
+    for _ in range(SAMPLES):
+        for rounds in (few, many):
+            fastest[rounds] = min(fastest[rounds], ask(rounds))
+    return (fastest[many] - fastest[few]) / (many - few)
+
+
+def _rounded(rounds: float) -> int:
+    unit: int = 10 ** max(0, math.floor(math.log10(max(rounds, 1))) - 1)
+    return max(1, round(rounds / unit) * unit)
