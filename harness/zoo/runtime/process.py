@@ -35,6 +35,19 @@ def command(entry: Entry, java: Path | None, jvm_flags: tuple[str, ...] = ()) ->
     return words
 
 
+def environment(launch: Launch, port: int) -> dict[str, str]:
+    """This process's own, the variant's, and what the contract names; what a person set goes before all."""
+    variant = launch.entry.variant
+    return {
+        **os.environ,
+        **variant.env,
+        "VARIANT": variant.name,
+        "HOST": "127.0.0.1",
+        "PORT": str(port),
+        **launch.env,
+    }
+
+
 class HostedProcess(Attached):
     """One server process, its log in a file of the run."""
 
@@ -93,15 +106,8 @@ class ProcessRuntime:
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedProcess:
         entry = launch.entry
         argv = command(entry, self._jdk.java if self._jdk else None, launch.jvm_flags)
-        port = _port(entry)
-        env = {
-            **os.environ,
-            **entry.variant.env,
-            "VARIANT": entry.variant.name,
-            "HOST": "127.0.0.1",
-            "PORT": str(port),
-            **launch.env,
-        }
+        port = port_for(entry)
+        env = environment(launch, port)
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
         with launch.log.open("wb") as log:
@@ -126,7 +132,7 @@ class ProcessRuntime:
         return hosted
 
 
-def _port(entry: Entry) -> int:
+def port_for(entry: Entry) -> int:
     """The server's own, else another: it may be taken by another program, or by a connection of the last cell."""
     preferred = entry.server.manifest.port
     limits = read_limits()

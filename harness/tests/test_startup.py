@@ -1,0 +1,177 @@
+"""Real child processes that come up at a known time and hold a known amount of memory."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import builders
+import psutil
+import pytest
+
+from zoo import startup
+from zoo.catalog import Entry, Manifest, Server
+from zoo.host.jdk import Jdk
+from zoo.runtime.base import Launch, RuntimeFailure
+from zoo.startup import Start, possible, record, start_once
+
+SERVER = """
+import os, signal, socketserver, sys, time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        asked.append(self.path)
+        self.send_response(STATUS)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+
+class Quick(HTTPServer):
+    def server_bind(self):  # without asking for the host's name
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.server_address
+
+asked, held, STATUS = [], b"", 200
+"""
+LISTEN = """
+def end(*_):
+    open("asked", "w").write(" ".join(asked))
+    if "--archive" in sys.argv:
+        open(sys.argv[-1], "wb").write(bytes(4096))
+    os._exit(0)
+signal.signal(signal.SIGTERM, end)
+Quick(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
+"""
+PORT = 8197
+
+
+def launch(tmp_path: Path, script: str, listens: bool = True, flags: tuple[str, ...] = ()) -> Launch:
+    folder = tmp_path / "it"
+    folder.mkdir()
+    (folder / "it.py").write_text(SERVER + dedent(script) + (LISTEN if listens else ""), encoding="utf-8")
+    run = {"command": [sys.executable, "it.py", "{jvm_flags}"]}
+    table = builders.manifest("it", PORT, "async-task", language="rust", run=run)
+    server = Server(folder, Manifest.model_validate(table))
+    return Launch(Entry(server, server.manifest.variants[0]), tmp_path / "it.log", jvm_flags=flags)
+
+
+def children() -> set[int]:
+    return {child.pid for child in psutil.Process().children(recursive=True)}
+
+
+def test_the_first_answer_is_found_soon_after_it_is_possible(tmp_path: Path) -> None:
+    before = children()
+    found = start_once(launch(tmp_path, "time.sleep(0.5)"), None)
+    assert 0.5 <= found.first_answer_s < 3
+    assert (found.rss_kb, found.anon_kb) == (None, None)
+    assert children() == before
+
+
+def test_polling_adds_little_to_a_start(tmp_path: Path) -> None:
+    """The server writes down when it was about to listen, and when its first request came."""
+    script = """
+    class Handler(Handler):
+        def do_GET(self):
+            open("came", "w").write(repr(time.monotonic()))
+            super().do_GET()
+    """
+    asked = launch(tmp_path, "time.sleep(0.3)\nopen('listens', 'w').write(repr(time.monotonic()))" + dedent(script))
+    folder, waited = asked.entry.server.folder, []
+    for _ in range(3):
+        start_once(asked, None)
+        waited.append(float((folder / "came").read_text()) - float((folder / "listens").read_text()))
+    assert min(waited) < 0.1
+
+
+def test_memory_at_rest(tmp_path: Path) -> None:
+    plain = start_once(launch(tmp_path, ""), None, rest_s=0.2)
+    (tmp_path / "more").mkdir()
+    more = start_once(launch(tmp_path / "more", 'held = b"x" * (64 << 20)'), None, rest_s=0.2)
+    assert plain.rss_kb is not None
+    assert more.rss_kb is not None
+    assert more.anon_kb is not None
+    assert more.rss_kb - plain.rss_kb == pytest.approx(64 * 1024, rel=0.05)
+    assert more.anon_kb >= 64 * 1024
+
+
+def test_starts_and_rests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(startup, "REST_S", 0.1)
+    found = startup.measure(launch(tmp_path, ""), None, Start.DEFAULT, tmp_path, starts=7, rests=6)
+    assert [one.rss_kb is not None for one in found.starts] == [True] * 6 + [False]
+    assert found.first_answer_s.n == 7
+    assert found.first_answer_s.low == min(one.first_answer_s for one in found.starts)
+    assert found.rss_kb is not None
+    assert found.rss_kb.low is not None
+    assert found.archive_kb is None
+
+
+def test_an_archive_is_recorded_with_every_path_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Start, "recording", lambda self, archive: ("--archive", str(archive)))
+    monkeypatch.setattr(Start, "using", lambda self, archive: ("--use", str(archive)))
+    asked = launch(tmp_path, 'if "--use" in sys.argv: assert os.path.getsize(sys.argv[-1]) == 4096')
+    found = startup.measure(asked, None, Start.CDS, tmp_path / "archives", starts=1, rests=0)
+    assert found.archive_kb == 4
+    assert (tmp_path / "archives" / "it-async.cds").exists()
+
+
+def test_what_a_training_run_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Start, "recording", lambda self, archive: ("--archive", str(archive)))
+    asked = launch(tmp_path, "")
+    record(asked, None, Start.CDS, tmp_path)
+    assert (asked.entry.server.folder / "asked").read_text().split() == ["/", *startup.TRAINING]
+
+
+def test_an_archive_that_is_not_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Start, "recording", lambda self, archive: ())
+    with pytest.raises(RuntimeFailure, match="made no aot archive") as caught:
+        record(launch(tmp_path, ""), None, Start.AOT, tmp_path)
+    assert caught.value.kind == "no_archive"
+
+
+def test_a_server_that_ends_before_it_listens(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeFailure, match="exit code 3 before it listened") as caught:
+        start_once(launch(tmp_path, 'print("the reason", flush=True); sys.exit(3)'), None)
+    assert caught.value.log_tail == "the reason"
+
+
+def test_a_first_answer_that_is_not_good(tmp_path: Path) -> None:
+    before = children()
+    with pytest.raises(RuntimeFailure, match="503") as caught:
+        start_once(launch(tmp_path, "STATUS = 503"), None)
+    assert caught.value.kind == "contract"
+    assert children() == before
+
+
+def test_a_server_that_will_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(startup, "GRACE_S", 0.3)
+    before = children()
+    script = """
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    Quick(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
+    """
+    with pytest.raises(RuntimeFailure) as caught:
+        start_once(launch(tmp_path, script, listens=False), None)
+    assert caught.value.kind == "hung"
+    assert children() == before
+
+
+def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
+    before = children()
+    asked = launch(tmp_path, f"os.kill({os.getpid()}, signal.SIGINT); time.sleep(60)", listens=False)
+    with pytest.raises(KeyboardInterrupt):
+        start_once(asked, None)
+    assert children() == before
+
+
+def test_what_a_jdk_can_begin_with() -> None:
+    def jdk(major: int) -> Jdk:
+        return Jdk(Path("/jdk"), Path("/jdk/bin/java"), f"{major}.0.1", major, "Someone")
+
+    assert possible(None) == [Start.DEFAULT]
+    assert possible(jdk(21)) == [Start.DEFAULT, Start.CDS]
+    assert possible(jdk(25)) == [Start.DEFAULT, Start.CDS, Start.AOT]
