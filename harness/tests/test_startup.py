@@ -47,7 +47,7 @@ def end(*_):
 signal.signal(signal.SIGTERM, end)
 Quick(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
 """
-PORT = 8197
+PORT = 8197 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 
 
 def launch(tmp_path: Path, script: str, listens: bool = True, flags: tuple[str, ...] = ()) -> Launch:
