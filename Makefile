@@ -13,7 +13,10 @@ CONTRACT := $(PYTEST) contract -n 2
 SERVER ?=
 VARIANT ?=
 SCENARIO ?=
-TIERS ?= 100,1k,25k
+CASE ?=
+HEAP ?=
+VARY ?=
+TIERS ?=
 ROUNDS ?=
 DURATION ?=
 WARMUP ?=
@@ -42,8 +45,17 @@ service = $(SERVER)-$(or $(VARIANT),$(call first,$(SERVER)))
 comma := ,
 options = $(foreach word,$(subst $(comma), ,$(2)),--$(1) '$(word)')
 TIMES = $(if $(DURATION),--duration $(DURATION)) $(if $(WARMUP),--warmup $(WARMUP))
+# several JDKs: the first is the run's own, the others are further conditions
+ifneq ($(JDK),)
+JDKS := $(subst $(comma), ,$(JDK))
+override JDK := $(firstword $(JDKS))
+export JDK
+endif
+conditions = $(foreach word,$(VARY) $(addprefix heap=,$(subst $(comma), ,$(HEAP))) \
+	$(addprefix jdk=,$(wordlist 2,9,$(JDKS))),--vary $(word))
 BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(call options,scenario,$(SCENARIO)) \
-	--tiers $(TIERS) $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) \
+	$(call options,case,$(CASE)) $(conditions) \
+	$(if $(TIERS),--tiers $(TIERS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) \
 	$(call options,target,$(TARGET)) $(call options,pid,$(PID)) $(if $(REMOTE),--remote) $(if $(STRICT),--strict-tiers)
 
 .DEFAULT_GOAL := help
@@ -51,7 +63,8 @@ BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(ca
 	prove-aa prove-slowdown prove-designs test test-unit test-contract test-containers test-vm lint clean
 
 help: ## list the commands
-	@echo "usage: make COMMAND [SERVER=java-tomcat] [VARIANT=platform,virtual] [SCENARIO=hello,sleep] [TIERS=100,1k,25k] [ROUNDS=n] [DURATION=s]"
+	@echo "usage: make COMMAND [SERVER=java-tomcat] [VARIANT=platform,virtual] [SCENARIO=hello,sleep] [CASE=name] [TIERS=100,1k,25k] [ROUNDS=n] [DURATION=s]"
+	@echo "       conditions besides the default one: [HEAP=50m,300m] [JDK=25,21] [VARY='flags=-XX:+UseSerialGC MAX_THREADS=400']"
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
 
 setup: $(VENV)/.ready wrk ## Python environment and wrk

@@ -11,7 +11,18 @@ import pytest
 import requests
 import schemathesis
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-from kit.rules import ALLOW, LOCK, METHOD_NOT_ALLOWED, NOT_FOUND, PARAMETERS, SLEEP, Parameter, openapi
+from kit.rules import (
+    ALLOW,
+    CPU,
+    LOCK,
+    METHOD_NOT_ALLOWED,
+    NOT_FOUND,
+    PARAMETERS,
+    SLEEP,
+    WAIT,
+    Parameter,
+    openapi,
+)
 from schemathesis.config import SchemathesisConfig
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.schemas import OpenApiSchema
@@ -68,6 +79,10 @@ def test_document_and_suite_agree() -> None:
     assert (lock["minimum"], lock["maximum"]) == (0, LOCK.maximum)
     refusals = components["responses"]["BadMilliseconds"]["content"]["text/plain;charset=utf-8"]["schema"]["enum"]
     assert refusals == [SLEEP.refusal.decode(), LOCK.refusal.decode()]
+    wait = components["parameters"]["Wait"]["schema"]
+    assert (wait["minimum"], wait["maximum"]) == (0, WAIT.maximum)
+    refusals = components["responses"]["BadRounds"]["content"]["text/plain;charset=utf-8"]["schema"]["enum"]
+    assert refusals == [CPU.refusal.decode(), WAIT.refusal.decode()]
     assert bodies["NotFound"].encode() == NOT_FOUND
     assert bodies["MethodNotAllowed"].encode() == METHOD_NOT_ALLOWED
     assert components["headers"]["Allow"]["schema"]["const"] == ALLOW

@@ -43,6 +43,9 @@ LOCK = Parameter("/sleep", "lock", 1, required=False)
 
 BYTES = Parameter("/bytes", "n", 16_777_216, required=True)
 CPU = Parameter("/cpu", "rounds", 10_000_000, required=True)
+WAIT = Parameter("/cpu", "ms", 60_000, required=False)
+"""The second of its path; not among PARAMETERS, which are those that a path is nothing without."""
+
 PARAMETERS = (SLEEP, BYTES, CPU)
 
 GOOD_TARGETS = ("/", "/sleep?ms=0", "/bytes?n=27", "/cpu?rounds=3", "/info")

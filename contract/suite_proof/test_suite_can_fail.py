@@ -69,6 +69,7 @@ BROKEN = [
     ),
     Broken("early-sleep", "test_delays.py::test_delay_is_never_early_nor_much_too_late[fake:eventloop-10]", "early"),
     Broken("early-when-busy", "test_delays.py::test_overlapping_delays", "answered early"),
+    Broken("cpu-at-once", "test_wait.py::test_no_answer_is_early", "answered early"),
     Broken("blocks-the-loop", "test_delays.py::test_overlapping_delays", "did not overlap"),
     Broken("hidden-pool", "test_delays.py::test_more_sleepers_than_threads", "too long for event-loop"),
     Broken("hidden-pool", "test_delays.py::test_more_sleepers_than_threads", "too long for virtual-thread", "virtual"),

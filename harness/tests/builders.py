@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from zoo.catalog import Catalog, Entry, Manifest, Server
 from zoo.host.facts import HostFacts
 from zoo.host.limits import Limits
@@ -61,6 +63,11 @@ def catalog() -> Catalog:
             server("rust-n", 8105, "async-task", language="rust", variants=[bare]),
         )
     )
+
+
+def console() -> Console:
+    """Says nothing."""
+    return Console(quiet=True)
 
 
 def entry(entry_id: str) -> Entry:

@@ -9,7 +9,9 @@ from pathlib import Path
 from zoo.catalog import Entry, Model
 from zoo.histogram import Histogram
 from zoo.host.limits import Limits
+from zoo.load.ab import AbOutcome, AbSpec
 from zoo.load.base import Errors, LoadOutcome, LoadSpec
+from zoo.load.vegeta import Attack, Attacked, Hits
 from zoo.pulse import Beat
 from zoo.records import Record
 from zoo.runtime.base import Launch, RuntimeFailure
@@ -23,6 +25,7 @@ from zoo.sample.samples import Samples
 IDLE_KB = 50_000
 POOL = 200
 RPS = 50_000
+FILES_KB = 10_000
 LAST_WORDS = "java.lang.OutOfMemoryError"
 
 
@@ -35,6 +38,8 @@ class FakeServer:
     port: int
     instruments: FakeInstruments
     generator: FakeGenerator
+    attacker: FakeAttacker
+    benchmarker: FakeBenchmarker
     running: bool = True
     graces: list[float] = field(default_factory=list)
     rss_kb: int = IDLE_KB
@@ -122,6 +127,10 @@ class World:
     """The machine. `fault` may raise, kill the server of a call, or give its outcome; None leaves it ideal."""
 
     kb_per_connection: float = 20.0
+    keeps: float = 1.0  # of the memory that connections took, after a rest of 30 s
+    seconds_a_round: float = 1e-7
+    available_kb: int = 16 << 20
+    lag_us: int = 0  # of each request at a constant rate
     nofile: int | None = None
     connect_s: float = 0.0  # until the connections of the highest tier are open; others open at once
     fault: Callable[[Call], LoadOutcome | None] = lambda call: None
@@ -130,6 +139,7 @@ class World:
     answers: Callable[[FakeServer], bool] = lambda server: True
     servers: list[FakeServer] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
+    attacks: list[Attack] = field(default_factory=list)
     sampling: int = 0
     connections: int = 0
     seconds: float = 0.0
@@ -161,10 +171,11 @@ class World:
 
 
 class FakeRuntime:
-    name = "fake"
+    jdk = None
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, name: str = "fake") -> None:
         self._world = world
+        self.name = name
 
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> FakeServer:
         launch.log.write_text(LAST_WORDS, encoding="utf-8")
@@ -172,7 +183,17 @@ class FakeRuntime:
         world = self._world
         pid = 1001 + len(world.servers)
         port = launch.entry.server.manifest.port + 1_000 * len(world.running)
-        world.servers.append(FakeServer(launch, pid, port, FakeInstruments(world), FakeGenerator(world)))
+        world.servers.append(
+            FakeServer(
+                launch,
+                pid,
+                port,
+                FakeInstruments(world),
+                FakeGenerator(world),
+                FakeAttacker(world),
+                FakeBenchmarker(world),
+            )
+        )
         world.most_running = max(world.most_running, len(world.running))
         return self._world.servers[-1]
 
@@ -194,6 +215,9 @@ class FakeGenerator:
         call = Call(world.at(spec.url), spec, measured=world.sampling > 0)
         world.calls.append(call)
         world.connections = spec.connections
+        if call.measured or call.delay_s >= 1:
+            held_kb = IDLE_KB + round(world.kb_per_connection * spec.connections)
+            call.server.rss_kb = max(call.server.rss_kb, held_kb)
         try:
             for tick in range(1, 11):
                 if on_tick:
@@ -202,11 +226,63 @@ class FakeGenerator:
         finally:
             world.connections = 0
         world.seconds += spec.duration_s
-        server = call.server
-        server.cpu_s += 2.0
-        if call.measured:
-            server.rss_kb = max(server.rss_kb, IDLE_KB + round(world.kb_per_connection * spec.connections))
+        call.server.cpu_s += 2.0
         return given or ideal(call, world.connecting(spec) if call.measured else 0.0)
+
+
+class FakeAttacker:
+    """Answers come after the wait that is asked for, or after 10 ms."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def pids(self) -> list[int]:
+        return []
+
+    def run(self, attack: Attack, on_tick: Callable[[float], None] | None = None) -> Attacked:
+        self._world.attacks.append(attack)
+        if on_tick:
+            on_tick(attack.duration_s)
+        delay_us = int(attack.url.partition("?ms=")[2] or 10) * 1000
+        if attack.rate:
+            due = [round(i * 1e6 / attack.rate) for i in range(round(attack.rate * attack.duration_s))]
+            sent = [due[0], *(at + self._world.lag_us for at in due[1:])]
+        else:
+            assert attack.connections is not None
+            sent = [at for at in range(0, round(attack.duration_s * 1e6), delay_us) for _ in range(attack.connections)]
+        return Attacked([Hits(sent, [delay_us] * len(sent), {})], cpu_s=0.5, version="12.13.0", commands=[["fake"]])
+
+
+class FakeBenchmarker:
+    """Answers everything."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def pids(self) -> list[int]:
+        return []
+
+    def run(self, spec: AbSpec, on_tick: Callable[[float], None] | None = None) -> AbOutcome:
+        return AbOutcome(
+            requests=spec.requests,
+            complete=spec.requests,
+            failed=0,
+            failed_connect=0,
+            failed_receive=0,
+            failed_length=0,
+            failed_exceptions=0,
+            write_errors=0,
+            non_2xx=0,
+            kept_alive=spec.requests,
+            bytes=150 * spec.requests,
+            runtime_s=2.0,
+            requests_per_s=spec.requests / 2,
+            percentiles_us=[1_000 + percent for percent in range(101)],
+            connections=spec.connections,
+            cpu_s=1.0,
+            version="2.3",
+            command=["fake"],
+        )
 
 
 class _Recording:
@@ -248,6 +324,8 @@ class FakeClock:
 
     def rest(self, seconds: float) -> None:
         self._world.seconds += seconds
+        for server in self._world.running if seconds >= 30 else ():
+            server.rss_kb = IDLE_KB + round(self._world.keeps * (server.rss_kb - IDLE_KB))
 
     def now(self) -> str:
         return f"second {self._world.seconds:.0f}"
@@ -273,7 +351,8 @@ class FakeInstruments:
 
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         server = self._world.of(pid)
-        return Snapshot(processes=1, rss_kb=server.rss_kb, cpu_s=server.cpu_s, threads=30)
+        anon_kb = server.rss_kb - FILES_KB if deep else None
+        return Snapshot(processes=1, rss_kb=server.rss_kb, cpu_s=server.cpu_s, threads=30, anon_kb=anon_kb)
 
     def reset_peak(self, pid: int) -> bool:
         return True
@@ -298,6 +377,12 @@ class FakeInstruments:
 
     def canary(self) -> float:
         return 0.1
+
+    def available_kb(self) -> int:
+        return self._world.available_kb
+
+    def seconds_a_round(self, url: str) -> float:
+        return self._world.seconds_a_round
 
 
 class FakeReporter:

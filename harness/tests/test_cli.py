@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from zoo import cli, conditions
 from zoo.plan import FULL
+from zoo.scenario import SCENARIOS
 from zoo.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -140,7 +141,7 @@ def test_a_setting_of_the_servers_is_part_of_the_condition(root: Path, monkeypat
         (["--server", "rust-x"], 'no server "rust-x"; known: rust-a, rust-b'),
         (["--variant", "virtual"], 'no variant "virtual" there; known: async, platform'),
         (["--server", "rust-a", "--variant", "x"], 'no variant "x" there; known: async, platform'),
-        (["--scenario", "crawl"], 'no scenario "crawl"; known: hello, sleep'),
+        (["--scenario", "crawl"], f'no scenario "crawl"; known: {", ".join(SCENARIOS)}'),
         (["--tiers", "100,many"], 'tier must be a connection count such as 100, 1k or 25k, got "many"'),
         (["--tiers", ","], "no tier; name connection counts such as 100,1k,25k"),
     ],

@@ -10,6 +10,8 @@ from fakes import (
     LAST_WORDS,
     POOL,
     Call,
+    FakeAttacker,
+    FakeBenchmarker,
     FakeClock,
     FakeGenerator,
     FakeInstruments,
@@ -643,7 +645,16 @@ class Outside(FakeInstruments):
 def target(bed: Bed) -> Target:
     world = bed.world
     launch = Launch(builders.entry(BARE), bed.store.raw / "none")
-    made = Target(launch, 7, 9000, Outside(world), FakeGenerator(world), home="/page?x=1")
+    made = Target(
+        launch,
+        7,
+        9000,
+        Outside(world),
+        FakeGenerator(world),
+        FakeAttacker(world),
+        FakeBenchmarker(world),
+        home="/page?x=1",
+    )
     world.servers.append(made)
     bed.running[TARGET] = Running(made, Condition(runtime="target"))
     return made

@@ -20,7 +20,6 @@ from typing import Any, TextIO
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from zoo.calibrate import seconds_a_round
 from zoo.host import facts, limits
 from zoo.instruments import LocalInstruments, NoiseRecording, Recording
 from zoo.load.ab import AbOutcome, AbSpec, LocalAb
@@ -65,7 +64,8 @@ class Agent:
             "established": here.established,
             "settle_sockets": here.settle_sockets,
             "canary": here.canary,
-            "seconds_a_round": seconds_a_round,
+            "available_kb": here.available_kb,
+            "seconds_a_round": here.seconds_a_round,
             "cpu_s": time.process_time,
             "limits": limits.read_limits,
             "facts": facts.gather,

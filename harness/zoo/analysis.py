@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from zoo.metrics import READ, cpu_per_million, held_all, held_slopes, near_reference, requested
 from zoo.records import LOWER_BOUND, Flag, Measurement, Record
+from zoo.scenario import is_trial
 from zoo.stats import outlier
 from zoo.twins import is_twin
 
@@ -66,11 +67,11 @@ class Row:
 
 
 def rows(records: Iterable[Record], reference: str | None = None) -> list[Row]:
-    """One row a cell, ordered by scenario, tier and entry; `reference` is the bare server's entry."""
-    latest = {record.key: record for record in records}
+    """One row a cell of wrk's load, ordered by scenario, tier and entry; `reference` is the bare server's entry."""
+    latest = {record.key: record for record in records if not is_trial(record.scenario)}
     groups: dict[tuple[str, str, str], list[Record]] = {}
     for record in latest.values():
-        groups.setdefault((record.scenario, record.tier, record.entry), []).append(record)
+        groups.setdefault((record.asked, record.tier, record.entry), []).append(record)
     near = near_reference(latest.values(), reference)
     slopes = held_slopes(latest.values())
     made = [_row(group, near, slopes.get((key[2], key[0]), {})) for key, group in groups.items()]
@@ -105,7 +106,7 @@ def _row(group: list[Record], near: set[tuple[str, str, str, int]], slopes: Mapp
         return Row(
             entry=first.entry,
             model=first.model,
-            scenario=first.scenario,
+            scenario=first.asked,
             tier=first.tier,
             requested=requested(first.tier),
             actual=None,
@@ -124,7 +125,7 @@ def _row(group: list[Record], near: set[tuple[str, str, str, int]], slopes: Mapp
     return Row(
         entry=first.entry,
         model=first.model,
-        scenario=first.scenario,
+        scenario=first.asked,
         tier=first.tier,
         requested=last.connections.requested,
         actual=last.connections.actual,

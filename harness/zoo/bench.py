@@ -17,6 +17,7 @@ from rich.console import Console
 
 from zoo import __version__, plan
 from zoo.build import build, is_built
+from zoo.calibration import calibrated
 from zoo.catalog import Catalog, Entry, Model
 from zoo.clock import RealClock
 from zoo.conditions import BenchError
@@ -26,22 +27,28 @@ from zoo.hosting import hosting
 from zoo.plan import EMULATED, FULL, QUICK, Block, Design, PlanError, Profile
 from zoo.progress import Live
 from zoo.records import Condition, PlanFacts, Record, Run, Target
+from zoo.results import Program
 from zoo.runtime import target as targeting
-from zoo.scenario import SCENARIOS
+from zoo.runtime.base import RuntimeFailure
+from zoo.scenario import DEFAULT, SCENARIOS
+from zoo.scenario.base import Asked
 from zoo.scenario.hello import HELLO
 from zoo.session import Running, Session
 from zoo.store import Store
 from zoo.targets import is_target
 
+TIERS = ("100", "1k", "25k")
+"""Of scenarios without connection counts of their own."""
+
 
 @dataclass(frozen=True)
 class Wish:
-    """What was asked for on the command line; empty means all."""
+    """What was asked for on the command line; empty means all, of tiers those that a scenario has of its own."""
 
     servers: Sequence[str] = ()
     variants: Sequence[str] = ()
     scenarios: Sequence[str] = ()
-    tiers: Sequence[str] = ("100", "1k", "25k")
+    tiers: Sequence[str] = ()
     rounds: int | None = None
     duration_s: int | None = None
     warmup_s: int | None = None
@@ -50,6 +57,7 @@ class Wish:
     aa: bool | None = None
     design: Design | None = None
     targets: Mapping[str, Target] = field(default_factory=dict)
+    cases: Sequence[str] = ()
 
     def doubled(self, scenarios: Sequence[str]) -> list[str]:
         """Scenarios with A/A pairs. Unasked: of a whole zoo in several rounds, where throughput is measured."""
@@ -66,8 +74,8 @@ class Wish:
     def profile(self, *, emulated: bool = False) -> Profile:
         """Times of the run; a duration replaces the window of scenarios without a wait, a warm-up theirs."""
         made = EMULATED if emulated else QUICK if self.quick else FULL
-        if self.rounds is not None:
-            made = replace(made, rounds=self.rounds)
+        own = [SCENARIOS[name].rounds or made.rounds for name in self.scenarios if name in SCENARIOS]
+        made = replace(made, rounds=max(own, default=made.rounds) if self.rounds is None else self.rounds)
         if self.duration_s is not None:
             made = replace(made, window_s=self.duration_s)
         if self.warmup_s is not None:
@@ -84,16 +92,25 @@ def plan_of(
         if name not in SCENARIOS:
             raise PlanError(f'no scenario "{name}"; known: {", ".join(SCENARIOS)}')
     tiers = {t.connections: t.name for t in map(plan.tier, wish.tiers)}
-    if not tiers:
-        raise PlanError("no tier; name connection counts such as 100,1k,25k")
     profile = wish.profile(emulated=condition.emulated)
     entries = chosen(wish, catalog)
     scenarios = _scenarios(wish, condition)
     doubled = wish.doubled(scenarios)
+    asked = Asked(
+        entries,
+        quick=wish.quick,
+        duration_s=wish.duration_s,
+        tiers=[tiers[connections] for connections in sorted(tiers)],
+        runtime=condition.runtime,
+        jdk=condition.jdk,
+    )
+    programs = programs_of(scenarios, asked, wish.cases)
+    if wish.targets and programs:
+        raise PlanError(f"{', '.join(programs)}: only of servers that the zoo starts, not of a target")
     return PlanFacts(
         entries=[*(e.id for e in entries), *wish.targets],
         scenarios=scenarios,
-        tiers=[tiers[connections] for connections in sorted(tiers)],
+        tiers=list(asked.tiers) or list(TIERS),
         rounds=profile.rounds,
         seed=secrets.randbelow(2**31) if wish.seed is None else wish.seed,
         profile=profile.numbers(),
@@ -104,6 +121,7 @@ def plan_of(
         design=wish.arranged(),
         targets=dict(wish.targets),
         guests=[*(e.id for e in entries if e.server.guest), *wish.targets],
+        programs=programs,
     )
 
 
@@ -116,7 +134,7 @@ def _scenarios(wish: Wish, condition: Condition) -> list[str]:
             f"{', '.join(refused)}: measures speed, and the guest's processor would be emulated, as KVM does not work "
             f"here; RUNTIME=vm can run {', '.join(able)}"
         )
-    return asked or ([HELLO.name] if wish.targets else able)
+    return asked or ([HELLO.name] if wish.targets else [name for name in DEFAULT if name in able])
 
 
 def chosen(wish: Wish, catalog: Catalog) -> list[Entry]:
@@ -129,6 +147,21 @@ def chosen(wish: Wish, catalog: Catalog) -> list[Entry]:
 def entries_of(planned: PlanFacts, catalog: Catalog) -> list[Entry]:
     """Those that the zoo starts itself."""
     return [catalog.entry(name) for name in planned.entries if name not in planned.targets]
+
+
+def programs_of(scenarios: Sequence[str], asked: Asked, wanted: Sequence[str]) -> dict[str, Program]:
+    """Of the scenarios with cases of their own; with `wanted` only these cases. `PlanError` where nothing is left."""
+    made = {name: make(asked) for name in scenarios if (make := SCENARIOS[name].program)}
+    programs: dict[str, Program] = {}
+    for name, program in made.items():
+        if not program.cases:
+            raise PlanError(f"scenario {name} applies to none of these entries")
+        cases = [case for case in program.cases if not wanted or case.name in wanted]
+        if not cases:
+            known = ", ".join(case.name for case in program.cases)
+            raise PlanError(f'scenario {name} has no case "{", ".join(wanted)}"; known: {known or "none"}')
+        programs[name] = program.model_copy(update={"cases": cases})
+    return programs
 
 
 def seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> float:
@@ -179,12 +212,16 @@ def carry_out(root: Path, store: Store, catalog: Catalog, console: Console) -> l
     run = store.run()
     entries = entries_of(run.plan, catalog)
     done = frozenset(record.key for record in store.records())
-    todo = [b for b in plan.blocks_of(run.plan) if any(key not in done for t in b.tiers for key in b.keys(t))]
     profile = plan.profile_of(run.plan)
     conditions = {"": run.plan.condition, **run.plan.variations}
     with _interruptible(), hosting(root, conditions, entries) as (runtimes, host):
-        run = run.model_copy(update={"host": host})
+        try:
+            planned = calibrated(run.plan, catalog, runtimes[""], store, console)
+        except RuntimeFailure as error:
+            raise BenchError(f"not calibrated: {error.message}\n{error.log_tail}") from error
+        run = run.model_copy(update={"host": host, "plan": planned})
         store.write_run(run)
+        todo = [b for b in plan.blocks_of(run.plan) if any(key not in done for t in b.tiers for key in b.keys(t))]
         with Live(console, seconds(todo, profile, catalog)) as live:
             Session(
                 catalog=catalog,

@@ -81,6 +81,8 @@ class Manifest(_Table):
     build: Build | None = None
     run: Run
     jvm: dict[str, list[str]] = {}
+    paths: list[str] = []
+    """Beyond the contract's: those that some scenarios ask for."""
     variants: list[Variant] = Field(min_length=1)
     links: list[str] = []
 

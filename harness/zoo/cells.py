@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from zoo.metrics import PER_CONNECTION, READ, Class, Metric, held_slopes, near_reference, requested
 from zoo.records import LOWER_BOUND, Flag, Measurement, Record
+from zoo.scenario import holds, is_trial
 from zoo.verdicts import spoiled
 
 Key = tuple[str, str, str]
@@ -38,11 +39,11 @@ class Cell:
 
 def cells(records: Iterable[Record], reference: str | None = None) -> dict[Key, Cell]:
     """All cells of a run; of records of one cell and round the last counts."""
-    latest = list({record.key: record for record in records}.values())
+    latest = list({record.key: record for record in records if not is_trial(record.scenario)}.values())
     near = near_reference(latest, reference)
     found: dict[Key, Cell] = {}
     for record in latest:
-        cell = found.setdefault((record.entry, record.scenario, record.tier), Cell())
+        cell = found.setdefault((record.entry, record.asked, record.tier), Cell())
         if record.measurement is not None:
             cell.seen[record.round] = record.measurement
             cell.limits |= LOWER_BOUND & set(record.measurement.flags)
@@ -54,7 +55,7 @@ def cells(records: Iterable[Record], reference: str | None = None) -> dict[Key, 
     slopes = held_slopes(latest)
     highest = {scenario: tier for _, scenario, tier in sorted(found, key=lambda key: requested(key[2]))}
     for (entry, scenario, tier), cell in found.items():
-        if tier == highest[scenario] and any(m.load.delay_s for m in cell.seen.values()):
+        if tier == highest[scenario] and holds(scenario.partition(" ")[0]) and cell.seen:
             cell.slopes = slopes.get((entry, scenario), {})
     return found
 

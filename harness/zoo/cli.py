@@ -29,6 +29,7 @@ from zoo.plan import Design, PlanError
 from zoo.records import Condition, PlanFacts, Target
 from zoo.report import terminal
 from zoo.runtime import target as targeting
+from zoo.scenario import SCENARIOS
 from zoo.store import Store, StoreError
 from zoo.targets import TargetError, targets
 from zoo.vm import qemu
@@ -49,8 +50,15 @@ console = Console()
 
 Servers = Annotated[list[str] | None, typer.Option("--server", help="a server's folder name; repeat for more")]
 Variants = Annotated[list[str] | None, typer.Option("--variant", help="a variant's name; repeat for more")]
-Scenarios = Annotated[list[str] | None, typer.Option("--scenario", help="hello or sleep; repeat for more")]
-Tiers = Annotated[str, typer.Option(help="connection counts, with commas between")]
+Scenarios = Annotated[
+    list[str] | None, typer.Option("--scenario", help=f"{', '.join(SCENARIOS)}; hello and sleep without it")
+]
+Cases = Annotated[
+    list[str] | None, typer.Option("--case", help="of a scenario that has several, such as 5ms+2ms of cpu; repeat")
+]
+Tiers = Annotated[
+    str | None, typer.Option(help="connection counts, with commas between; without it each scenario's own")
+]
 Rounds = Annotated[int | None, typer.Option(min=1, help="how often every cell is measured, in fresh processes")]
 Duration = Annotated[int | None, typer.Option(min=1, help="seconds of load in a cell that does not wait")]
 WarmUp = Annotated[
@@ -73,7 +81,10 @@ TwiceARound = Annotated[
 ]
 Vary = Annotated[
     list[str] | None,
-    typer.Option(help="measure each entry under a further condition too: runtime=container, heap=50m, jdk=21; repeat"),
+    typer.Option(
+        help="measure each entry under a further condition too: runtime=container, heap=50m, jdk=21, "
+        "flags=-XX:+UseSerialGC, MAX_THREADS=400; repeat"
+    ),
 ]
 HowSet = Annotated[
     Design | None,
@@ -144,7 +155,8 @@ def show_plan(
     server: Servers = None,
     variant: Variants = None,
     scenario: Scenarios = None,
-    tiers: Tiers = "100,1k,25k",
+    case: Cases = None,
+    tiers: Tiers = None,
     rounds: Rounds = None,
     duration: Duration = None,
     warmup: WarmUp = None,
@@ -173,7 +185,9 @@ def show_plan(
             folder = pilot_run or ROOT / "results" / "latest"
             terminal.show(inquiries.precision(pilot.half_width(precision), folder, catalog), console)
             return
-        wish = _wish(server, variant, scenario, tiers, rounds, duration, warmup, quick, seed, aa, design, target, pid)
+        wish = _wish(
+            server, variant, scenario, case, tiers, rounds, duration, warmup, quick, seed, aa, design, target, pid
+        )
         condition, variations = _conditions(wish, catalog, runtime, vary)
         _announce(benches.plan_of(wish, catalog, condition, variations), catalog)
 
@@ -183,7 +197,8 @@ def bench(
     server: Servers = None,
     variant: Variants = None,
     scenario: Scenarios = None,
-    tiers: Tiers = "100,1k,25k",
+    case: Cases = None,
+    tiers: Tiers = None,
     rounds: Rounds = None,
     duration: Duration = None,
     warmup: WarmUp = None,
@@ -221,7 +236,7 @@ def bench(
             targeting.check(planned.targets, planned.scenarios, remote=True)
         else:
             wish = _wish(
-                server, variant, scenario, tiers, rounds, duration, warmup, quick, seed, aa, design, target, pid
+                server, variant, scenario, case, tiers, rounds, duration, warmup, quick, seed, aa, design, target, pid
             )
             condition, variations = _conditions(wish, catalog, runtime, vary)
             entries = benches.chosen(wish, catalog)
@@ -304,7 +319,8 @@ def _wish(
     server: list[str] | None,
     variant: list[str] | None,
     scenario: list[str] | None,
-    tiers: str,
+    case: list[str] | None,
+    tiers: str | None,
     rounds: int | None,
     duration: int | None,
     warmup: int | None,
@@ -315,10 +331,24 @@ def _wish(
     target: list[str] | None,
     pid: list[int] | None,
 ) -> Wish:
-    names = [name for name in tiers.split(",") if name.strip()]
-    found = targets(target or (), pid or ())
-    named = server or (), variant or (), scenario or (), names
-    return Wish(*named, rounds, duration, warmup, quick, seed, aa, design, found)
+    names = [name for name in (tiers or "").split(",") if name.strip()]
+    if tiers is not None and not names:
+        raise PlanError("no tier; name connection counts such as 100,1k,25k")
+    return Wish(
+        servers=server or (),
+        variants=variant or (),
+        scenarios=scenario or (),
+        cases=case or (),
+        tiers=names,
+        rounds=rounds,
+        duration_s=duration,
+        warmup_s=warmup,
+        quick=quick,
+        seed=seed,
+        aa=aa,
+        design=design,
+        targets=targets(target or (), pid or ()),
+    )
 
 
 def _conditions(
@@ -341,7 +371,7 @@ def _catalog() -> Catalog:
 
 
 def _refuse_clamped(planned: PlanFacts, limits: Limits, strict: bool) -> None:
-    for name in planned.tiers:
+    for name in planned.counts:
         tier = plan.tier(name)
         feasible = limits.feasible(tier.connections)
         if feasible.limited_by is None:
@@ -360,13 +390,23 @@ def _announce(planned: PlanFacts, catalog: Catalog) -> None:
     plain = planned.cells - planned.twin_cells
     twice = f", and {planned.twin_cells} of A/A ({', '.join(planned.twins)})" if planned.twin_cells else ""
     console.print(
-        f"{plain} cells = {len(planned.entries)} entries × {', '.join(planned.scenarios)} × "
-        f"{', '.join(planned.tiers)} connections × {planned.rounds} round(s){twice}, about {minutes:.0f} min"
+        f"{plain} cells = {len(planned.entries)} entries × {_loads(planned)} × {planned.rounds} round(s){twice}, "
+        f"about {minutes:.0f} min"
     )
     setting = ", ".join(f"{name} {value}" for name, value in conditions.settings(planned.condition).items())
     if planned.variations:
         setting += f"; and {', '.join(planned.variations)}"
     console.print(f"entries: {', '.join(planned.entries)}\ncondition: {setting}; order seed {planned.seed}")
+
+
+def _loads(planned: PlanFacts) -> str:
+    """`hello, sleep × 100, 1k connections; ramp × 2s × 500 connections`"""
+    plain = [name for name in planned.scenarios if name not in planned.programs]
+    loads = [f"{', '.join(plain)} × {', '.join(planned.tiers)} connections"] if plain else []
+    for name, program in planned.programs.items():
+        cases = ", ".join(case.name for case in program.cases if case.name)
+        loads.append(" × ".join(filter(None, [name, cases, f"{', '.join(program.tiers)} connections"])))
+    return "; ".join(loads)
 
 
 @app.command(hidden=True)

@@ -90,7 +90,7 @@ def condition_of(runtime: str, entries: Sequence[Entry], root: Path, *, targets:
 
 
 def varied(texts: Sequence[str], base: Condition, entries: Sequence[Entry], root: Path) -> dict[str, Condition]:
-    """Conditions that differ from the base in one thing: `runtime=container`, `heap=50m`, `jdk=21`, by that name."""
+    """Conditions that differ from the base in one thing, by that name: `runtime=container`, `heap=50m`, `jdk=21`."""
     made = {}
     for text in texts:
         key, _, value = text.partition("=")
@@ -100,8 +100,15 @@ def varied(texts: Sequence[str], base: Condition, entries: Sequence[Entry], root
             made[text] = base.model_copy(update={"jvm_flags": [*base.jvm_flags, f"-Xmx{value}"]})
         elif key == "jdk" and value.isdecimal() and base.runtime == "process":
             made[text] = base.model_copy(update={"jdk": find_jdk(wanted=value).version})
+        elif key == "flags" and re.fullmatch(r"-[\w:+=.,-]+", value):
+            made[text] = base.model_copy(update={"jvm_flags": [*base.jvm_flags, *value.split(",")]})
+        elif key in PASSED_ON and re.fullmatch(r"[\w.-]+", value):
+            made[text] = base.model_copy(update={"env": {**base.env, key: value}})
         else:
-            raise BenchError(f'vary takes runtime=container, heap=50m or (as a process) jdk=21, got "{text}"')
+            raise BenchError(
+                "vary takes runtime=container, heap=50m, flags=-XX:+UseSerialGC (more with commas between), "
+                f'MAX_THREADS=400 or (as a process) jdk=21, got "{text}"'
+            )
     return made
 
 

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from zoo.histogram import Histogram, merge
 from zoo.load.base import Errors, LoadOutcome
 from zoo.records import ContainerUse, Kernel, Latency, Memory, ServerFacts, Work
+from zoo.results import Held, Released
 from zoo.sample.cgroup import CgroupUse
 from zoo.sample.jvm import Info
 from zoo.sample.net import TcpCounters
@@ -113,6 +114,33 @@ def memory(
         heap_used_kb=_kb(info.heap_used) if info else None,
         heap_committed_kb=_kb(info.heap_committed) if info else None,
         heap_max_kb=_kb(info.heap_max) if info else None,
+    )
+
+
+def held(
+    before: Snapshot, info_before: Info | None, established: int | None, seen: Snapshot, info: Info | None
+) -> Held:
+    """Before the window and in mid-window."""
+    return Held(
+        anon_before_kb=before.anon_kb,
+        heap_before_kb=_kb(info_before.heap_used) if info_before else None,
+        established=established,
+        rss_kb=seen.rss_kb,
+        anon_kb=seen.anon_kb,
+        pss_kb=seen.pss_kb,
+        heap_used_kb=_kb(info.heap_used) if info else None,
+        heap_committed_kb=_kb(info.heap_committed) if info else None,
+    )
+
+
+def released(after_s: float, seen: Snapshot, info: Info | None) -> Released:
+    """At rest again."""
+    return Released(
+        after_s=after_s,
+        rss_kb=seen.rss_kb,
+        anon_kb=seen.anon_kb,
+        heap_used_kb=_kb(info.heap_used) if info else None,
+        heap_committed_kb=_kb(info.heap_committed) if info else None,
     )
 
 

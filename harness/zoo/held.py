@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from zoo.interval import Interval, of_mean
+from zoo.metrics import held_all
+from zoo.records import Measurement, Record
 
 LEAST_COUNTS = 4
 
@@ -51,3 +53,46 @@ def kb_per_connection(rounds: Sequence[Sequence[Point]], confidence: float = 0.9
 def given_back(idle_kb: float, held_kb: float, rested_kb: float) -> float | None:
     """The share of what held connections added that is free again after a rest; None when they added nothing."""
     return (held_kb - rested_kb) / (held_kb - idle_kb) if held_kb > idle_kb else None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """kB a held connection: the mean over rounds; `fit` is that of the round whose points fit worst."""
+
+    interval: Interval
+    fit: float
+
+
+Reading = Callable[[Measurement], tuple[float | None, float | None]]
+
+QUANTITIES: dict[str, Reading] = {
+    "rss": lambda m: (m.memory.rss_before_kb, m.memory.rss_peak_kb) if m.memory else (None, None),
+    "anon": lambda m: (m.held.anon_before_kb, m.held.anon_kb) if m.held else (None, None),
+    "heap": lambda m: (m.held.heap_before_kb, m.held.heap_used_kb) if m.held else (None, None),
+    "socket": lambda m: (m.memory.socket_before_kb, m.memory.socket_peak_kb) if m.memory else (None, None),
+}
+"""Resident memory, its anonymous part, the heap in use (garbage included), the kernel's socket memory: each at rest
+and with all connections held."""
+
+
+def costs(records: Iterable[Record]) -> dict[tuple[str, str], Cost]:
+    """By entry and quantity, from the rounds in which every connection count was held."""
+    lives: dict[tuple[str, int], list[Record]] = {}
+    for record in {r.key: r for r in records}.values():
+        lives.setdefault((record.entry, record.round), []).append(record)
+    slopes: dict[tuple[str, str], list[Slope]] = {}
+    for (entry, _), life in lives.items():
+        seen = sorted((r.measurement for r in life if r.measurement), key=lambda m: m.connections.actual)
+        counts = {m.connections.actual for m in seen}
+        if len(seen) < len(life) or len(counts) < LEAST_COUNTS or not all(map(held_all, seen)):
+            continue
+        for name, read in QUANTITIES.items():
+            values = [read(m) for m in seen]
+            points = [(0, values[0][0]), *((m.connections.actual, v) for m, (_, v) in zip(seen, values, strict=True))]
+            known = [Point(count, kb) for count, kb in points if kb is not None]
+            if len(known) == len(points):
+                slopes.setdefault((entry, name), []).append(slope(known))
+    return {
+        key: Cost(of_mean([each.kb for each in rounds]), min(each.fit for each in rounds))
+        for key, rounds in slopes.items()
+    }

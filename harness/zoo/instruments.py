@@ -6,6 +6,9 @@ import urllib.parse
 from collections.abc import Callable
 from typing import Protocol
 
+import psutil
+
+from zoo.calibrate import seconds_a_round
 from zoo.catalog import Entry
 from zoo.probe import hello_fault, model_fault
 from zoo.runtime.base import RuntimeFailure
@@ -71,6 +74,13 @@ class Instruments(Protocol):
         ...
 
     def canary(self) -> float: ...
+    def available_kb(self) -> int:
+        """Memory that can still be taken without swapping."""
+        ...
+
+    def seconds_a_round(self, url: str) -> float:
+        """What a round of `/cpu` costs an idle server."""
+        ...
 
 
 class LocalInstruments:
@@ -119,6 +129,19 @@ class LocalInstruments:
 
     def canary(self) -> float:
         return canary()
+
+    def available_kb(self) -> int:
+        return int(psutil.virtual_memory().available) // 1024
+
+    def seconds_a_round(self, url: str) -> float:
+        return seconds_a_round(url)
+
+
+def known(seen: Snapshot | None) -> Snapshot:
+    """Of a server that the zoo started, as all are in scenarios that a target cannot take part in."""
+    if seen is None:
+        raise RuntimeFailure("no_process", "the server's process is not known")
+    return seen
 
 
 def checked(fault: str | None, fetch: Callable[[], Info], entry: Entry) -> Info:

@@ -13,11 +13,14 @@ from zoo import figures, pacing, plan, validity, window
 from zoo.catalog import Model
 from zoo.emulation import SPEED_COLUMNS, timeless
 from zoo.histogram import Histogram
+from zoo.instruments import known
 from zoo.load.base import LoadError, LoadOutcome
 from zoo.plan import Block, Tier
-from zoo.records import Connections, ErrorCounts, Failure, Load, Measurement, Sampling, Warmup
+from zoo.records import Connections, ErrorCounts, Failure, Load, Measurement, Sampling, Warmup, stem
+from zoo.results import Held
 from zoo.runtime.base import Hosted
 from zoo.sample.jvm import Info
+from zoo.sample.proc import Snapshot
 from zoo.scenario import SCENARIOS
 from zoo.warmup import BRIEF_CONNECTIONS
 from zoo.window import Bench, Window
@@ -49,7 +52,7 @@ class Subject:
     @property
     def name(self) -> str:
         """For files below `raw/`."""
-        return f"{self.entry_id.replace(':', '-')}-{self.block.scenario}-{self.tier.name}-r{self.block.round}"
+        return f"{stem(self.entry_id, self.block.asked)}-{self.tier.name}-r{self.block.round}"
 
 
 def measure(bench: Bench, subjects: Sequence[Subject], *, last: bool) -> list[Measurement | Failure]:
@@ -81,8 +84,9 @@ def measure(bench: Bench, subjects: Sequence[Subject], *, last: bool) -> list[Me
     for name in cells:
         attempt(name, _Cell.close)
     if last:
-        bench.clock.rest(bench.profile.rest_s)
-        bench.reporter.tick(bench.profile.rest_s)
+        rest_s = block.rest(bench.profile)
+        bench.clock.rest(rest_s)
+        bench.reporter.tick(rest_s)
     results = {name: attempt(name, partial(_Cell.result, rested=last)) for name in cells}
     return [result or failures[name] for name, result in results.items()]
 
@@ -100,7 +104,10 @@ class _Cell:
         self._delay_s, self._duration_s = pacing.times(
             subject.block, subject.tier, self._feasible.actual, bench.profile, subject.warmup.pace
         )
-        self._path = self._scenario.path(self._delay_s, self._hosted.home)
+        self._path = subject.block.path(self._delay_s, self._hosted.home)
+        self._program = subject.block.program
+        self._holding = self._program is not None and self._scenario.holds
+        self._held: Held | None = None
         self._windows: list[tuple[int, Window]] = []
 
     def prepare(self) -> None:
@@ -110,7 +117,7 @@ class _Cell:
             self._lingering = self._tools.settle_sockets(wait=self._feasible.actual > plan.MANY)
             self._tools.reset_peak(self._hosted.pid)
             self._info_before = self._tools.info(self._hosted.url)
-            self._before = self._tools.snapshot(self._hosted.pid)
+            self._before = self._tools.snapshot(self._hosted.pid, deep=self._holding)
             self._group_before = self._tools.cgroup(self._hosted.pid)
             self._counters = self._tools.counters(self._hosted.pid)
 
@@ -118,10 +125,21 @@ class _Cell:
         """The window at this place among those of all cells."""
         with self._guarded():
             self._tell(f"measuring, window {place + 1} of {of}" if of > 1 else "measuring")
-            spec = self._bench.spec(self._hosted.url + self._path, self._feasible.actual, self._duration_s)
-            made = window.run(self._bench, self._hosted, spec)
+            connections = self._feasible.actual
+            threads = connections if self._program and self._program.thread_each else None
+            spec = self._bench.spec(self._hosted.url + self._path, connections, self._duration_s, threads)
+            look = self._look if self._holding else None
+            made = window.run(self._bench, self._hosted, spec, look)
             self._refuse(made)
-            self._windows.append((place, made))
+            if place >= (self._program.dropped if self._program else 0):
+                self._windows.append((place, made))
+
+    def _look(self, established: int | None) -> None:
+        """At a server that holds its connections. A pool that is full has no time for `/info`."""
+        full = _full(self._subject, self._feasible.actual)
+        seen = known(self._tools.snapshot(self._hosted.pid, deep=True))
+        info = None if full else self._tools.info(self._hosted.url)
+        self._held = figures.held(known(self._before), self._info_before, established, seen, info)
 
     def close(self) -> None:
         with self._guarded():
@@ -132,10 +150,22 @@ class _Cell:
             self._info_after = self._tools.info(self._hosted.url)
 
     def result(self, *, rested: bool) -> Measurement:
+        rested_kb: int | None = None
         with self._guarded():
-            resting = self._tools.snapshot(self._hosted.pid) if rested else None
-        seen = self._measurement(resting.rss_kb if resting else None)
+            if rested:
+                resting = self._rested()
+                rested_kb = resting.rss_kb if resting else None
+        seen = self._measurement(rested_kb)
         return timeless(seen) if self._bench.emulated else seen
+
+    def _rested(self) -> Snapshot | None:
+        """The server at rest again; what it held is seen together with what it has given back."""
+        seen = self._tools.snapshot(self._hosted.pid, deep=self._holding)
+        if self._held is not None:
+            info = self._tools.info(self._hosted.url)
+            released = figures.released(self._subject.block.rest(self._bench.profile), known(seen), info)
+            self._held = self._held.model_copy(update={"released": released})
+        return seen
 
     def _measurement(self, rested_kb: int | None) -> Measurement:
         subject = self._subject
@@ -164,7 +194,7 @@ class _Cell:
             foreign_share=heard.foreign_share,
             delay_s=self._delay_s,
             cut_short=any(w.connect_s > w.outcome.runtime_s / 2 for w in windows),
-            pool_bound=_pool_bound(load.ceiling_rps, subject, connections),
+            pool_bound=load.ceiling_rps is not None and _full(subject, connections.actual),
             warmup=subject.warmup,
             kernel=kernel,
         )
@@ -174,6 +204,7 @@ class _Cell:
             load=load,
             windows=[made.turn(place) for place, made in self._windows],
             memory=figures.memory(subject.idle_kb, before, samples, after, rested_kb, info),
+            held=self._held,
             container=figures.container(self._group_before, self._group_after),
             work=figures.work(cpu_s, outcome.goodput, samples, before, after, self._info_before, info),
             warmup=subject.warmup,
@@ -210,7 +241,7 @@ class _Cell:
 
     def _tell(self, what: str) -> None:
         subject = self._subject
-        where = f"round {subject.block.round}  {subject.entry_id}  {self._scenario.name} {subject.tier.name}"
+        where = f"round {subject.block.round}  {subject.entry_id}  {subject.block.asked} {subject.tier.name}"
         self._bench.reporter.phase(where, what)
 
     def _brief_warmup(self) -> None:
@@ -219,7 +250,7 @@ class _Cell:
         if first or not self._scenario.settle:
             return
         connections = min(self._feasible.actual, BRIEF_CONNECTIONS)
-        url = self._hosted.url + self._scenario.warm_path(self._hosted.home)
+        url = self._hosted.url + self._subject.block.warm_path(self._hosted.home)
         self._bench.load(self._hosted, self._bench.spec(url, connections, self._bench.profile.brief_warmup_s))
 
     def _refuse(self, made: Window) -> None:
@@ -287,9 +318,11 @@ def _ceiling(info: Info | None, delay_s: float) -> float | None:
     return None if info is None else validity.ceiling(Model(info.model), info.limits.max_threads, delay_s)
 
 
-def _pool_bound(ceiling_rps: float | None, subject: Subject, connections: Connections) -> bool:
-    threads = subject.info.limits.max_threads if subject.info else None
-    return ceiling_rps is not None and threads is not None and connections.actual > threads
+def _full(subject: Subject, connections: int) -> bool:
+    """Whether so many requests that wait keep all threads of a pool."""
+    info = subject.info
+    threads = info.limits.max_threads if info else None
+    return info is not None and Model(info.model) is Model.PLATFORM_THREAD and (threads or connections) < connections
 
 
 def _crash(hosted: Hosted) -> Failure:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from zoo.records import Flag, Measurement, Record
+from zoo.scenario import holds
 from zoo.variations import plain
 
 LEAST_CPU_S = 0.2
@@ -88,7 +89,8 @@ def held_points(records: Iterable[Record]) -> dict[tuple[str, str], dict[int, Po
     """
     lives: dict[tuple[str, str, int], list[Record]] = {}
     for record in records:
-        lives.setdefault((record.entry, record.scenario, record.round), []).append(record)
+        if holds(record.scenario):
+            lives.setdefault((record.entry, record.asked, record.round), []).append(record)
     found: dict[tuple[str, str], dict[int, Points]] = {}
     for (entry, scenario, number), group in lives.items():
         seen = [(m.connections.actual, m.memory) for r in group if (m := r.measurement) and m.memory and held_all(m)]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zoo.histogram import Histogram
-from zoo.load.vegeta import OWN_FAULTS, Hits
+from zoo.load.vegeta import OWN_FAULTS, Hits, failures
 
 Ints = NDArray[np.int64]
 
@@ -81,7 +81,7 @@ def account(hits: Sequence[Hits], rate: int, duration_s: float) -> OpenOutcome:
     ok = len(from_due)
     due = round(rate * duration_s)
     total_s = max(at + took for one in hits for at, took in zip(one.sent_us, one.took_us, strict=True)) / 1e6
-    failures = _failures(hits)
+    failed = failures(hits)
     lag = Lag(*(int(q) for q in np.quantile(lags, [0.5, 0.99, 1.0], method="inverted_cdf")))
     limit = late_limit_us(took[good])
     return OpenOutcome(
@@ -91,10 +91,10 @@ def account(hits: Sequence[Hits], rate: int, duration_s: float) -> OpenOutcome:
         ok_share=ok / sent,
         total_s=total_s,
         ok_per_s=ok / total_s if total_s else 0.0,
-        failures=failures,
+        failures=failed,
         lag=lag,
         late_limit_us=limit,
-        behind=_behind(due, sent, failures, lag, limit),
+        behind=_behind(due, sent, failed, lag, limit),
         latency=Latency(*(_quantile(from_due, sent, per_mille) for per_mille in (500, 900, 990, 999))),
         answered=_histogram(from_due),
     )
@@ -120,14 +120,6 @@ def _good(hits: Hits) -> NDArray[np.bool_]:
     for places in hits.failed.values():
         good[places] = False
     return good
-
-
-def _failures(hits: Sequence[Hits]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for one in hits:
-        for kind, places in one.failed.items():
-            counts[kind] = counts.get(kind, 0) + len(places)
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _behind(due: int, sent: int, failures: dict[str, int], lag: Lag, limit_us: int) -> str | None:

@@ -30,7 +30,7 @@ def pace(connections: int, opening_s: float, answer_s: float, runtime_s: float) 
 def times(block: Block, tier: Tier, connections: int, profile: Profile, at: Pace | None) -> tuple[float, float]:
     """Wait and window, in seconds; without a pace those of the profile."""
     if at is None:
-        return plan.delay(block.scenario, profile), plan.window(block, tier, profile)
+        return block.delay(profile), plan.window(block, tier, profile)
     longest = HEADROOM * reading_s(connections, at)
     delay_s = float(math.ceil(min(profile.sleep_delay_s, max(LEAST_S, longest))))
     return delay_s, float(math.ceil(HEADROOM * connections / at.opened + CYCLES * delay_s))

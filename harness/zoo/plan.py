@@ -7,12 +7,13 @@ import math
 import random
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
-from zoo.records import PlanFacts
+from zoo.records import PlanFacts, asked
+from zoo.results import Case, Program
 from zoo.scenario import SCENARIOS
 from zoo.scenario.base import sleeping_window
 from zoo.twins import is_twin, twin
@@ -25,6 +26,9 @@ TREND = {4: 6, 5: 8, 6: 11}
 
 BACKLOG_GRACE_S = 3.0
 MANY = 5_000
+
+HOLDING_S = 0.1
+"""A shorter wait holds no connection: throughput is still what is measured."""
 
 
 class PlanError(Exception):
@@ -129,11 +133,16 @@ EMULATED = replace(
 """For a host some twenty times slower than this one: the longest times; each cell's own are in `pacing`."""
 
 
+PLAIN = Case()
+"""That of a scenario without cases."""
+
+
 @dataclass(frozen=True)
 class Block:
     """One life of the servers that are alive at once: their entries, a scenario, its tiers in rising order.
 
-    Servers alive at once are loaded in `parallel` or, window by window, in turns.
+    Servers alive at once are loaded in `parallel` or, window by window, in turns. A scenario with a `program` of its
+    own is asked in one of its cases.
     """
 
     entries: tuple[str, ...]
@@ -143,10 +152,40 @@ class Block:
     position: int
     seed: int = 0
     parallel: bool = False
+    program: Program | None = None
+    case: Case = PLAIN
+
+    @property
+    def asked(self) -> str:
+        """The scenario with its case."""
+        return asked(self.scenario, self.case.name)
+
+    @property
+    def alone(self) -> bool:
+        return len(self.entries) == 1
 
     def keys(self, at: Tier) -> list[tuple[str, str, str, int]]:
         """Of the records that a tier of the block gives."""
-        return [(entry, self.scenario, at.name, self.round) for entry in self.entries]
+        return [(entry, self.asked, at.name, self.round) for entry in self.entries]
+
+    def delay(self, profile: Profile) -> float:
+        """Seconds that each request waits under this profile."""
+        if self.program:
+            return self.case.wait_s
+        return profile.sleep_delay_s if SCENARIOS[self.scenario].delay_s else 0.0
+
+    def path(self, delay_s: float, home: str = "/") -> str:
+        """The request target; a scenario without a program is asked for this wait, or for a server's plain answer."""
+        return self.case.path if self.program else SCENARIOS[self.scenario].path(delay_s, home)
+
+    def rest(self, profile: Profile) -> float:
+        """Seconds after the last tier, before the servers are looked at once more."""
+        own = self.program.rest_s if self.program else None
+        return profile.rest_s if own is None else own
+
+    def warm_path(self, home: str = "/") -> str:
+        """The request target of warm-up."""
+        return self.case.warm_path if self.program else SCENARIOS[self.scenario].warm_path(home)
 
 
 T = TypeVar("T")
@@ -189,6 +228,7 @@ def blocks(
     design: Design = Design.ROUNDS,
     variations: Sequence[str] = (),
     guests: Sequence[str] = (),
+    programs: Mapping[str, Program] = {},
 ) -> list[Block]:
     """Every cell once a round, in the order they are measured.
 
@@ -197,12 +237,39 @@ def blocks(
     rising = tuple(sorted(set(tiers), key=lambda t: t.connections))
     everyone = [*entries, *(varied(e, name) for e in entries for name in variations), *map(twin, twins.entries)]
     chosen = {s: [e for e in everyone if not is_twin(e) or s in twins.scenarios] for s in scenarios}
-    units = [(group, s) for s in scenarios for group in groups(chosen[s], s, design, guests)]
-    parallel = design is Design.PARALLEL
+    units = [unit for s in scenarios for unit in _units(chosen[s], s, rising, seed, design, guests, programs.get(s))]
     return [
-        Block(group, scenario, rising, number, position, seed, parallel and len(group) > 1)
+        replace(unit, round=number, position=position)
         for number in range(1, rounds + 1)
-        for position, (group, scenario) in enumerate(order(units, number, seed))
+        for position, unit in enumerate(order(units, number, seed))
+    ]
+
+
+def _units(
+    entries: Sequence[str],
+    scenario: str,
+    tiers: tuple[Tier, ...],
+    seed: int,
+    design: Design,
+    guests: Sequence[str],
+    program: Program | None,
+) -> list[Block]:
+    """What a round asks of these entries in a scenario, its round and position left open.
+
+    A trial begins on a fresh server, so each of its tiers is a block.
+    """
+    if program is None:
+        return [
+            Block(group, scenario, tiers, 0, 0, seed, design is Design.PARALLEL and len(group) > 1)
+            for group in groups(entries, scenario, design, guests)
+        ]
+    own = tuple(sorted((tier(name) for name in program.tiers), key=lambda t: t.connections))
+    steps = [(t,) for t in own] if SCENARIOS[scenario].trial else [own]
+    return [
+        Block(group, scenario, step, 0, 0, seed, design is Design.PARALLEL and len(group) > 1, program, case)
+        for case in program.cases
+        for group in groups([e for e in entries if case.applies(e)], scenario, design, guests)
+        for step in steps
     ]
 
 
@@ -221,6 +288,7 @@ def blocks_of(stored: PlanFacts) -> list[Block]:
         design,
         list(stored.variations),
         stored.guests,
+        stored.programs,
     )
 
 
@@ -246,21 +314,22 @@ def groups(entries: Sequence[str], scenario: str, design: Design, guests: Sequen
     return [tuple(e for e in entries if e.startswith(f"{server}:")) for server in servers]
 
 
-def delay(scenario: str, profile: Profile) -> float:
-    """Seconds that each request of the scenario waits under this profile."""
-    return profile.sleep_delay_s if SCENARIOS[scenario].delay_s else 0.0
-
-
 def window(block: Block, at: Tier, profile: Profile) -> float:
     """Seconds of one window of load, the time to open many connections included."""
-    wait = delay(block.scenario, profile)
-    if wait:
-        load: float = sleeping_window(wait, highest=at == block.tiers[-1])
-    elif len(block.entries) > 1 and not block.parallel:
-        load = math.ceil(profile.window_s / (2 * _cycles(at, profile)))
-    else:
-        load = profile.window_s
+    wait = block.delay(profile)
+    load = _load_s(block, profile)
+    if SCENARIOS[block.scenario].holds:
+        many = at.connections > MANY and block.program is not None
+        load = sleeping_window(wait, highest=at == block.tiers[-1] or many)
+    elif not block.alone and not block.parallel:
+        load = math.ceil(load / (2 * _cycles(block, at, profile)))
+        if wait >= HOLDING_S:
+            load = max(load, sleeping_window(wait, highest=True))
     return load + (profile.connect_s if at.connections > MANY else 0.0)
+
+
+def _load_s(block: Block, profile: Profile) -> float:
+    return block.program.duration_s if block.program else profile.window_s
 
 
 def slots(block: Block, at: Tier, profile: Profile) -> list[tuple[int, ...]]:
@@ -270,24 +339,29 @@ def slots(block: Block, at: Tier, profile: Profile) -> list[tuple[int, ...]]:
     all; anew as often as the profile says.
     """
     everyone = tuple(range(len(block.entries)))
-    if block.parallel or len(everyone) == 1:
-        return [everyone]
-    coin = random.Random(f"{block.seed}/{block.round}/{block.scenario}/{at.name}/{block.entries[0]}")
+    if block.parallel or block.alone:
+        return [everyone] * (block.program.windows if block.program else 1)
+    coin = random.Random(f"{block.seed}/{block.round}/{block.asked}/{at.name}/{block.entries[0]}")
     made: list[tuple[int, ...]] = []
-    for _ in range(_cycles(at, profile)):
+    for _ in range(_cycles(block, at, profile)):
         turn = coin.sample(everyone, len(everyone))
         made += [(index,) for index in [*turn, *turn[::-1]]]
     return made
 
 
-def _cycles(at: Tier, profile: Profile) -> int:
-    """Opening many connections takes as long as a window: as few of them as can be. wrk counts in whole seconds."""
-    return 1 if at.connections > MANY else max(1, min(profile.cycles, int(profile.window_s / 2)))
+def _cycles(block: Block, at: Tier, profile: Profile) -> int:
+    """Opening many connections, or a long wait, takes as long as a window: as few of them as can be. wrk counts in
+    whole seconds."""
+    if at.connections > MANY or block.delay(profile) >= HOLDING_S:
+        return 1
+    return max(1, min(profile.cycles, int(_load_s(block, profile) / 2)))
 
 
 def seconds(block: Block, profile: Profile, natives: Sequence[bool], bounded_pools: Sequence[bool]) -> float:
     """Estimated wall time of a block; the flags are those of its entries."""
     alone = replace(block, entries=block.entries[:1])
+    if SCENARIOS[block.scenario].trial:
+        return block_seconds(block, profile, native=natives[0], bounded_pool=bounded_pools[0])
     each = [
         block_seconds(alone, profile, native=native, bounded_pool=bounded) - _windows(alone, profile)
         for native, bounded in zip(natives, bounded_pools, strict=True)
@@ -304,14 +378,16 @@ def block_seconds(block: Block, profile: Profile, *, native: bool, bounded_pool:
     """Estimated wall time of a block; a bounded pool is restarted after tiers that it cannot work off."""
     scenario = SCENARIOS[block.scenario]
     start = (0.5 if native else 2.0) + profile.idle_s
+    if scenario.trial and block.program:
+        return start + profile.sleep_warmup_s + scenario.trial_s(block.program) + profile.rest_s
     if scenario.settle:
         least = profile.warmup_windows(native=native) * profile.warmup_window_s
         warm = least if native else max(least, profile.warmup_cap_s)
     else:
         warm = profile.sleep_warmup_s
     brief = profile.brief_warmup_s * (len(block.tiers) - 1) if scenario.settle else 0
-    total = start + warm + brief + _windows(block, profile) + profile.rest_s
-    if bounded_pool and scenario.delay_s:
+    total = start + warm + brief + _windows(block, profile) + block.rest(profile)
+    if bounded_pool and scenario.holds:
         backlogged = sum(t.connections > 200 for t in block.tiers)
         total += backlogged * BACKLOG_GRACE_S + max(backlogged - 1, 0) * (start + warm)
     return total

@@ -76,9 +76,12 @@ class Live:
 
 def line(record: Record) -> str:
     """One finished cell in one line."""
-    where = f"round {record.round}  {record.entry:<20} {record.scenario:<6} {record.tier:>4}"
+    where = f"round {record.round}  {record.entry:<20} {record.asked:<6} {record.tier:>4}"
     if record.failure:
         return f"{where}  FAILED: {record.failure.message}"
+    if record.trial:
+        marks = " ".join(flag.value for flag in record.trial.flags)
+        return f"{where}  {record.trial.result.told}  {marks}"
     seen = record.measurement
     assert seen is not None
     marks = " ".join(flag.value for flag in seen.flags)

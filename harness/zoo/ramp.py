@@ -29,6 +29,7 @@ class Ramp:
     windows: list[int]  # good answers in each whole window
     t95_s: float | None  # never before D, the time of the first answers; None: not reached
     plateau: float | None  # from t95 on, good answers a second as a share of C/D; None: no whole delay was left
+    late: float | None  # the same over the whole delays in the last third of the load, reached or not
 
     @property
     def kept(self) -> bool:
@@ -51,9 +52,10 @@ def ramp(
     reached = np.flatnonzero(served >= REACHED)
     t95_s = round(float(ends[reached[0]]), 6) if len(reached) else None
     windows = np.diff(until, prepend=0).tolist()
+    late = _share(times.tolist(), connections, delay_s, 2 / 3 * duration_s, duration_s)
     if t95_s is None:
-        return Ramp(windows, None, None)
-    return Ramp(windows, t95_s, _plateau(times.tolist(), connections, delay_s, t95_s, duration_s))
+        return Ramp(windows, None, None, late)
+    return Ramp(windows, t95_s, _share(times.tolist(), connections, delay_s, t95_s, duration_s), late)
 
 
 def answers(hits: Sequence[Hits]) -> list[float]:
@@ -66,8 +68,9 @@ def answers(hits: Sequence[Hits]) -> list[float]:
     return sorted(times)
 
 
-def _plateau(times: list[float], connections: int, delay_s: float, since_s: float, until_s: float) -> float | None:
-    """Over whole delays only, as many as fit: a part of one would see a burst or miss it."""
+def _share(times: list[float], connections: int, delay_s: float, since_s: float, until_s: float) -> float | None:
+    """Good answers a second as a share of C/D, over as many whole delays as fit: a part of one would see a burst or
+    miss it."""
     cycles = math.floor((until_s - since_s) / delay_s + 1e-9)
     if not cycles:
         return None

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from zoo.host.facts import HostFacts
+from zoo.results import Held, Program, Result
 from zoo.sample.noise import Noise
 
 PROTOCOL = 2
@@ -40,6 +41,7 @@ class Flag(StrEnum):
     SOCKETS_LINGER = "sockets_linger"
     BAD_ANSWERS = "bad_answers"
     NOT_AT_ONCE = "not_at_once"
+    GENERATOR_BEHIND = "generator_behind"
 
     @property
     def text(self) -> str:
@@ -65,6 +67,7 @@ _FLAG_TEXT = {
     Flag.BAD_ANSWERS: "some answers were errors or cut off; goodput leaves them out",
     Flag.NOT_AT_ONCE: "this emulated host takes longer to read all requests than the longest wait: they were not all "
     "held at the same time (leave it more of the machine)",
+    Flag.GENERATOR_BEHIND: "the generator did not keep to the rate it was asked for: no data (the record says why)",
 }
 
 LOWER_BOUND = frozenset({Flag.GENERATOR_SATURATED, Flag.SHARED_CORES, Flag.NEAR_REFERENCE})
@@ -285,6 +288,7 @@ class Measurement(_Data):
     load: Load
     windows: list[Turn] = []
     memory: Memory | None = Field(description="null where the server's process is not known")
+    held: Held | None = None
     work: Work | None = Field(description="null where the server's process is not known")
     container: ContainerUse | None = None
     warmup: Warmup
@@ -314,13 +318,30 @@ class Measurement(_Data):
         return self.memory is not None and self.memory.heap_used_kb is not None
 
 
+class Trial(_Data):
+    """What a cell gave that is no plain wrk window: its result, and what was read around it."""
+
+    result: Result
+    connections: Connections | None = None
+    memory: Memory | None = None
+    work: Work | None = None
+    warmup: Warmup | None = None
+    noise: Noise | None = None
+    kernel: Kernel | None = None
+    canary_s: float | None = None
+    sampling: Sampling | None = None
+    server: ServerFacts | None = None
+    flags: list[Flag] = []
+
+
 class Record(_Data):
-    """What one cell gave in one round: a measurement or a failure."""
+    """What one cell gave in one round: a measurement, a trial or a failure."""
 
     protocol: int = PROTOCOL
     entry: str
     model: str
     scenario: str
+    case: str = Field(default="", description="which form of the scenario's request, where it has several")
     tier: str
     condition: Condition
     round: int
@@ -328,11 +349,27 @@ class Record(_Data):
     together: list[str] = Field(default=[], description="the entries that were alive at once, their windows in turns")
     started_at: str
     measurement: Measurement | None = None
+    trial: Trial | None = None
     failure: Failure | None = None
 
     @property
+    def asked(self) -> str:
+        """The scenario with its case: cells that differ in it are different loads."""
+        return asked(self.scenario, self.case)
+
+    @property
     def key(self) -> tuple[str, str, str, int]:
-        return (self.entry, self.scenario, self.tier, self.round)
+        return (self.entry, self.asked, self.tier, self.round)
+
+
+def asked(scenario: str, case: str) -> str:
+    """`cpu 0.5ms+2ms`; the scenario alone where it has but one case."""
+    return f"{scenario} {case}" if case else scenario
+
+
+def stem(entry: str, asked: str) -> str:
+    """How names of files below `raw/` begin."""
+    return f"{entry.replace(':', '-')}-{asked.replace(' ', '-')}"
 
 
 class Target(_Data):
@@ -364,18 +401,35 @@ class PlanFacts(_Data):
     guests: list[str] = Field(
         default=[], description="entries from outside the zoo, targets among them; each is compared with all others"
     )
+    programs: dict[str, Program] = Field(
+        default={}, description="by scenario, where it has cases and connection counts of its own instead of the tiers"
+    )
 
     @property
     def twin_cells(self) -> int:
-        return len(self.twins) * len(self.twin_scenarios) * len(self.tiers) * self.rounds
+        return sum(self._cells(name, self.twins) for name in self.twin_scenarios) * self.rounds
 
     @property
     def cells(self) -> int:
         """Cells of all rounds, A/A included."""
-        return (
-            len(self.entries) * (1 + len(self.variations)) * len(self.scenarios) * len(self.tiers) * self.rounds
-            + self.twin_cells
+        once = sum(self._cells(name, self.entries) for name in self.scenarios)
+        return once * (1 + len(self.variations)) * self.rounds + self.twin_cells
+
+    @property
+    def counts(self) -> list[str]:
+        """All connection counts that are asked for, as tiers; at a constant rate there are as many as come."""
+        plain = self.tiers if any(name not in self.programs for name in self.scenarios) else []
+        own = (
+            name
+            for program in self.programs.values()
+            for name in program.tiers
+            if not any(case.rate for case in program.cases)
         )
+        return list(dict.fromkeys([*plain, *own]))
+
+    def _cells(self, scenario: str, entries: list[str]) -> int:
+        program = self.programs.get(scenario)
+        return program.cells(entries) if program else len(entries) * len(self.tiers)
 
 
 class Run(_Data):

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from zoo import plan
 from zoo.catalog import Catalog
 from zoo.clock import Clock
 from zoo.host.limits import Limits
+from zoo.life import Life, begin
 from zoo.load.base import LoadError
 from zoo.measure import Subject, measure
 from zoo.plan import Block, Profile, Tier
 from zoo.progress import Reporter
-from zoo.records import UNKNOWN, Condition, Failure, Measurement, Record, Warmup
+from zoo.records import UNKNOWN, Condition, Failure, Measurement, Record, Trial, stem
 from zoo.runtime.base import Hosted, Launch, Runtime, RuntimeFailure
-from zoo.sample.jvm import Info
 from zoo.scenario import SCENARIOS
+from zoo.stage import Stage
 from zoo.store import Store
 from zoo.variations import name_of, plain
-from zoo.warmup import warm_up
 from zoo.window import Bench
 
 
@@ -30,17 +31,6 @@ class Running:
 
     hosted: Hosted
     condition: Condition
-
-
-@dataclass
-class _Life:
-    """A running server of a block, and how it was warmed up."""
-
-    hosted: Hosted
-    info: Info | None
-    idle_kb: int | None
-    canary_s: float | None
-    warmup: Warmup
 
 
 @dataclass
@@ -97,13 +87,16 @@ class _BlockRun:
         self._session = session
         self._block = block
         self._scenario = SCENARIOS[block.scenario]
-        self._lives: dict[str, _Life] = {}
+        self._lives: dict[str, Life] = {}
         self._refused: dict[str, Failure] = {}
 
     def carry_out(self, tiers: Sequence[Tier]) -> None:
         try:
             for tier in tiers:
-                self._tier(tier, first=tiers[0], last=tier == tiers[-1])
+                if self._scenario.trial:
+                    self._trial(self._scenario.trial, tier)
+                else:
+                    self._tier(tier, first=tiers[0], last=tier == tiers[-1])
         finally:
             for name in list(self._lives):
                 self._end(name)
@@ -125,6 +118,28 @@ class _BlockRun:
             if name in found and (isinstance(result, Failure) or not (last or self._answers(name))):
                 self._end(name)
 
+    def _trial(self, trial: Callable[[Stage], Trial], tier: Tier) -> None:
+        session, block, name = self._session, self._block, self._block.entries[0]
+        started = session.clock.now()
+        assert block.program is not None
+        stage = Stage(
+            bench=session.bench(),
+            runtime=session.runtimes[name_of(name)],
+            entry=session.catalog.entry(name),
+            entry_id=name,
+            block=block,
+            program=block.program,
+            tier=tier,
+            private=session.conditions[name_of(name)].network != "host",
+            new_launch=partial(self._launch, name),
+        )
+        result: Trial | Failure
+        try:
+            result = trial(stage)
+        except (RuntimeFailure, LoadError) as error:
+            result = _failure(error)
+        self._record(name, tier, started, result)
+
     def _subject(self, name: str, tier: Tier) -> Subject:
         life = self._lives[name]
         return Subject(
@@ -142,31 +157,11 @@ class _BlockRun:
         hosted = self._lives[name].hosted
         return hosted.instruments.answers(hosted.url)
 
-    def _start(self, name: str, first: Tier) -> _Life:
+    def _start(self, name: str, first: Tier) -> Life:
         session = self._session
-        where = f"round {self._block.round}  {name}  {self._block.scenario} {first.name}"
-        session.reporter.phase(where, "starting the server")
-        hosted = self._hosted(name)
-        tools = hosted.instruments
-        try:
-            info = hosted.probe()
-            session.clock.rest(session.profile.idle_s)
-            canary = None if session.emulated else tools.canary()
-            idle = tools.snapshot(hosted.pid)
-            warmup = warm_up(session.bench(), where, self._scenario, hosted, first, native=session.native(name))
-        except (LoadError, ProcessLookupError) as error:
-            alive = hosted.alive() and isinstance(error, LoadError)
-            hosted.stop(0)
-            if alive:
-                raise
-            raise RuntimeFailure("crashed", "the server ended during warm-up", hosted.log_tail()) from error
-        except RuntimeFailure as error:
-            hosted.stop(0)
-            raise RuntimeFailure(error.kind, error.message, error.log_tail or hosted.log_tail()) from error
-        except BaseException:
-            hosted.stop(0)
-            raise
-        return _Life(hosted, info, idle.rss_kb if idle else None, canary, warmup)
+        where = f"round {self._block.round}  {name}  {self._block.asked}"
+        start = partial(self._hosted, name)
+        return begin(session.bench(), start, where, self._block, first, native=session.native(name))
 
     def _hosted(self, name: str) -> Hosted:
         found = self._session.running.get(plain(name))
@@ -176,7 +171,7 @@ class _BlockRun:
 
     def _launch(self, name: str) -> Launch:
         block, condition = self._block, self._session.condition(name)
-        log = self._session.store.raw / f"{name.replace(':', '-')}-{block.scenario}-r{block.round}.log"
+        log = self._session.store.raw / f"{stem(name, block.asked)}-r{block.round}.log"
         return Launch(
             entry=self._session.catalog.entry(name),
             log=_fresh(log),
@@ -187,12 +182,13 @@ class _BlockRun:
     def _end(self, name: str) -> None:
         self._lives.pop(name).hosted.stop(plan.BACKLOG_GRACE_S)
 
-    def _record(self, name: str, tier: Tier, started: str, result: Measurement | Failure) -> None:
+    def _record(self, name: str, tier: Tier, started: str, result: Measurement | Trial | Failure) -> None:
         block = self._block
         record = Record(
             entry=name,
             model=self._session.model(name),
             scenario=block.scenario,
+            case=block.case.name,
             tier=tier.name,
             condition=self._session.condition(name),
             round=block.round,
@@ -200,6 +196,7 @@ class _BlockRun:
             together=list(block.entries) if len(block.entries) > 1 else [],
             started_at=started,
             measurement=result if isinstance(result, Measurement) else None,
+            trial=result if isinstance(result, Trial) else None,
             failure=result if isinstance(result, Failure) else None,
         )
         self._session.store.append(record)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from zoo import pacing
 from zoo.catalog import Model
+from zoo.plan import HOLDING_S
 from zoo.records import Connections, ErrorCounts, Flag, Kernel, Warmup
 
 GENERATOR_LIMIT = 0.90
@@ -89,7 +90,7 @@ class Evidence:
 
 def flags(seen: Evidence) -> list[Flag]:
     """Everything an expert would object to, in the order of the enum."""
-    busy = not seen.delay_s
+    busy = seen.delay_s < HOLDING_S
     established = seen.connections.established
     raised = {
         Flag.CLAMPED: seen.connections.limited_by is not None,

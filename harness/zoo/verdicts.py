@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from zoo.metrics import Class, Metric, Word, held_all
+from zoo.plan import HOLDING_S
 from zoo.records import Flag, Measurement
 from zoo.stats import Ratio
 
@@ -102,7 +103,7 @@ def _cut(seen: Measurement) -> bool:
 def spoiled(metric: Metric, side: str, seen: Collection[Measurement]) -> str | None:
     """Why a side's figures cannot be compared in this metric; None when they can."""
     flags = {flag for m in seen for flag in m.flags}
-    waits = any(m.load.delay_s for m in seen)
+    waits = any(m.load.delay_s >= HOLDING_S for m in seen)
     reasons = {
         f"{side}: not all of its connections were established": Flag.NOT_ESTABLISHED in flags,
         f"{side}: its histogram contradicts its throughput": Flag.LITTLE_HIGH in flags

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from zoo import pacing, plan, window
 from zoo.load.base import LoadOutcome
-from zoo.plan import Tier
+from zoo.plan import Block, Tier
 from zoo.records import Warmup
 from zoo.runtime.base import Hosted
-from zoo.scenario import Scenario
+from zoo.scenario import SCENARIOS
 from zoo.window import Bench
 
 BRIEF_CONNECTIONS = 2_500
@@ -21,12 +21,18 @@ WORK_OFF_S = 120.0
 FEW = 10
 
 
-def warm_up(bench: Bench, where: str, scenario: Scenario, hosted: Hosted, first: Tier, *, native: bool) -> Warmup:
-    """Load at the first tier: until throughput is steady where the scenario measures it, else for a fixed time."""
+def warm_up(bench: Bench, where: str, block: Block, hosted: Hosted, first: Tier, *, native: bool) -> Warmup:
+    """Load at the first tier: until throughput is steady where the scenario measures it, else for a fixed time.
+
+    Before a trial only with few connections: a pool that grows with its load has to be at rest when it begins.
+    """
     bench.reporter.phase(where, "warm-up")
     profile = bench.profile
+    scenario = SCENARIOS[block.scenario]
     connections = bench.limits.feasible(first.connections).actual
-    url = hosted.url + scenario.warm_path(hosted.home)
+    if scenario.trial:
+        connections = min(GENTLE_CONNECTIONS, connections)
+    url = hosted.url + block.warm_path(hosted.home)
     if bench.emulated:
         return _paced(bench, hosted, url, min(connections, BRIEF_CONNECTIONS), native=native)
     if not scenario.settle:

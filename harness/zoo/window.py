@@ -54,9 +54,9 @@ class Bench:
             self.answer_bytes[hosted.url] = outcome.bytes / outcome.requests
         return outcome
 
-    def spec(self, url: str, connections: int, duration_s: float) -> LoadSpec:
+    def spec(self, url: str, connections: int, duration_s: float, threads: int | None = None) -> LoadSpec:
         """A timeout beyond the window: a late answer then still counts with its true latency."""
-        return LoadSpec(url, connections, duration_s, duration_s + 5, self.threads, self.limits.nofile_hard)
+        return LoadSpec(url, connections, duration_s, duration_s + 5, threads or self.threads, self.limits.nofile_hard)
 
 
 @dataclass(frozen=True)
@@ -96,14 +96,19 @@ class Window:
         )
 
 
-def run(bench: Bench, hosted: Hosted, spec: LoadSpec) -> Window:
-    """Load the server once. `LoadError` or ProcessLookupError when that gives no figures."""
+def run(bench: Bench, hosted: Hosted, spec: LoadSpec, look: Callable[[int | None], None] | None = None) -> Window:
+    """Load the server once. `LoadError` or ProcessLookupError when that gives no figures.
+
+    `look` is called once in mid-run, with the number of established connections.
+    """
     tools, pid = hosted.instruments, hosted.pid
     established: int | None = None
 
     def count() -> None:
         nonlocal established
         established = tools.established(hosted.url)
+        if look is not None:
+            look(established)
 
     before = tools.snapshot(pid)
     noise = tools.noise()

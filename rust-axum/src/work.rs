@@ -55,6 +55,10 @@ pub fn bytes(query: Option<&str>) -> Result<Answer, BadParameter> {
 
 pub async fn cpu(settings: &Settings, query: Option<&str>) -> Result<Answer, BadParameter> {
     let rounds = number(query, "rounds", 10_000_000, None)?;
+    let ms = number(query, "ms", 60_000, Some(0))?;
+    if ms > 0 {
+        settings.variant.sleep(Duration::from_millis(ms)).await;
+    }
     let digest = settings.variant.digest(rounds).await;
     Ok(answer(StatusCode::OK, TEXT, digest))
 }

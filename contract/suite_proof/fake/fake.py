@@ -28,7 +28,11 @@ from urllib.parse import unquote_to_bytes
 BROKEN = os.environ.get("BREAK", "")
 MODELS = {"eventloop": "event-loop", "platform": "platform-thread", "virtual": "virtual-thread"}
 TEXT = "text/plain;charset=utf-8"
-PARAMETERS = {"/sleep": ("ms", 60_000), "/bytes": ("n", 16_777_216), "/cpu": ("rounds", 10_000_000)}
+PARAMETERS: dict[str, tuple[str, int] | tuple[str, int, int]] = {
+    "/sleep": ("ms", 60_000, 10_000),
+    "/bytes": ("n", 16_777_216),
+    "/cpu": ("rounds", 10_000_000),
+}
 PATHS = ("/", *PARAMETERS, "/info")
 MAX_HEAD = 8192
 T = TypeVar("T")
@@ -109,16 +113,15 @@ def settings() -> Settings:
     return Settings(host, integer("PORT", 8199, 65535), variant, threads, integer("BACKLOG", 65535, 65535))
 
 
-def parameter(path: str, query: str) -> int:
-    """The one parameter of this path, by the contract's rule."""
-    name, maximum = PARAMETERS[path]
+def parameter(query: str, name: str, maximum: int, default: int | None = None) -> int:
+    """By the contract's rule."""
     values = []
     for pair in query.split("&"):
         key, equals, value = pair.partition("=")
         if unquote_to_bytes(key.replace("+", " ")) == name.encode():
             values.append(value.replace("+", " ") if equals else "")
-    if not values and path == "/sleep":
-        return 1000 if fault("short-default") else 10_000
+    if not values and default is not None:
+        return 1000 if fault("short-default") and default else default
     if fault("repeated-parameter"):
         values = values[:1]
     if len(values) == 1:
@@ -195,12 +198,13 @@ class Fake:
             allow = [] if fault("no-allow") else ["Allow: GET, HEAD"]
             return Answer(405, TEXT, b"method not allowed", allow)
         try:
-            number = parameter(path, query) if path in PARAMETERS else 0
+            number = parameter(query, *PARAMETERS[path]) if path in PARAMETERS else 0
+            wait = parameter(query, "ms", 60_000, 0) if path == "/cpu" else 0
         except BadRequest as error:
             return Answer(400, TEXT, str(error).encode())
-        return await self.serve_path(request, path, number)
+        return await self.serve_path(request, path, number, 0 if fault("cpu-at-once") else wait / 1000)
 
-    async def serve_path(self, request: Request, path: str, number: int) -> Answer:
+    async def serve_path(self, request: Request, path: str, number: int, wait: float) -> Answer:
         match path:
             case "/sleep":
                 early = 0.004 if fault("early-sleep") else 0.3 if fault("early-when-busy") and self.working > 10 else 0
@@ -210,7 +214,7 @@ class Fake:
             case "/bytes":
                 return Answer(200, "application/octet-stream", await self.run(lambda: pattern(number)))
             case "/cpu":
-                hexed = await self.run(lambda: digest(number))
+                hexed = await self.run(lambda: digest(number), wait)
                 return Answer(200, TEXT, hexed.upper().encode() if fault("upper-case-digest") else hexed.encode())
             case "/info":
                 told = await self.run(self.info)

@@ -218,3 +218,12 @@ def failure(status: int, error: str) -> str:
     if status:
         return "" if status == 200 and not error else f"status {status}"
     return next((kind for words, kind in KINDS if words in error), "other")
+
+
+def failures(hits: Iterable[Hits]) -> dict[str, int]:
+    """How many requests failed, by kind, most frequent first."""
+    counts: dict[str, int] = {}
+    for one in hits:
+        for kind, places in one.failed.items():
+            counts[kind] = counts.get(kind, 0) + len(places)
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -71,9 +71,9 @@ class Cells:
         measured: dict[Key, list[tuple[int, Measurement]]] = {}
         for record in sorted({r.key: r for r in records}.values(), key=lambda r: r.round):
             if record.measurement is not None:
-                key = (record.scenario, record.tier, record.entry)
+                key = (record.asked, record.tier, record.entry)
                 measured.setdefault(key, []).append((record.round, record.measurement))
-        models = {row.entry: row.model for row in found.values()}
+        models = {record.entry: record.model for record in records}
         return cls(
             rows=found,
             measured=measured,
@@ -129,7 +129,7 @@ def _levels(found: Sequence[Row], scenarios: Sequence[str]) -> list[Level]:
         groups.setdefault((row.scenario, row.requested, row.tier), []).append(row)
     order = {name: place for place, name in enumerate(scenarios)}
     made = []
-    for scenario, requested, tier in sorted(groups, key=lambda k: (order.get(k[0], len(order)), k)):
+    for scenario, requested, tier in sorted(groups, key=lambda k: (order.get(k[0].partition(" ")[0], len(order)), k)):
         at = groups[scenario, requested, tier]
         labels = list(dict.fromkeys(tier_label(r) for r in at if r.measured)) or [tier]
         actual = next((r.actual for r in at if r.actual is not None), requested)

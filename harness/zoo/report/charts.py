@@ -10,12 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from zoo.report import lines
 from zoo.report.forms import Spec, template
 from zoo.report.looks import KINDS
 from zoo.report.points import Datum, short
 
 ROW_HEIGHT = 20
-HEIGHTS = {"curves": 200, "held": 200, "memory": 130, "warmup": 110, "course": 110, "limited-course": 110}
+HEIGHTS = {
+    "curves": 200,
+    "held": 200,
+    "memory": 130,
+    "warmup": 110,
+    "course": 110,
+    "limited-course": 110,
+    **lines.HEIGHTS,
+}
 NEAR_ONE = (0.8, 0.9, 1, 1.1, 1.25)
 MOST_TICKS = 7
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 
 from zoo.pairs import Compared, Kind, compare
 from zoo.records import Record, Run
-from zoo.report import answers, comparisons, gallery, sentences
+from zoo.report import answers, comparisons, experiments, gallery, sentences
 from zoo.report.answers import Finding
 from zoo.report.cells import Cells
 from zoo.report.evidence import Evidence
 from zoo.report.gallery import Figure, Group
-from zoo.report.model import Section
+from zoo.report.model import Section, Table
 from zoo.report.sentences import QUESTIONS, Answer, Asked
 
 AGAIN = "A/A, an entry ÷ itself"
@@ -30,6 +30,8 @@ class Part:
     heading: str
     text: str
     groups: list[Group]
+    tables: list[Table] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,16 @@ class Question:
 
 @dataclass(frozen=True)
 class Contents:
-    """What there is no chart or pair of is left out; the first question is what the run is about."""
+    """What there is no chart or pair of is left out; the first question is what the run is about.
+
+    `plain` are the cells of scenarios without a part of their own, which share all others.
+    """
 
     run: Run
     records: Sequence[Record]
     evidence: Evidence
     cells: Cells
+    plain: Cells
     compared: Compared
     questions: list[Question]
     again: list[Group]
@@ -60,10 +66,13 @@ class Contents:
     @classmethod
     def of(cls, run: Run, records: Sequence[Record], evidence: Evidence, reference: str | None) -> Contents:
         cells = Cells.of(run, records, reference)
+        shared = experiments.plain(records)
+        plain = Cells.of(run, shared, reference)
         compared = compare(run.plan.entries, records, reference, run.plan.guests)
-        again = gallery.forests(cells, answers.findings(compared, Kind.AGAIN), AGAIN, ranked=False)
-        parts = [part for part in _parts(cells, records, evidence) if part.groups]
-        return cls(run, records, evidence, cells, compared, _questions(run, cells, compared), again, parts)
+        again = gallery.forests(plain, answers.findings(compared, Kind.AGAIN), AGAIN, ranked=False)
+        parts = [*_own(run, cells.kinds, records), *(p for p in _parts(plain, shared, evidence) if p.groups)]
+        questions = _questions(run, cells, plain, compared)
+        return cls(run, records, evidence, cells, plain, compared, questions, again, parts)
 
     @property
     def figures(self) -> list[Figure]:
@@ -71,14 +80,25 @@ class Contents:
         return figures_of([*asked, *self.again, *chain.from_iterable(part.groups for part in self.parts)])
 
 
-def _questions(run: Run, cells: Cells, compared: Compared) -> list[Question]:
+def _questions(run: Run, cells: Cells, plain: Cells, compared: Compared) -> list[Question]:
     made: list[Question] = []
     for kind, asked in QUESTIONS.items():
         found = answers.findings(compared, kind)
         if found:
             told = sentences.answers(cells, found, noted=not made)
             table = comparisons.verdicts(kind, compared.of(kind), run.plan.rounds)
-            made.append(Question(kind, asked, told, found, gallery.forests(cells, found, asked.title), table))
+            made.append(Question(kind, asked, told, found, gallery.forests(plain, found, asked.title), table))
+    return made
+
+
+def _own(run: Run, kinds: Mapping[str, str], records: Sequence[Record]) -> list[Part]:
+    """The parts of scenarios that have one of their own."""
+    made = []
+    for name, section in experiments.sections(records):
+        experiment = experiments.EXPERIMENTS[name]
+        groups = experiment.groups(run, kinds, [record for record in records if record.scenario == name])
+        text = " ".join(section.paragraphs)
+        made.append(Part(f"of-{name}", name, experiment.heading, text, groups, section.tables, section.bullets))
     return made
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from zoo.analysis import Row, rows
 from zoo.pairs import Compared, compare
 from zoo.records import Flag, Record, Run, Target
-from zoo.report import comparisons
+from zoo.report import comparisons, experiments
 from zoo.report.answers import findings
 from zoo.report.cells import Cells
 from zoo.report.model import NONE, Section, Table
@@ -35,13 +35,14 @@ PACED = (
 
 def document(run: Run, records: Sequence[Record], reference: str | None = None) -> list[Section]:
     """The whole report of a run."""
-    found = rows(records, reference)
     compared = compare(run.plan.entries, records, reference, run.plan.guests)
     sections = [head(run, records), *_answer(Cells.of(run, records, reference), compared)]
     sections += comparisons.sections(compared, run.plan.rounds)
-    for scenario in dict.fromkeys(r.scenario for r in found):
-        sections.append(_scenario(scenario, [r for r in found if r.scenario == scenario]))
-    sections.append(_flags(found))
+    plain = rows(experiments.plain(records), reference)
+    for scenario in dict.fromkeys(r.scenario for r in plain):
+        sections.append(_scenario(scenario, [r for r in plain if r.scenario == scenario]))
+    sections += [section for _, section in experiments.sections(records)]
+    sections.append(_flags(plain))
     sections.append(_host(run))
     return sections
 

@@ -77,5 +77,5 @@ def orders(run: Run) -> list[tuple[int, list[str]]]:
     """What each round measures, in its order; entries that are alive at once stand together."""
     rounds: dict[int, list[str]] = {}
     for block in plan.blocks_of(run.plan):
-        rounds.setdefault(block.round, []).append(f"{' with '.join(block.entries)} {block.scenario}")
+        rounds.setdefault(block.round, []).append(f"{' with '.join(block.entries)} {block.asked}")
     return list(rounds.items())

@@ -11,9 +11,20 @@ from typing import Any
 
 import altair as alt
 
+from zoo.report import lines
+from zoo.report.encoding import (
+    Chart,
+    coloured,
+    entry_rows,
+    log_axis,
+    log_scale,
+    marked,
+    named_points,
+    plain_axis,
+    scaled,
+)
 from zoo.report.looks import DASHES, GRID, KINDS, QUANTILES, RULE, SIDES
 
-Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 Spec = dict[str, Any]
 
 
@@ -26,16 +37,16 @@ def template(name: str) -> Spec:
 
 def _forest() -> Chart:
     """A pair a row: its ratio with the interval, on the band that noise alone fills; hollow for a lower bound."""
-    scale, axis = _log(), _log_axis()
-    base = _points().encode(y=_rows("row"))
+    scale, axis = log_scale(), log_axis()
+    base = named_points().encode(y=entry_rows("row"))
     band = base.mark_bar(color=GRID, opacity=0.9, size=14, clip=True)
-    one = _points().mark_rule(color=RULE, strokeWidth=1.5).encode(x=alt.XDatum(1, scale=scale))
+    one = named_points().mark_rule(color=RULE, strokeWidth=1.5).encode(x=alt.XDatum(1, scale=scale))
     bar = base.mark_rule(strokeWidth=2.5, clip=True).encode(
-        x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", color=_coloured("side", SIDES)
+        x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", color=coloured("side", SIDES)
     )
     point = base.mark_point(size=80, strokeWidth=2, clip=True).encode(
         x=alt.X("ratio:Q", scale=scale, axis=axis),
-        **_marked("side", SIDES),
+        **marked("side", SIDES),
         tooltip=[
             alt.Tooltip("pair:N", title="pair"),
             alt.Tooltip("text:N", title="ratio"),
@@ -49,18 +60,18 @@ def _forest() -> Chart:
 
 def _dots(scale: alt.Scale, axis: alt.Axis) -> Chart:
     """An entry a row: its rounds as ticks, the interval as a bar, the median as a mark, hollow for a lower bound."""
-    base = _points().encode(y=_rows("entry"))
+    base = named_points().encode(y=entry_rows("entry"))
     bar = base.mark_rule(strokeWidth=4, opacity=0.35, clip=True).encode(
-        x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", color=_coloured("kind", KINDS)
+        x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", color=coloured("kind", KINDS)
     )
     rounds = (
         base.transform_flatten(["rounds"])
         .mark_tick(thickness=1.5, opacity=0.7, size=12)
-        .encode(x=alt.X("rounds:Q", scale=scale, axis=axis), color=_coloured("kind", KINDS))
+        .encode(x=alt.X("rounds:Q", scale=scale, axis=axis), color=coloured("kind", KINDS))
     )
     point = base.mark_point(size=70, strokeWidth=2).encode(
         x=alt.X("value:Q", scale=scale, axis=axis),
-        **_marked("kind", KINDS),
+        **marked("kind", KINDS),
         tooltip=[
             alt.Tooltip("entry:N", title="entry"),
             alt.Tooltip("text:N", title="by round"),
@@ -79,13 +90,13 @@ def _dots(scale: alt.Scale, axis: alt.Axis) -> Chart:
 def _latency() -> alt.Chart:
     """An entry a row, a round and quantile a mark: p50 a circle, p99 a triangle, p99.9 a diamond."""
     chart: alt.Chart = (
-        _points()
+        named_points()
         .mark_point(size=45, filled=True, opacity=0.75)
         .encode(
-            y=_rows("entry"),
-            x=alt.X("ms:Q", scale=_log(), axis=_log_axis()),
-            color=_coloured("kind", KINDS),
-            shape=_scaled(alt.Shape, "quantile", QUANTILES),
+            y=entry_rows("entry"),
+            x=alt.X("ms:Q", scale=log_scale(), axis=log_axis()),
+            color=coloured("kind", KINDS),
+            shape=scaled(alt.Shape, "quantile", QUANTILES),
             tooltip=["entry:N", "quantile:N", alt.Tooltip("ms:Q", title="ms"), "round:Q"],
         )
     )
@@ -96,7 +107,7 @@ def _curves() -> alt.Chart:
     """Latency over the share of requests that stayed below it, both axes logarithmic; tiers by dash."""
     share = "format(100 - 100 / datum.value, '~g') + ' %'"
     chart: alt.Chart = (
-        _points()
+        named_points()
         .mark_line(strokeWidth=2, interpolate="monotone")
         .encode(
             x=alt.X(
@@ -104,9 +115,9 @@ def _curves() -> alt.Chart:
                 scale=alt.Scale(type="log", nice=False),
                 axis=alt.Axis(values=[10**n for n in range(7)], labelExpr=share, title=None),
             ),
-            y=alt.Y("ms:Q", scale=_log(), axis=_log_axis("ms")),
-            color=_coloured("kind", KINDS),
-            strokeDash=_scaled(alt.StrokeDash, "dash", DASHES),
+            y=alt.Y("ms:Q", scale=log_scale(), axis=log_axis("ms")),
+            color=coloured("kind", KINDS),
+            strokeDash=scaled(alt.StrokeDash, "dash", DASHES),
             detail="entry:N",
             tooltip=["entry:N", "tier:N", alt.Tooltip("ms:Q", title="ms")],
         )
@@ -116,13 +127,13 @@ def _curves() -> alt.Chart:
 
 def _memory() -> Chart:
     """Resident memory over the seconds of the window, a line a tier with the range of the rounds."""
-    base = _points().encode(x=alt.X("s:Q", title="s", axis=alt.Axis(tickCount=4, grid=False)), detail="tier:N")
-    scale, axis = _log(), _log_axis("MB")
+    base = named_points().encode(x=alt.X("s:Q", title="s", axis=alt.Axis(tickCount=4, grid=False)), detail="tier:N")
+    scale, axis = log_scale(), log_axis("MB")
     hue = alt.ExprRef("hue")
     band = base.mark_area(opacity=0.2, color=hue).encode(y=alt.Y("low:Q", scale=scale, axis=axis), y2="high:Q")
     line = base.mark_line(strokeWidth=2, color=hue).encode(
         y=alt.Y("mb:Q", scale=scale, axis=axis),
-        strokeDash=_scaled(alt.StrokeDash, "dash", DASHES),
+        strokeDash=scaled(alt.StrokeDash, "dash", DASHES),
         tooltip=["tier:N", alt.Tooltip("s:Q", title="s"), alt.Tooltip("mb:Q", title="MB")],
     )
     name = base.transform_filter("datum.name != ''").mark_text(align="right", dy=-7, fontSize=11)
@@ -131,15 +142,15 @@ def _memory() -> Chart:
 
 def _held() -> Chart:
     """Peak memory over held connections: a point a tier and round, and the line fitted to each round."""
-    base = _points().encode(
-        x=alt.X("connections:Q", axis=_axis("held connections")),
-        color=_coloured("kind", KINDS),
+    base = named_points().encode(
+        x=alt.X("connections:Q", axis=plain_axis("held connections")),
+        color=coloured("kind", KINDS),
         detail=["entry:N", "round:N"],
     )
-    line = base.mark_line(strokeWidth=1.5, opacity=0.6).encode(y=alt.Y("fit:Q", axis=_axis("MB")))
+    line = base.mark_line(strokeWidth=1.5, opacity=0.6).encode(y=alt.Y("fit:Q", axis=plain_axis("MB")))
     point = base.mark_point(size=40, filled=True).encode(
-        y=alt.Y("mb:Q", axis=_axis("MB")),
-        shape=_scaled(alt.Shape, "kind", {name: shape for name, (_, shape) in KINDS.items()}),
+        y=alt.Y("mb:Q", axis=plain_axis("MB")),
+        shape=scaled(alt.Shape, "kind", {name: shape for name, (_, shape) in KINDS.items()}),
         tooltip=["entry:N", "round:N", "connections:Q", alt.Tooltip("mb:Q", title="peak RSS MB")],
     )
     return alt.layer(line, point)
@@ -148,9 +159,9 @@ def _held() -> Chart:
 def _warmup() -> Chart:
     """Requests a second of each warm-up window, a line a round; hollow marks where it did not settle."""
     hue = alt.ExprRef("hue")
-    base = _points().encode(
+    base = named_points().encode(
         x=alt.X("window:O", title=None, axis=alt.Axis(labelAngle=0)),
-        y=alt.Y("rps:Q", scale=alt.Scale(zero=False), axis=_axis("req/s")),
+        y=alt.Y("rps:Q", scale=alt.Scale(zero=False), axis=plain_axis("req/s")),
         detail="round:N",
         tooltip=["round:N", "window:O", alt.Tooltip("rps:Q", title="req/s"), "settled:N"],
     )
@@ -163,7 +174,7 @@ def _warmup() -> Chart:
 
 def _course() -> alt.Chart:
     """A figure of each cell over the minutes of the run."""
-    base = _points().transform_calculate(value="datum[metric]")
+    base = named_points().transform_calculate(value="datum[metric]")
     marks: alt.Chart = base.mark_point(size=25, filled=True, color="#7a7f87", opacity=0.8).encode(
         x=alt.X("minute:Q", title="minutes since the start", axis=alt.Axis(grid=False)),
         y=alt.Y("value:Q", title=None, axis=alt.Axis(tickCount=4), scale=alt.Scale(zero=True)),
@@ -174,14 +185,14 @@ def _course() -> alt.Chart:
 
 def _limited_course() -> Chart:
     """The same with a line where cells begin to be flagged."""
-    base = _points().transform_calculate(at="limit")
+    base = named_points().transform_calculate(at="limit")
     return alt.layer(_course(), base.mark_rule(color="#d55e00", strokeDash=[4, 3]).encode(y="at:Q"))
 
 
 TEMPLATES: dict[str, Callable[[], Chart]] = {
     "forest": _forest,
-    "dots": lambda: _dots(alt.Scale(zero=True), _axis()),
-    "log-dots": lambda: _dots(_log(), _log_axis()),
+    "dots": lambda: _dots(alt.Scale(zero=True), plain_axis()),
+    "log-dots": lambda: _dots(log_scale(), log_axis()),
     "latency": _latency,
     "curves": _curves,
     "memory": _memory,
@@ -189,47 +200,5 @@ TEMPLATES: dict[str, Callable[[], Chart]] = {
     "warmup": _warmup,
     "course": _course,
     "limited-course": _limited_course,
+    **lines.TEMPLATES,
 }
-
-
-def _points() -> alt.Chart:
-    return alt.Chart(alt.NamedData(name="points"))
-
-
-def _log() -> alt.Scale:
-    ends: Any = [alt.ExprRef("least"), alt.ExprRef("most")]
-    return alt.Scale(type="log", domain=ends, nice=False)
-
-
-def _log_axis(title: str | None = None) -> alt.Axis:
-    return alt.Axis(values=alt.ExprRef("ticks"), format=",~g", labelOverlap="greedy", title=title)
-
-
-def _axis(title: str | None = None) -> alt.Axis:
-    plain_zero = "datum.value == 0 ? '0' : datum.label"
-    return alt.Axis(format="~s", tickCount=5, labelExpr=plain_zero, title=title)
-
-
-def _rows(name: str) -> alt.Y:
-    """A line for each of them, in the order that `place` gives."""
-    order = alt.EncodingSortField(field="place", op="min")
-    return alt.Y(f"{name}:N", sort=order, title=None, axis=alt.Axis(domain=False, ticks=False))
-
-
-def _scaled(channel: Any, name: str, values: dict[str, Any]) -> Any:  # noqa: ANN401 (altair's channels share no type)
-    return channel(f"{name}:N", scale=alt.Scale(domain=list(values), range=list(values.values())), legend=None)
-
-
-def _coloured(name: str, looks: dict[str, tuple[str, str]]) -> Any:  # noqa: ANN401
-    return _scaled(alt.Color, name, {key: hue for key, (hue, _) in looks.items()})
-
-
-def _marked(name: str, looks: dict[str, tuple[str, str]]) -> dict[str, Any]:
-    """Colour and shape of a mark by what it is, hollow where `bound` says so."""
-    hues = {key: hue for key, (hue, _) in looks.items()}
-    return {
-        "fill": _scaled(alt.Fill, name, hues),
-        "stroke": _scaled(alt.Stroke, name, hues),
-        "shape": _scaled(alt.Shape, name, {key: shape for key, (_, shape) in looks.items()}),
-        "fillOpacity": alt.when("datum.bound").then(alt.value(0)).otherwise(alt.value(1)),
-    }

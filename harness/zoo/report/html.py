@@ -77,7 +77,9 @@ def page(contents: Contents, tools: Tools) -> str:
         still={figure.name: Markup(tools.svg(figure)) for figure in figures_of(first)},
         kinds=list(gallery.variants(cells)),
         shapes=OUTLINES,
-        dashes=[(tier, " ".join(map(str, dash))) for tier, dash in zip(cells.tiers, DASHES.values(), strict=False)],
+        dashes=[
+            (tier, " ".join(map(str, dash))) for tier, dash in zip(contents.plain.tiers, DASHES.values(), strict=False)
+        ],
         lines=lines,
         cell_heads=tables.heads(cells),
         flags=[flag for flag in Flag if any(mark.flag is flag for line in lines for mark in line.marks)],

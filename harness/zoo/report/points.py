@@ -178,7 +178,7 @@ def warmups(records: Iterable[Record], entry: str) -> list[Datum]:
     made: dict[tuple[int, int], Datum] = {}
     for record in records:
         seen = record.measurement
-        if record.entry != entry or seen is None or seen.warmup.reached is None:
+        if record.entry != entry or seen is None or seen.warmup.reached is None or record.case:
             continue
         for window, rps in enumerate(seen.warmup.window_rps, start=1):
             made.setdefault(
@@ -211,7 +211,7 @@ def course(records: Sequence[Record]) -> list[Datum]:
     return [
         {
             "minute": round((datetime.fromisoformat(record.started_at) - began).total_seconds() / 60, 1),
-            "cell": f"{record.entry} · {record.scenario} {record.tier} · round {record.round}",
+            "cell": f"{record.entry} · {record.asked} {record.tier} · round {record.round}",
             **{name: _short(read(measurement)) for name, (_, read, _) in NOISE.items()},
         }
         for record, measurement in seen

@@ -9,7 +9,7 @@ from typing import Any
 
 from zoo.analysis import Row, Spread
 from zoo.metrics import cpu_per_million
-from zoo.records import Flag, Measurement, Record
+from zoo.records import Flag, Measurement, Record, stem
 from zoo.report.cells import Cells, Level, server
 from zoo.report.evidence import Evidence
 from zoo.report.model import NONE
@@ -106,7 +106,7 @@ def lines(cells: Cells, records: Sequence[Record]) -> list[Line]:
     filled = columns(cells)
     behind: dict[tuple[str, str, str], dict[int, int]] = {}
     for line, record in enumerate(records, start=1):
-        behind.setdefault((record.scenario, record.tier, record.entry), {})[record.round] = line
+        behind.setdefault((record.asked, record.tier, record.entry), {})[record.round] = line
     return [
         _line(level, row, filled, sorted(behind[level.scenario, level.tier, row.entry].items()))
         for level in cells.levels
@@ -148,7 +148,7 @@ def sources(records: Sequence[Record], evidence: Evidence) -> dict[str, Any]:
         seen = record.measurement
         values = [None if seen is None else read(seen) for read in filled.values()]
         figures = [None if value is None else float(f"{value:.4g}") for value in values]
-        rows.append([record.entry, record.scenario, record.tier, record.round, *figures, places])
+        rows.append([record.entry, record.asked, record.tier, record.round, *figures, places])
     return {"columns": ["entry", "scenario", "tier", "round", *filled], "rows": rows, "files": list(patterns)}
 
 
@@ -185,7 +185,7 @@ def _names(record: Record) -> list[str]:
 
 
 def _stem(record: Record) -> str:
-    return f"{record.entry.replace(':', '-')}-{record.scenario}"
+    return stem(record.entry, record.asked)
 
 
 def _pattern(name: str, record: Record) -> str:

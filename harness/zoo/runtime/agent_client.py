@@ -194,6 +194,12 @@ class AgentInstruments:
     def canary(self) -> float:
         return self._agent.call(FLOAT, "canary")
 
+    def available_kb(self) -> int:
+        return self._agent.call(INT, "available_kb")
+
+    def seconds_a_round(self, url: str) -> float:
+        return self._agent.call(FLOAT, "seconds_a_round", LINGER_S, url=url)
+
     def limits(self) -> Limits:
         """Those in force where the agent runs."""
         return self._agent.call(LIMITS, "limits")

@@ -45,7 +45,8 @@ class Attached(ABC):
 
     def wait_ready(self, started: float, timeout_s: float) -> None:
         """Return when the promised line is in the log; `RuntimeFailure` when it ends or is late."""
-        line = f"listening on {self.url} ({self._launch.entry.id})"
+        host = self._launch.env.get("HOST", "127.0.0.1")
+        line = f"listening on {self.url} ({self._launch.entry.id})".replace("127.0.0.1", host)
         while line not in self.log_tail(1000):
             code = self._child.poll()
             if code is not None:

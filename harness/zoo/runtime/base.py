@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Protocol
 from zoo.catalog import Entry
 
 if TYPE_CHECKING:
+    from zoo.host.jdk import Jdk
     from zoo.instruments import Instruments
+    from zoo.load.ab import Benchmarker
     from zoo.load.base import Generator
+    from zoo.load.vegeta import Attacker
     from zoo.sample.jvm import Info
 
 
@@ -65,6 +68,13 @@ class Hosted(Protocol):
     def instruments(self) -> Instruments: ...
     @property
     def generator(self) -> Generator: ...
+    @property
+    def attacker(self) -> Attacker:
+        """For loads that wrk cannot make."""
+        ...
+
+    @property
+    def benchmarker(self) -> Benchmarker: ...
     def probe(self) -> Info | None:
         """What it says of itself, if it does; `RuntimeFailure` of kind `contract` when it answers not as promised."""
         ...
@@ -81,10 +91,12 @@ class Hosted(Protocol):
 
 
 class Runtime(Protocol):
-    """Starts entries."""
+    """Starts entries; `jdk` is that of Java entries, None where the runtime brings its own."""
 
     name: str
 
+    @property
+    def jdk(self) -> Jdk | None: ...
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> Hosted:
         """Returns when it listens; `RuntimeFailure` when it does not."""
         ...

@@ -17,10 +17,12 @@ from zoo.catalog import Server
 from zoo.host import facts, namespace
 from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image
 from zoo.host.facts import HostFacts
+from zoo.load.ab import Benchmarker
 from zoo.load.base import Generator
+from zoo.load.vegeta import Attacker
 from zoo.load.wrk import Wrk
 from zoo.runtime.agent_client import AgentClient, AgentInstruments, HostInstruments
-from zoo.runtime.agent_load import AgentShards
+from zoo.runtime.agent_load import AgentAb, AgentShards, AgentVegeta
 from zoo.runtime.attached import Attached
 from zoo.runtime.base import Launch, RuntimeFailure
 from zoo.runtime.process import command
@@ -67,6 +69,8 @@ class HostedContainer(Attached):
         self._pid = 0
 
     generator: Generator
+    attacker: Attacker
+    benchmarker: Benchmarker
 
     @property
     def url(self) -> str:
@@ -87,6 +91,8 @@ class HostedContainer(Attached):
         self._pid = pid if here else 1
         self.instruments = HostInstruments(agent) if here else AgentInstruments(agent)
         self.generator = Wrk(AgentShards(agent))
+        self.attacker = AgentVegeta(agent)
+        self.benchmarker = AgentAb(agent)
 
     def thread_dump(self, to: Path) -> bool:
         dump = "jcmd 1 Thread.dump_to_file -format=json /tmp/threads.json >&2 && cat /tmp/threads.json"
@@ -143,6 +149,7 @@ class ContainerRuntime:
     broken: dict[str, str] = field(default_factory=dict)
     run_id: str = field(default_factory=lambda: secrets.token_hex(4))
     name: str = "container"
+    jdk: None = None  # the image's own
 
     def build(self, root: Path, servers: Sequence[Server]) -> None:
         """Build or find all images; a server whose image does not build fails its cells, not the run."""

@@ -13,7 +13,9 @@ from zoo.host.jdk import Jdk
 from zoo.host.limits import read_limits
 from zoo.host.ports import free_port
 from zoo.instruments import Instruments, LocalInstruments
+from zoo.load.ab import Benchmarker, LocalAb
 from zoo.load.base import Generator
+from zoo.load.vegeta import Attacker, LocalVegeta
 from zoo.load.wrk import Wrk
 from zoo.runtime.attached import Attached
 from zoo.runtime.base import Launch, RuntimeFailure
@@ -57,6 +59,8 @@ class HostedProcess(Attached):
         self._jdk = jdk
         self.instruments: Instruments = LocalInstruments()
         self.generator: Generator = Wrk()
+        self.attacker: Attacker = LocalVegeta()
+        self.benchmarker: Benchmarker = LocalAb()
 
     @property
     def url(self) -> str:
@@ -101,11 +105,11 @@ class ProcessRuntime:
     name = "process"
 
     def __init__(self, jdk: Jdk | None) -> None:
-        self._jdk = jdk
+        self.jdk = jdk
 
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedProcess:
         entry = launch.entry
-        argv = command(entry, self._jdk.java if self._jdk else None, launch.jvm_flags)
+        argv = command(entry, self.jdk.java if self.jdk else None, launch.jvm_flags)
         port = port_for(entry)
         env = environment(launch, port)
         launch.log.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +127,7 @@ class ProcessRuntime:
                 )
             except OSError as error:
                 raise RuntimeFailure("not_started", f"{argv[0]}: {error.strerror}") from error
-        hosted = HostedProcess(child, launch, port, self._jdk)
+        hosted = HostedProcess(child, launch, port, self.jdk)
         try:
             hosted.wait_ready(started, ready_timeout_s)
         except BaseException:

@@ -14,7 +14,9 @@ from pathlib import Path
 import psutil
 
 from zoo.instruments import LocalInstruments, Recording
+from zoo.load.ab import Benchmarker, LocalAb
 from zoo.load.base import Generator
+from zoo.load.vegeta import Attacker, LocalVegeta
 from zoo.load.wrk import Wrk
 from zoo.records import Condition, Target
 from zoo.runtime.base import RuntimeFailure
@@ -42,6 +44,8 @@ class HostedTarget:
         self.pid = target.pid or 0
         self.instruments = TargetInstruments(target)
         self.generator: Generator = Wrk()
+        self.attacker: Attacker = LocalVegeta()
+        self.benchmarker: Benchmarker = LocalAb()
 
     def probe(self) -> Info | None:
         """What `/info` says, where it is the contract's; a server need not have one."""

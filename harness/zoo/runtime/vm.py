@@ -23,10 +23,12 @@ from zoo.host.cgroup import read_cgroup
 from zoo.host.facts import HostFacts, JdkFacts
 from zoo.host.jdk import Jdk
 from zoo.instruments import Instruments
+from zoo.load.ab import Benchmarker
 from zoo.load.base import Generator, LoadError
+from zoo.load.vegeta import Attacker
 from zoo.load.wrk import Wrk
 from zoo.runtime.agent_client import INT, INT_OR_NONE, AgentClient, AgentInstruments
-from zoo.runtime.agent_load import AgentShards
+from zoo.runtime.agent_load import AgentAb, AgentShards, AgentVegeta
 from zoo.runtime.base import Launch, RuntimeFailure
 from zoo.runtime.process import command
 from zoo.sample.jvm import Info
@@ -112,6 +114,8 @@ class HostedGuest:
         self._ready_s = 0.0
         self.instruments: Instruments = AgentInstruments(host.agent, slow)
         self.generator: Generator = Wrk(AgentShards(host.agent, guest.OVERRUN_S))
+        self.attacker: Attacker = AgentVegeta(host.agent)
+        self.benchmarker: Benchmarker = AgentAb(host.agent)
 
     @property
     def url(self) -> str:

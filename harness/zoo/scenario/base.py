@@ -1,9 +1,55 @@
-"""The form of a scenario that wrk can drive."""
+"""The form of a scenario."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zoo.results import Program
+
+if TYPE_CHECKING:
+    from zoo.catalog import Entry
+    from zoo.load.base import LoadOutcome
+    from zoo.records import Trial
+    from zoo.runtime.base import Hosted
+    from zoo.stage import Stage
+
+Idle = Callable[[], AbstractContextManager["Hosted"]]
+"""Starts an entry of the run for as long as the context lasts."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What of a command line a scenario's program depends on; None and empty: not said."""
+
+    entries: Sequence[Entry]
+    quick: bool = False
+    duration_s: int | None = None
+    tiers: Sequence[str] = ()
+    runtime: str = "process"
+    jdk: str | None = None
+
+    @property
+    def jdk_major(self) -> int:
+        """0 without a JDK."""
+        return int((self.jdk or "0").partition(".")[0])
+
+
+def within(asked: Asked, full_s: int, quick_s: int) -> int:
+    """Seconds of load: those asked for, else the scenario's own."""
+    return asked.duration_s or (quick_s if asked.quick else full_s)
+
+
+def unserved(outcome: LoadOutcome, connections: int) -> str:
+    """Why not all of them were held and served; empty when they were."""
+    if outcome.errors.total:
+        return f"{outcome.errors.total:,} errors"
+    if outcome.goodput < connections:
+        return f"{outcome.goodput:,} answers to {connections:,} connections"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -13,6 +59,11 @@ class Scenario:
     `delay_s` is the wait asked for in each request; `settle` says whether warm-up goes on until throughput is
     steady (it is what the scenario measures) or is a fixed, short one that only gets the code compiled. `speed` is
     False where the answer does not depend on how fast the machine is, so that an emulated host can give it too.
+    `holds`: a connection is held long enough to ask what it costs.
+
+    `program` gives a scenario cases and connection counts of its own, whose empty paths and rates `calibrate` fills in
+    before a run begins. `trial` carries a cell out where it is more than windows of wrk; `trial_s` is then its
+    estimated time in seconds, with start and warm-up. `rounds` are those that a scenario needs when none are asked for.
     """
 
     name: str
@@ -20,6 +71,12 @@ class Scenario:
     delay_s: float
     settle: bool
     speed: bool = True
+    holds: bool = False
+    program: Callable[[Asked], Program] | None = None
+    calibrate: Callable[[Program, Sequence[Idle]], Program] | None = None
+    trial: Callable[[Stage], Trial] | None = None
+    trial_s: Callable[[Program], float] = lambda program: program.duration_s
+    rounds: int | None = None
 
     def path(self, delay_s: float, home: str = "/") -> str:
         """The request target; `home` is where the server gives its plain answer."""

@@ -2,4 +2,6 @@
 
 from zoo.scenario.base import Scenario
 
-SLEEP = Scenario(name="sleep", title="every request waits, then 13 bytes", delay_s=10.0, settle=False, speed=False)
+SLEEP = Scenario(
+    name="sleep", title="every request waits, then 13 bytes", delay_s=10.0, settle=False, speed=False, holds=True
+)

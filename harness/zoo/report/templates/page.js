@@ -99,7 +99,7 @@
   const shown = (value) => (value === null ? "–" : value.toLocaleString("en", { maximumSignificantDigits: 4 }));
   const fileName = (pattern, [entry, scenario, tier, round]) =>
     pattern
-      .replace("{0}", () => `${entry.replaceAll(":", "-")}-${scenario}`)
+      .replace("{0}", () => `${entry.replaceAll(":", "-")}-${scenario.replaceAll(" ", "-")}`)
       .replace("{1}", () => `-${tier}-r${round}`)
       .replace("{2}", () => `-r${round}`);
   const recordRow = (row, index) => {

@@ -89,7 +89,14 @@ public final class ContractServlet extends HttpServlet {
                 send(response, 200, TEXT, HELLO);
             }
             case "/bytes" -> bytes(response, (int) integer(request, "n", 16_777_216, REQUIRED));
-            case "/cpu" -> send(response, 200, TEXT, cpu(integer(request, "rounds", 10_000_000, REQUIRED)));
+            case "/cpu" -> {
+                long rounds = integer(request, "rounds", 10_000_000, REQUIRED);
+                long ms = integer(request, "ms", 60_000, 0);
+                if (ms > 0) {
+                    Thread.sleep(ms);
+                }
+                send(response, 200, TEXT, cpu(rounds));
+            }
             default -> send(response, 200, "application/json",
                     Info.json(settings, traffic.getRequests()).getBytes(UTF_8));
         }

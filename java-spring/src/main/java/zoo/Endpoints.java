@@ -58,8 +58,12 @@ class Endpoints {
     }
 
     @GetMapping("/cpu")
-    ResponseEntity<String> cpu(@IntegerParam(name = "rounds", max = 10_000_000) int rounds)
-            throws GeneralSecurityException {
+    ResponseEntity<String> cpu(@IntegerParam(name = "rounds", max = 10_000_000) int rounds,
+            @IntegerParam(name = "ms", max = 60_000, fallback = 0) int ms)
+            throws GeneralSecurityException, InterruptedException {
+        if (ms > 0) {
+            Thread.sleep(ms);
+        }
         MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
         byte[] block = new byte[32];
         for (int i = 0; i < rounds; i++) {

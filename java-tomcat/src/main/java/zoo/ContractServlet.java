@@ -91,7 +91,8 @@ final class ContractServlet extends HttpServlet {
                     integer(request, "lock", 1, 0) == 1, timer, request, response);
             case "/service" -> helloAfter(integer(request, "ms", 60_000, 5_000), false, service, request, response);
             case "/bytes" -> bytes(response, (int) integer(request, "n", 16_777_216, REQUIRED));
-            case "/cpu" -> send(response, 200, TEXT, cpu(integer(request, "rounds", 10_000_000, REQUIRED)));
+            case "/cpu" -> cpuAfter(integer(request, "rounds", 10_000_000, REQUIRED),
+                    integer(request, "ms", 60_000, 0), request, response);
             default -> send(response, 200, "application/json", Info.json(settings, requests()).getBytes(UTF_8));
         }
     }
@@ -122,6 +123,33 @@ final class ContractServlet extends HttpServlet {
             Thread.sleep(ms);
         }
         send(response, 200, TEXT, HELLO);
+    }
+
+    /** Waits as above, and computes on a thread of the pool in any case. */
+    private void cpuAfter(long rounds, long ms, HttpServletRequest request, HttpServletResponse response)
+            throws IOException, InterruptedException, GeneralSecurityException {
+        if (ms > 0 && settings.variant() == Variant.ASYNC) {
+            AsyncContext context = request.startAsync();
+            context.setTimeout(0);
+            inFlight.increment();
+            timer.schedule(() -> context.start(() -> {
+                try {
+                    send(response, 200, TEXT, cpu(rounds));
+                } catch (IOException clientHasLeft) {
+                    // nobody's error
+                } catch (GeneralSecurityException impossible) {
+                    throw new IllegalStateException(impossible);
+                } finally {
+                    inFlight.decrement();
+                    context.complete();
+                }
+            }), ms, MILLISECONDS);
+            return;
+        }
+        if (ms > 0) {
+            Thread.sleep(ms);
+        }
+        send(response, 200, TEXT, cpu(rounds));
     }
 
     private static void bytes(HttpServletResponse response, int n) throws IOException {

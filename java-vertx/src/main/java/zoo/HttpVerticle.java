@@ -95,7 +95,9 @@ final class HttpVerticle extends AbstractVerticle {
                         Reply.bytes(Query.integer(request.query(), "n", 16_777_216, Query.REQUIRED)));
                 case "/cpu" -> {
                     int rounds = Query.integer(request.query(), "rounds", 10_000_000, Query.REQUIRED);
-                    yield model.compute(() -> Reply.plain(200, cpu(rounds)));
+                    int ms = Query.integer(request.query(), "ms", 60_000, 0);
+                    Uni<Reply> computed = model.compute(() -> Reply.plain(200, cpu(rounds)));
+                    yield ms == 0 ? computed : model.sleep(ms, false).chain(() -> computed);
                 }
                 default -> Uni.createFrom().item(Reply.json(Info.json(settings, traffic.requests())));
             };

@@ -1,0 +1,242 @@
+"""What reports say and draw of scenarios that have a section of their own."""
+
+from __future__ import annotations
+
+import builders
+import pytest
+from builders import record
+
+from zoo.records import Connections, Record, Run, Trial
+from zoo.report import pictures
+from zoo.report.contents import Contents
+from zoo.report.document import document
+from zoo.report.evidence import Evidence
+from zoo.report.html import Tools, page
+from zoo.report.markdown import render
+from zoo.results import (
+    AbResult,
+    HeapResult,
+    HeapTrial,
+    Held,
+    Lag,
+    OpenResult,
+    Quantiles,
+    RampResult,
+    Released,
+    Result,
+    ScaleResult,
+    ScaleStep,
+    StartupResult,
+)
+
+PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
+PLAIN = Tools(library=lambda: "/* Vega */", svg=lambda figure: "<svg></svg>")
+
+
+def run(*scenarios: str) -> Run:
+    return builders.run(entries=[PLATFORM, VIRTUAL], scenarios=scenarios)
+
+
+def tried(
+    scenario: str, result: Result, entry: str = VIRTUAL, case: str = "", tier: str = "100", number: int = 1
+) -> Record:
+    made = record(entry, tier="1k", scenario=scenario, round_number=number)
+    assert made.measurement is not None
+    memory = made.measurement.memory
+    trial = Trial(result=result, connections=Connections(requested=100, actual=100), memory=memory)
+    return made.model_copy(update={"measurement": None, "trial": trial, "case": case, "tier": tier})
+
+
+def swept(scenario: str, case: str, tier: str, entry: str, rps: float, number: int) -> Record:
+    made = record(entry, tier="1k", scenario=scenario, round_number=number, rps=rps, actual=int(tier))
+    return made.model_copy(update={"case": case, "tier": tier})
+
+
+def ramp(t95_s: float | None) -> RampResult:
+    """Half of 100 connections answered each second until t95, then all of them."""
+    reached = t95_s or 99.0
+    windows = [(100 if i / 10 >= reached - 1 else 50) * (i % 10 == 9) for i in range(100)]
+    return RampResult(
+        delay_s=1.0,
+        connections=100,
+        duration_s=10.0,
+        window_s=0.1,
+        windows=windows,
+        t95_s=t95_s,
+        plateau=1.0 if t95_s else None,
+        late=1.0 if t95_s else 0.5,
+        kept=t95_s is not None,
+        answered=sum(windows),
+        failed={"timeout": 3} if t95_s is None else {},
+        threads_t=[0.0, 5.0, 10.0],
+        threads=[20, 40, 60],
+        cpu_s=0.1,
+        version="12.13.0",
+        answers="raw/a.json.gz",
+    )
+
+
+def opened(ok_share: float, behind: str | None = None) -> OpenResult:
+    ok = round(24_000 * ok_share)
+    return OpenResult(
+        rate=400,
+        delay_s=4.0,
+        duration_s=60.0,
+        timeout_s=60.0,
+        keep_alive=False,
+        due=24_000,
+        sent=24_000,
+        ok=ok,
+        ok_share=ok_share,
+        total_s=64.0,
+        ok_per_s=ok / 64,
+        failures={"timeout": 24_000 - ok} if ok < 24_000 else {},
+        lag=Lag(p50_us=10, p99_us=900, max_us=2_000),
+        late_limit_us=100_000,
+        behind=behind,
+        latency=Quantiles(p50_us=4_010_000, p90_us=4_020_000, p99_us=4_100_000, p999_us=None),
+        cpu_s=5.0,
+        version="12.13.0",
+        histogram="raw/h.json.gz",
+    )
+
+
+def held(entry: str, tier: str, kb: float, number: int) -> Record:
+    count = builders.TIERS.get(tier) or int(tier.removesuffix("k")) * 1_000
+    rss_kb = round(60_000 + kb * count)
+    made = record(entry, "1k", "sleep", number, actual=count, rss_peak_kb=rss_kb, rss_before_kb=60_000)
+    assert made.measurement is not None
+    released = Released(after_s=30, rss_kb=60_000, anon_kb=50_000, heap_used_kb=1, heap_committed_kb=1)
+    seen = made.measurement.model_copy(
+        update={
+            "connections": made.measurement.connections.model_copy(update={"requested": count}),
+            "held": Held(
+                anon_before_kb=50_000,
+                heap_before_kb=9_000,
+                established=count,
+                rss_kb=rss_kb,
+                anon_kb=round(50_000 + kb * count),
+                pss_kb=None,
+                heap_used_kb=round(9_000 + kb * count / 2),
+                heap_committed_kb=None,
+                released=released if tier == "25k" else None,
+            ),
+        }
+    )
+    return made.model_copy(update={"measurement": seen, "scenario": "held", "tier": tier})
+
+
+HEAP = HeapResult(
+    connections=25_000,
+    delay_s=10,
+    smallest_mb=96,
+    steady=True,
+    trials=[HeapTrial(mb=96, worked=True), HeapTrial(mb=88, worked=False, why="the server ended")],
+)
+AB = AbResult(
+    requests=100_000,
+    complete=100_000,
+    failed=0,
+    non_2xx=0,
+    write_errors=0,
+    kept_alive=99_000,
+    flawless=True,
+    requests_per_s=51_234.5,
+    runtime_s=2.0,
+    percentiles_us=list(range(1_000, 1_101)),
+    cpu_s=2.0,
+    version="2.3",
+)
+SCALE = ScaleResult(
+    delay_s=10,
+    addresses=8,
+    steps=[ScaleStep(connections=n, rss_kb=kb, answers=2 * n) for n, kb in ((10_000, 300_000), (19_500, 512_000))],
+    stopped_by="nofile hard limit 20,000",
+)
+STARTS = StartupResult(
+    way="aot",
+    first_answer_s=[0.400 + i / 1000 for i in range(20)],
+    rss_kb=[81_920] * 6,
+    anon_kb=[40_960] * 6,
+    rest_s=5.0,
+    archive_kb=30_720,
+)
+
+RECORDS = {
+    "ramp": [tried("ramp", ramp(2.0), case="2s"), tried("ramp", ramp(None), PLATFORM, "2s")],
+    "held": [held(VIRTUAL, tier, 14.0, n) for n in (1, 2, 3) for tier in ("100", "1k", "5k", "25k")],
+    "heap": [tried("heap", HEAP, tier="25k")],
+    "cpu": [
+        swept("cpu", "0.5ms+2ms", tier, entry, rps * n, n)
+        for n in (1, 2, 3)
+        for tier in ("5", "50")
+        for entry, rps in ((PLATFORM, 1_000.0), (VIRTUAL, 740.0))
+    ],
+    "bytes": [swept("bytes", case, "8", VIRTUAL, 900.0, 1) for case in ("256", "16384", "1024")],
+    "service": [swept("service", "50ms", "8", VIRTUAL, 160.0, 1)],
+    "open": [
+        tried("open", opened(1.0), case="400ps-4s", tier="24k"),
+        tried("open", opened(0.14), PLATFORM, "400ps-4s", "24k"),
+    ],
+    "rate": [tried("rate", opened(1.0, behind="the generator sent 10 of 24,000 requests that were due"), case="50pct")],
+    "ab": [tried("ab", AB)],
+    "scale": [tried("scale", SCALE, tier="400k")],
+    "startup": [tried("startup", STARTS, case="aot", tier="1")],
+}
+
+EXPECTED = {
+    "ramp": ["| java-a:virtual | 2 | 100 | 100 | 60 |", "| java-a:platform | never | – | 50 | 60 |"],
+    "held": ["| java-a:virtual | yes | 14"],
+    "heap": ["| java-a:virtual | 96 | 2 | 0 of 1 |"],
+    "cpu": ["**cpu 0.5ms+2ms: req/s · closed, c =**", "| java-a:virtual | 1,480 (740–2,220) | 1,480 (740–2,220) |"],
+    "bytes": ["**bytes 1024: req/s · closed, c =**"],
+    "service": ["**service 50ms: req/s · closed, c =**"],
+    "open": ["| java-a:virtual | 1 of 1 | 100 | 375 | 4,010 | 4,100 | – |", "timeout 20,640"],
+    "rate": ["java-a:virtual, rate 50pct, round 1: no data, the generator sent 10 of 24,000 requests that were due"],
+    "ab": ["| java-a:virtual | 51,234 | 1.05 | 1.1 | 0 | 100,000 |"],
+    "scale": ["| java-a:virtual | nofile hard limit 20,000 | 1 | 19,500 | 500 |"],
+    "startup": ["| java-a:virtual | 20 | 410 [405, 414] | 80 [80, 80] | 40 [40, 40] | 30 |"],
+}
+
+
+@pytest.mark.parametrize("scenario", RECORDS)
+def test_a_report_tells_what_was_found(scenario: str) -> None:
+    text = render(document(run(scenario), RECORDS[scenario]))
+    assert f"## Scenario {scenario}" in text
+    for expected in EXPECTED[scenario]:
+        assert expected in text, text
+
+
+@pytest.mark.parametrize("scenario", RECORDS)
+def test_a_page_has_a_part_with_a_chart_of_it_that_can_be_drawn(scenario: str) -> None:
+    made, records = run(scenario), RECORDS[scenario]
+    contents = Contents.of(made, records, Evidence(), None)
+    part = next(part for part in contents.parts if part.id == f"of-{scenario}")
+    figures = [figure for group in part.groups for figure in group.figures]
+    names = [figure.name for figure in contents.figures]
+    assert len(names) == len(set(names))
+    assert figures
+    if scenario != "rate":
+        assert all("<svg" in pictures.svg(figure) for figure in figures)
+    text = page(Contents.of(made, records, Evidence(), None), PLAIN)
+    assert f'<section id="of-{scenario}">' in text
+    assert f'href="#of-{scenario}"' in text
+
+
+def test_a_ratio_is_drawn_over_connections_with_its_interval() -> None:
+    part = next(p for p in Contents.of(run("cpu"), RECORDS["cpu"], Evidence(), None).parts if p.id == "of-cpu")
+    figure = next(f for group in part.groups for f in group.figures if f.drawing.template == "ratios")
+    assert [(d["connections"], d["ratio"]) for d in figure.drawing.points] == [(5, 0.74), (50, 0.74)]
+    assert figure.drawing.settings == {"ticks": [5, 50]}
+
+
+def test_sizes_and_times_stand_in_their_own_order() -> None:
+    text = render(document(run("bytes"), RECORDS["bytes"]))
+    assert text.index("bytes 256:") < text.index("bytes 1024:") < text.index("bytes 16384:")
+
+
+def test_a_failed_trial_is_told_with_its_reason() -> None:
+    failed = record(VIRTUAL, scenario="ramp", failure="vegeta is not there").model_copy(update={"case": "2s"})
+    text = render(document(run("ramp"), [failed]))
+    assert "java-a:virtual, ramp 2s, failed in round 1: vegeta is not there" in text
+    assert "vegeta is not there" in page(Contents.of(run("ramp"), [failed], Evidence(), None), PLAIN)

@@ -1,0 +1,350 @@
+"""What each scenario asks, and that a session measures what a made-up machine really does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import builders
+import pytest
+from fakes import IDLE_KB, Call, FakeClock, FakeReporter, FakeRuntime, World
+
+from zoo import plan
+from zoo.bench import Wish, plan_of, seconds
+from zoo.calibration import calibrated
+from zoo.catalog import Catalog
+from zoo.held import costs, given_back
+from zoo.load.base import LoadError, LoadOutcome
+from zoo.plan import FULL, PlanError
+from zoo.records import Condition, Flag, Measurement, PlanFacts, Record, Trial
+from zoo.results import AbResult, HeapResult, OpenResult, RampResult, ScaleResult, StartupResult
+from zoo.session import Session
+from zoo.store import Store
+
+PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
+JAVA = Condition(jdk="25.0.1")
+
+
+def catalog() -> Catalog:
+    """As in builders, but its Java server has the service that one scenario asks for."""
+    found = builders.catalog()
+    java = builders.server("java-a", 8101, "platform-thread", "virtual-thread", paths=["/service"])
+    return Catalog((java, *found.servers[1:]))
+
+
+def planned(scenario: str, condition: Condition = JAVA, **wish: object) -> PlanFacts:
+    return plan_of(Wish(scenarios=[scenario], aa=False, **wish), catalog(), condition)  # type: ignore[arg-type]
+
+
+class Bed:
+    """A session on a made-up machine, its store in a real folder."""
+
+    def __init__(self, folder: Path, runtime: str = "fake") -> None:
+        self.world = World()
+        self.store = Store.create(folder / "results", builders.run())
+        self.runtime = FakeRuntime(self.world, runtime)
+
+    def run(self, made: PlanFacts) -> list[Record]:
+        blocks = plan.blocks_of(made)
+        Session(
+            catalog=catalog(),
+            runtimes={"": self.runtime},
+            limits=self.world.limits,
+            clock=FakeClock(self.world),
+            store=self.store,
+            profile=FULL,
+            conditions={"": made.condition},
+            reporter=FakeReporter(),
+            threads=2,
+        ).run(blocks)
+        assert not self.world.running
+        return self.store.records()
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Bed:
+    return Bed(tmp_path)
+
+
+def trial(record: Record) -> Trial:
+    assert record.trial is not None, record.failure
+    return record.trial
+
+
+def seen(record: Record) -> Measurement:
+    assert record.measurement is not None, record.failure
+    return record.measurement
+
+
+# --- plans
+
+
+@pytest.mark.parametrize(
+    ("scenario", "cells"),
+    [
+        ("ramp", 3 * 1 * 1 * 3),
+        ("held", 3 * 1 * 6 * 3),
+        ("heap", 2 * 1 * 1 * 1),
+        ("scale", 3 * 1 * 1 * 1),
+        ("service", 2 * 3 * 7 * 3),
+        ("cpu", 3 * 8 * 7 * 3),
+        ("bytes", 3 * 9 * 6 * 1),
+        ("open", 3 * 1 * 1 * 3),
+        ("rate", 3 * 3 * 1 * 3),
+        ("ab", 3 * 1 * 1 * 3),
+        ("startup", 3 * 1 + 2 * 2),
+    ],
+)
+def test_a_plan_has_so_many_cells_and_its_blocks_have_each_once(scenario: str, cells: int) -> None:
+    """Entries x cases x connection counts x rounds; archives and heaps are for the two JVM entries only."""
+    made = planned(scenario)
+    blocks = plan.blocks_of(made)
+    keys = [key for block in blocks for tier in block.tiers for key in block.keys(tier)]
+    assert made.cells == cells == len(keys) == len(set(keys))
+    assert seconds(blocks, FULL, catalog()) > 5 * made.rounds
+
+
+def test_a_stored_plan_gives_the_same_blocks() -> None:
+    made = planned("cpu")
+    again = PlanFacts.model_validate_json(made.model_dump_json())
+    assert plan.blocks_of(again) == plan.blocks_of(made)
+
+
+def test_hello_and_sleep_are_asked_alike_whatever_else_is() -> None:
+    alone = plan_of(Wish(seed=3), catalog(), JAVA)
+    beside = plan_of(Wish(seed=3, scenarios=["hello", "sleep", "ramp"]), catalog(), JAVA)
+    assert alone.scenarios == ["hello", "sleep"]
+    assert alone.programs == {}
+    assert set(plan.blocks_of(alone)[0].keys(plan.tier("1k"))) <= {
+        key for block in plan.blocks_of(beside) for key in block.keys(plan.tier("1k"))
+    }
+
+
+def test_a_case_of_several_can_be_asked_alone() -> None:
+    made = planned("cpu", cases=["2ms+2ms"], tiers=["5", "50"])
+    assert {(b.asked, tuple(t.name for t in b.tiers)) for b in plan.blocks_of(made)} == {("cpu 2ms+2ms", ("5", "50"))}
+
+
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        (Wish(scenarios=["cpu"], cases=["7ms"]), 'no case "7ms"; known: 0.1ms, 0.5ms'),
+        (Wish(scenarios=["heap"], servers=["rust-n"]), "heap applies to none of these entries"),
+        (Wish(scenarios=["service"], servers=["rust-n"]), "service applies to none of these entries"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(wish: Wish, told: str) -> None:
+    with pytest.raises(PlanError, match=told):
+        plan_of(wish, catalog(), JAVA)
+
+
+def test_an_ahead_of_time_cache_needs_jdk_25_and_archives_a_process() -> None:
+    def ways(condition: Condition) -> list[str]:
+        return [case.name for case in planned("startup", condition).programs["startup"].cases]
+
+    assert ways(JAVA) == ["default", "cds", "aot"]
+    assert ways(Condition(jdk="21.0.9")) == ["default", "cds"]
+    assert ways(Condition(runtime="container", jdk="25")) == ["default"]
+
+
+# --- ramp
+
+
+def test_a_ramp_is_measured_from_a_fresh_server_each(bed: Bed) -> None:
+    records = bed.run(planned("ramp", rounds=1, tiers=["100", "500"]))
+    assert len(bed.world.servers) == len(records) == 6
+    for record in records:
+        found = trial(record).result
+        assert isinstance(found, RampResult)
+        assert (found.t95_s, found.plateau, found.kept) == (2.0, 1.0, True)
+        assert found.connections == {"100": 100, "500": 500}[record.tier]
+        assert sum(found.windows) == found.answered == 30 * found.connections
+        assert len(found.threads_t) == len(found.threads) > 0
+        assert bed.store.read_raw(found.answers)[0] == 2.0
+    assert {r.asked for r in records} == {"ramp 2s"}
+
+
+def test_a_server_that_crashes_in_a_ramp_is_what_failed(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*_: object) -> None:
+        bed.world.running[0].running = False
+        raise LoadError("generator_failed", "vegeta ended with exit code 1")
+
+    monkeypatch.setattr("fakes.FakeAttacker.run", crash)
+    records = bed.run(planned("ramp", rounds=1))
+    assert [r.failure and r.failure.kind for r in records] == ["crashed"] * 3
+
+
+# --- held
+
+
+def test_what_a_held_connection_costs_is_found_again(bed: Bed) -> None:
+    bed.world.kb_per_connection = 17.0
+    bed.world.keeps = 0.25
+    records = bed.run(planned("held", rounds=2, variants=["virtual"]))
+    found = costs(records)
+    assert found[VIRTUAL, "rss"].interval.value == pytest.approx(17.0, rel=0.05)
+    assert found[VIRTUAL, "anon"].interval.value == pytest.approx(17.0, rel=0.05)
+    assert found[VIRTUAL, "rss"].fit > 0.99
+    assert found[VIRTUAL, "heap"].interval.value == pytest.approx(0, abs=1e-6)
+    held = [seen(r).held for r in records]
+    assert [h is not None and h.released is not None for h in held] == ([False] * 5 + [True]) * 2
+    last = seen(records[-1])
+    assert last.held is not None
+    assert last.held.released is not None
+    assert given_back(IDLE_KB, last.held.rss_kb, last.held.released.rss_kb) == pytest.approx(0.75, abs=0.01)
+    assert last.held.established == 25_000
+
+
+def test_a_pool_that_cannot_hold_all_has_no_cost(bed: Bed) -> None:
+    records = bed.run(planned("held", rounds=1, variants=["platform"]))
+    assert costs(records) == {}
+    assert all(Flag.POOL_CEILING in seen(r).flags for r in records)
+
+
+def test_the_smallest_heap_is_found(bed: Bed) -> None:
+    def too_small(call: Call) -> LoadOutcome | None:
+        mb = int(call.server.launch.jvm_flags[-1].removeprefix("-Xmx").removesuffix("m"))
+        if mb < 195:
+            call.server.running = False
+            raise LoadError("generator_failed", "wrk ended without a report")
+        return None
+
+    bed.world.fault = too_small
+    (record,) = bed.run(planned("heap", variants=["virtual"], rounds=1))
+    found = trial(record).result
+    assert isinstance(found, HeapResult)
+    assert found.smallest_mb == 200
+    assert found.steady
+    assert {t.mb: t.worked for t in found.trials}[192] is False
+    assert sum(t.worked and t.mb == 200 for t in found.trials) == 3
+
+
+def test_a_search_ends_where_the_harness_itself_fails(bed: Bed) -> None:
+    def missing(call: Call) -> LoadOutcome | None:
+        raise LoadError("generator_missing", "wrk is not there")
+
+    bed.world.fault = missing
+    (record,) = bed.run(planned("heap", variants=["virtual"], rounds=1))
+    assert record.failure is not None
+    assert record.failure.kind == "generator_missing"
+
+
+def test_scale_goes_on_until_a_limit_says_stop(bed: Bed) -> None:
+    bed.world.nofile = 50_500
+    (record,) = bed.run(planned("scale", variants=["virtual"], rounds=1))
+    found = trial(record).result
+    assert isinstance(found, ScaleResult)
+    assert [step.connections for step in found.steps] == [10_000, 20_000, 40_000, 50_000]
+    assert (found.reached, found.stopped_by) == (50_000, "nofile hard limit 50,500")
+    assert "HOST" not in bed.world.servers[0].launch.env, "the network of this condition is the host's"
+
+
+def test_scale_takes_no_memory_that_is_not_there(bed: Bed) -> None:
+    bed.world.available_kb = 300_000
+    (record,) = bed.run(planned("scale", variants=["virtual"], rounds=1))
+    found = trial(record).result
+    assert isinstance(found, ScaleResult)
+    assert found.reached == 20_000
+    assert found.stopped_by == "memory: 40,000 would take 391 MB more, 293 MB are free"
+
+
+# --- sweeps
+
+
+def test_rounds_are_calibrated_once_and_asked_of_all(bed: Bed) -> None:
+    bed.world.seconds_a_round = 2e-7
+    made = planned("cpu", rounds=1, cases=["0.5ms", "2ms+2ms"], tiers=["5", "50"])
+    made = calibrated(made, catalog(), bed.runtime, bed.store, builders.console())
+    assert {case.name: case.path for case in made.programs["cpu"].cases} == {
+        "0.5ms": "/cpu?rounds=2500",
+        "2ms+2ms": "/cpu?rounds=10000&ms=2",
+    }
+    assert bed.world.servers[0].launch.entry.id == BARE, "a native entry, where nothing has to warm up"
+    records = bed.run(made)
+    assert {seen(r).load.path for r in records if r.case == "2ms+2ms"} == {"/cpu?rounds=10000&ms=2"}
+    together = {frozenset(r.together) for r in records if r.entry != BARE}
+    assert together == {frozenset({PLATFORM, VIRTUAL})}, "variants of a server are compared in turns"
+    assert calibrated(made, catalog(), bed.runtime, bed.store, builders.console()) == made
+
+
+def test_bodies_are_asked_by_a_thread_for_each_connection_and_the_first_window_is_dropped(bed: Bed) -> None:
+    records = bed.run(planned("bytes", cases=["1024"], variants=["virtual"], tiers=["1", "8"]))
+    calls = bed.world.windows
+    assert [(c.spec.threads, c.spec.connections) for c in calls] == [(1, 1)] * 11 + [(8, 8)] * 11
+    assert {c.spec.url.partition("8101")[2] for c in calls} == {"/bytes?n=1024"}
+    for record in records:
+        assert [turn.place for turn in seen(record).windows] == list(range(1, 11))
+        assert seen(record).load.duration_s == 100
+
+
+def test_a_wait_for_the_service_is_seen_whole(bed: Bed) -> None:
+    """Two waits of 5 s fit into each window, however short those of throughput are."""
+    records = bed.run(planned("service", cases=["5s", "0ms"], tiers=["8"], rounds=1))
+    assert {r.entry for r in records} == {PLATFORM, VIRTUAL}
+    durations: dict[str, set[float]] = {}
+    for call in bed.world.windows:
+        durations.setdefault(call.spec.url.partition("?ms=")[2], set()).add(call.spec.duration_s)
+    assert durations == {"5000": {13}, "0": {3}}
+
+
+# --- rates
+
+
+def test_a_constant_rate_is_accounted_from_all_requests(bed: Bed) -> None:
+    records = bed.run(planned("open", rounds=1))
+    attack = bed.world.attacks[0]
+    assert (attack.rate, attack.duration_s, attack.timeout_s, attack.keep_alive) == (400, 60, 60, False)
+    for record in records:
+        found = trial(record).result
+        assert isinstance(found, OpenResult)
+        assert (found.due, found.sent, found.ok, found.ok_share) == (24_000, 24_000, 24_000, 1.0)
+        assert found.latency.p50_us == 4_000_000
+        assert found.ok_per_s == pytest.approx(24_000 / 64, rel=0.01)
+        assert trial(record).flags == []
+
+
+def test_a_generator_that_fell_behind_makes_no_data(bed: Bed) -> None:
+    bed.world.lag_us = 300_000
+    found = trial(bed.run(planned("open", rounds=1))[0])
+    assert isinstance(found.result, OpenResult)
+    assert found.result.behind is not None
+    assert found.flags == [Flag.GENERATOR_BEHIND]
+    assert "no data" in found.result.told
+
+
+def test_fixed_rates_are_shares_of_the_slowest_entry(bed: Bed) -> None:
+    """64 users, each answered after 10 ms: 6,400 a second."""
+    made = planned("rate", rounds=1, cases=["50pct", "90pct"])
+    made = calibrated(made, catalog(), bed.runtime, bed.store, builders.console())
+    assert made.programs["rate"].capacity_rps == pytest.approx(6_400)
+    assert [case.rate for case in made.programs["rate"].cases] == [3_200, 5_760]
+    found = [trial(r).result for r in bed.run(made) if r.case == "90pct"]
+    assert [isinstance(r, OpenResult) and (r.rate, r.share) for r in found] == [(5_760, 0.9)] * 3
+
+
+# --- the rest
+
+
+def test_apache_bench_is_counted(bed: Bed) -> None:
+    found = trial(bed.run(planned("ab", rounds=1))[0])
+    assert isinstance(found.result, AbResult)
+    assert (found.result.requests, found.result.flawless) == (100_000, True)
+    assert found.memory is not None
+    assert found.work is not None
+    assert found.work.cpu_s_per_million == 0, "the fake spends nothing here"
+
+
+def test_starts_of_containers_are_timed_by_their_line(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, runtime="container")
+    records = bed.run(planned("startup", Condition(runtime="container", jdk="25"), rounds=1))
+    for record in records:
+        found = trial(record).result
+        assert isinstance(found, StartupResult)
+        assert found.first_answer_s == [0.4] * 20
+        assert found.rss_kb == [IDLE_KB] * 6
+    assert len(bed.world.servers) == 60
+
+
+@pytest.mark.parametrize("scenario", ["ramp", "open", "ab"])
+def test_a_record_is_read_back_as_it_was_written(bed: Bed, scenario: str) -> None:
+    records = bed.run(planned(scenario, rounds=1))
+    assert [Record.model_validate_json(r.model_dump_json()) for r in records] == records

@@ -1,0 +1,225 @@
+"""What is said of held connections: what one costs, whether it is given back, with how small a heap. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zoo.analysis import spread
+from zoo.held import Cost, costs, given_back
+from zoo.interval import Interval, of_mean
+from zoo.metrics import held_all, requested
+from zoo.records import Measurement, Record, Run
+from zoo.report import gallery
+from zoo.report.cells import Cells
+from zoo.report.charts import Drawing
+from zoo.report.gallery import Figure, Group
+from zoo.report.model import NONE, Section, Table
+from zoo.report.points import Datum, short
+from zoo.report.trials import Kinds, dots, latest, levels, notes, results, said
+from zoo.report.wording import number, shown
+from zoo.results import HeapResult, ScaleResult
+
+TEXT = (
+    "kB a connection: the slope of a line through the server at rest and all connection counts, in each round; mean of "
+    "the rounds with its 95 % interval (Student). Only rounds in which every count was held. Heap is what was in use, "
+    "garbage included; the kernel's socket memory is no part of RSS. Given back: of what the connections added to RSS, "
+    "the share that is free again after the rest."
+)
+QUANTITIES = {"rss": "RSS", "anon": "anonymous", "heap": "heap in use", "socket": "kernel sockets"}
+
+
+def section(records: Sequence[Record]) -> Section:
+    """An entry a row."""
+    found = costs(records)
+    by_entry: dict[str, list[Record]] = {}
+    for record in latest(records):
+        by_entry.setdefault(record.entry, []).append(record)
+    body = []
+    for entry, mine in sorted(by_entry.items()):
+        seen = [r.measurement for r in mine if r.measurement]
+        held = all(map(held_all, seen)) and len(seen) == len(mine)
+        body.append(
+            [
+                entry,
+                "yes" if held else f"to {_most_held(mine)}",
+                *(_cost(found.get((entry, name))) for name in QUANTITIES),
+                shown(spread(m.memory.rss_idle_kb / 1024 for m in seen if m.memory)),
+                shown(spread(m.rss_peak_mb for m in seen if m.connections.requested == _top(mine))),
+                shown(spread(100 * share for share in shares(mine))),
+                shown(spread(_slowest(m) for m in seen if m.connections.requested == _top(mine))),
+            ]
+        )
+    columns = ["entry", "all held", *(f"{name} kB" for name in QUANTITIES.values())]
+    columns += ["RSS at rest MB", "peak RSS MB", "given back %", "slowest s"]
+    title = f"held · closed, c = {', '.join(sorted({r.tier for r in records}, key=requested))}"
+    return Section("Scenario held", [TEXT], [Table(title, columns, body, text=2)], notes(records))
+
+
+def _slowest(seen: Measurement) -> float | None:
+    return None if seen.load.latency.max_us is None else seen.load.latency.max_us / 1e6
+
+
+def shares(records: Sequence[Record]) -> list[float]:
+    """Of an entry: what was given back, for each round that saw it."""
+    made = []
+    for record in records:
+        seen = record.measurement
+        if seen and seen.memory and seen.held and seen.held.released:
+            share = given_back(seen.memory.rss_idle_kb, seen.held.rss_kb, seen.held.released.rss_kb)
+            made += [] if share is None else [share]
+    return made
+
+
+def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
+    """What a connection costs, by entry and then over the connection counts; what is given back."""
+    found = costs(records)
+    figures = []
+    for name, title in QUANTITIES.items():
+        intervals = {entry: cost.interval for (entry, quantity), cost in found.items() if quantity == name}
+        data = dots(
+            kinds,
+            {entry: [i.value] for entry, i in intervals.items()},
+            lambda values: Interval(values[0], None, None, 1),
+        )
+        for row in data:
+            row |= {"low": intervals[row["entry"]].low, "high": intervals[row["entry"]].high}
+        if data:
+            caption = f"{title}, kB a connection"
+            figures.append(
+                Figure(
+                    f"held-{name}",
+                    "Memory of held connections",
+                    caption,
+                    f"{caption}: {said(data)}",
+                    Drawing("dots", data),
+                )
+            )
+    back = {entry: shares([r for r in records if r.entry == entry]) for entry in {r.entry for r in records}}
+    data = dots(kinds, {entry: [100 * s for s in of] for entry, of in back.items() if of}, of_mean)
+    if data:
+        caption = "Given back after the rest, % of what was added"
+        figures.append(
+            Figure(
+                "held-back", "Memory of held connections", caption, f"{caption}: {said(data)}", Drawing("dots", data)
+            )
+        )
+    made = [Group("What a held connection costs", figures)] if figures else []
+    return made + gallery.held(Cells.of(run, records, None), records)
+
+
+HEAP_TEXT = (
+    "The smallest -Xmx with which every connection is held and served, by bisection; it had to do so two more times. "
+    "Below it the server ends, hangs or answers with errors."
+)
+
+
+def heap_section(records: Sequence[Record]) -> Section:
+    """A table a load."""
+    tables = []
+    for level in levels(records):
+        body = []
+        for entry, found in sorted(results(records, level, HeapResult).items()):
+            each = [result for _, result in found]
+            unsteady = sum(not r.steady for r in each)
+            body.append(
+                [
+                    entry,
+                    shown(spread(r.smallest_mb for r in each)),
+                    f"{sum(len(r.trials) for r in each)}",
+                    f"{unsteady} of {len(each)}",
+                ]
+            )
+        columns = ["entry", "smallest -Xmx MB", "trials", "searches that were unsteady"]
+        tables.append(Table(f"{level[0]} · closed, c = {level[1]}", columns, body))
+    return Section("Scenario heap", [HEAP_TEXT], tables, notes(records))
+
+
+def heap_groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
+    """A figure a load."""
+    figures = []
+    for level in levels(records):
+        found = results(records, level, HeapResult)
+        values = {entry: [float(r.smallest_mb) for _, r in of if r.smallest_mb] for entry, of in found.items()}
+        data = dots(kinds, values, of_mean, {entry: "none does" for entry, of in values.items() if not of})
+        if data:
+            caption = f"Smallest -Xmx, MB, {level[1]} connections"
+            name = gallery.slug("heap", *level)
+            figures.append(
+                Figure(name, "The smallest heap", caption, f"{caption}: {said(data)}", Drawing("dots", data))
+            )
+    return [Group("", figures)] if figures else []
+
+
+SCALE_TEXT = (
+    "Twice as many held connections each time on one server, over several loopback addresses where the run's network "
+    "is its own, until they are no longer all served, or memory or a limit of this machine says stop. RSS is that of "
+    "mid-window; it is of one life only."
+)
+
+
+def scale_section(records: Sequence[Record]) -> Section:
+    """An entry and round a row."""
+    body = []
+    for level in levels(records):
+        for entry, found in sorted(results(records, level, ScaleResult).items()):
+            for record, result in found:
+                last = result.steps[-1].rss_kb / 1024 if result.steps else None
+                reached = f"{result.reached:,}"
+                body.append(
+                    [entry, result.stopped_by, str(record.round), reached, NONE if last is None else number(last)]
+                )
+    columns = ["entry", "what said stop", "round", "held", "RSS MB"]
+    return Section("Scenario scale", [SCALE_TEXT], [Table("scale · closed", columns, body, text=2)], notes(records))
+
+
+def scale_groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
+    """Memory over connections, a figure a load."""
+    figures = []
+    for level in levels(records):
+        data: list[Datum] = []
+        for entry, found in results(records, level, ScaleResult).items():
+            for record, result in found:
+                data += [
+                    {
+                        "entry": entry,
+                        "kind": kinds[entry],
+                        "round": record.round,
+                        "connections": step.connections,
+                        "mb": short(step.rss_kb / 1024),
+                        "fit": short(step.rss_kb / 1024),
+                    }
+                    for step in result.steps
+                ]
+        if data:
+            caption = "RSS over held connections"
+            told = f"{caption}, a line an entry. How far each came is in the table."
+            figures.append(
+                Figure(gallery.slug("scale", *level), "Held connections", caption, told, Drawing("held", data))
+            )
+    return [Group("", figures)] if figures else []
+
+
+def _cost(cost: Cost | None) -> str:
+    """`18.2 [17.9, 18.5]`, with the fit where the points are far from a line."""
+    if cost is None:
+        return NONE
+    interval = cost.interval
+    text = number(interval.value)
+    if interval.low is not None and interval.high is not None:
+        text += f" [{number(interval.low)}, {number(interval.high)}]"
+    return text if cost.fit >= 0.9 else f"{text}, R² {cost.fit:.2f}"
+
+
+def _most_held(records: Sequence[Record]) -> str:
+    """The highest count below which every one was held in every round."""
+    most = "none"
+    for tier in sorted({r.tier for r in records}, key=requested):
+        at = [r.measurement for r in records if r.tier == tier]
+        if not all(m is not None and held_all(m) for m in at):
+            return most
+        most = tier
+    return most
+
+
+def _top(records: Sequence[Record]) -> int:
+    return max(requested(r.tier) for r in records)

@@ -1,0 +1,121 @@
+"""What is said of ramp-up: when all connections were served, with how many threads. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zoo.analysis import spread
+from zoo.records import Record, Run
+from zoo.report.cells import server
+from zoo.report.charts import Drawing
+from zoo.report.gallery import Figure, Group, slug
+from zoo.report.model import Section, Table
+from zoo.report.points import Datum, short
+from zoo.report.trials import Kinds, Level, levels, notes, peak_mb, results, thinned
+from zoo.report.wording import shown
+from zoo.results import RampResult
+
+TEXT = (
+    "All connections begin at once on a server at rest, and every request waits. t95: the first window of 100 ms at "
+    "whose end 95 % of the connections had an answer within the last wait; none can come earlier than one wait. "
+    "Plateau and last third: answers a second as a share of connections ÷ wait."
+)
+
+
+def section(records: Sequence[Record]) -> Section:
+    """A table a load."""
+    tables = [_table(records, level) for level in levels(records)]
+    return Section("Scenario ramp", [TEXT], tables, notes(records))
+
+
+def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
+    """The curves of each load, a figure a server."""
+    made = []
+    for level in levels(records):
+        found = results(records, level, RampResult)
+        servers = sorted({server(entry) for entry in found})
+        shares = [
+            _figure(level, name, "ramp", "connections served, %", _shares(kinds, found, name)) for name in servers
+        ]
+        threads = [_figure(level, name, "threads", "OS threads", _threads(kinds, found, name)) for name in servers]
+        title = f"{level[0]}, {level[1]} connections"
+        if found:
+            made.append(Group(f"{title}: share that was answered within the last wait", shares))
+            made.append(Group(f"{title}: OS threads", threads))
+    return made
+
+
+Found = dict[str, list[tuple[Record, RampResult]]]
+
+
+def _table(records: Sequence[Record], level: Level) -> Table:
+    body = []
+    for entry, found in sorted(results(records, level, RampResult).items()):
+        each = [result for _, result in found]
+        body.append(
+            [
+                entry,
+                _t95(each),
+                shown(spread(_percent(r.plateau) for r in each)),
+                shown(spread(_percent(r.late) for r in each)),
+                shown(spread(max(r.threads, default=None) for r in each)),
+                f"{sum(r.answered for r in each):,}",
+                f"{sum(sum(r.failed.values()) for r in each):,}",
+                shown(spread(peak_mb(found))),
+            ]
+        )
+    columns = ["entry", "t95 s", "plateau %", "last third %", "peak threads", "answers", "failed", "peak RSS MB"]
+    return Table(f"{level[0]} · closed, c = {level[1]}, from rest", columns, body)
+
+
+def _t95(each: Sequence[RampResult]) -> str:
+    never = sum(result.t95_s is None for result in each)
+    text = shown(spread(result.t95_s for result in each))
+    if never == len(each):
+        return "never"
+    return text if not never else f"{text}, never in {never} of {len(each)}"
+
+
+def _figure(level: Level, name: str, template: str, what: str, data: list[Datum]) -> Figure:
+    return Figure(
+        slug(template, *level, name),
+        f"{what}, {level[0]}",
+        name,
+        f"{what} over the seconds since the load began, {name}, {level[0]}, {level[1]} connections. "
+        "The times are in the table.",
+        Drawing(template, data),
+    )
+
+
+def _shares(kinds: Kinds, found: Found, of_server: str) -> list[Datum]:
+    """At the end of windows: the connections answered within the last delay, in percent."""
+    made: list[Datum] = []
+    for entry, rounds in found.items():
+        for record, result in rounds if server(entry) == of_server else ():
+            size = max(1, round(result.delay_s / result.window_s))
+            for end in thinned(range(1, len(result.windows) + 1)):
+                answered = sum(result.windows[max(0, end - size) : end])
+                made.append(
+                    {
+                        "entry": entry,
+                        "kind": kinds[entry],
+                        "round": record.round,
+                        "s": short(end * result.window_s),
+                        "share": short(100 * answered / result.connections),
+                    }
+                )
+    return made
+
+
+def _threads(kinds: Kinds, found: Found, of_server: str) -> list[Datum]:
+    return [
+        {"entry": entry, "kind": kinds[entry], "round": record.round, "s": short(at), "threads": count}
+        for entry, rounds in found.items()
+        if server(entry) == of_server
+        for record, result in rounds
+        for at, count in thinned(list(zip(result.threads_t, result.threads, strict=True)))
+    ]
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share

@@ -1,0 +1,148 @@
+"""What is said of scenarios with several cases over connection counts: cpu, bytes, service. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from zoo.analysis import Spread, spread
+from zoo.metrics import REQUESTS, requested
+from zoo.pairs import Kind, compare
+from zoo.records import Measurement, Record, Run
+from zoo.report.cells import server
+from zoo.report.charts import Drawing
+from zoo.report.gallery import Figure, Group, slug
+from zoo.report.model import NONE, Section, Table
+from zoo.report.points import Datum, short
+from zoo.report.trials import Kinds, latest, notes
+from zoo.report.wording import number, shown
+
+Read = Callable[[Measurement], float | None]
+
+TEXT = {
+    "cpu": "Work of about so many milliseconds by rounds of SHA-256, the same for all entries, some after a wait "
+    "(`5ms+2ms`: 5 ms of work after 2 ms). Requests a second by the number of connections.",
+    "bytes": "Bodies of so many bytes, a wrk thread for each connection; of each cell's windows the first is dropped, "
+    "and the others are taken together. Requests a second by the number of connections.",
+    "service": "Every request waits for a service with one thread, which answers each call after a delay. The blocking "
+    "variants keep their thread meanwhile, the asynchronous servlet does not. Requests a second by connections.",
+}
+
+
+def switches(seen: Measurement) -> float | None:
+    """Context switches of the server per good answer; None where threads that ended took their counts along."""
+    work = seen.work
+    if work is None or work.voluntary_switches is None or work.involuntary_switches is None or not seen.load.goodput:
+        return None
+    return (work.voluntary_switches + work.involuntary_switches) / seen.load.goodput
+
+
+READINGS: dict[str, Read] = {"req/s": lambda m: m.load.goodput_rps, "context switches per request": switches}
+
+
+def section(scenario: str, records: Sequence[Record]) -> Section:
+    """Two tables a case: throughput, and context switches where no window is dropped, by connections."""
+    readings = {name: read for name, read in READINGS.items() if scenario != "bytes" or read is not switches}
+    tables = [_table(records, asked, what, read) for asked in _asked(records) for what, read in readings.items()]
+    return Section(f"Scenario {scenario}", [TEXT[scenario]], [t for t in tables if t.rows], notes(records))
+
+
+def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
+    """A figure a case and server; then what virtual threads have over platform threads."""
+    lines = []
+    for asked in _asked(records):
+        for name in sorted({server(r.entry) for r in records}):
+            mine = [r for r in records if r.asked == asked and server(r.entry) == name]
+            data = _points(kinds, mine, READINGS["req/s"])
+            if data:
+                caption = f"{name} · {asked}"
+                told = f"Requests a second by connections, {caption}. The figures are in the table."
+                lines.append(Figure(slug("sweep", asked, name), asked, caption, told, _over(data, "sweep")))
+    ratios = []
+    for asked in _asked(records):
+        for entry, data in _ratios(run, [r for r in records if r.asked == asked]).items():
+            caption = f"{entry} ÷ platform · {asked}"
+            told = f"Ratio of requests a second by connections, {caption}: " + "; ".join(
+                f"{d['connections']} {d['text']}" for d in data
+            )
+            ratios.append(Figure(slug("ratios", asked, entry), asked, caption, told, _over(data, "ratios")))
+    made = [Group("Requests a second by connections", lines)] if lines else []
+    if ratios:
+        made.append(Group("Virtual ÷ platform threads, requests a second: above 1 virtual threads are ahead", ratios))
+    return made
+
+
+def _asked(records: Sequence[Record]) -> list[str]:
+    """In the order of the sizes in their names: 256 before 1024, 0.5ms before 5ms."""
+    return sorted({r.asked for r in records}, key=lambda asked: ("+" in asked, _size(asked.partition(" ")[2])))
+
+
+def _size(case: str) -> float:
+    digits = case.partition("+")[0].removesuffix("ms").removesuffix("s")
+    scale = 1000.0 if case.endswith("s") and not case.endswith("ms") else 1.0
+    return scale * float(digits or 0)
+
+
+def _table(records: Sequence[Record], asked: str, what: str, read: Read) -> Table:
+    tiers = sorted({r.tier for r in records if r.asked == asked}, key=requested)
+    body = []
+    for entry in sorted({r.entry for r in records if r.asked == asked}):
+        found = [_spread(records, asked, entry, tier, read) for tier in tiers]
+        if any(found):
+            body.append([entry, *(shown(of) if of else NONE for of in found)])
+    return Table(f"{asked}: {what} · closed, c =", ["entry", *tiers], body)
+
+
+def _spread(records: Sequence[Record], asked: str, entry: str, tier: str, read: Read) -> Spread | None:
+    seen = [r.measurement for r in latest(records) if (r.asked, r.entry, r.tier) == (asked, entry, tier)]
+    return spread(read(m) for m in seen if m)
+
+
+def _points(kinds: Kinds, records: Sequence[Record], read: Read) -> list[Datum]:
+    """Median and range over rounds, by entry and connections."""
+    values: dict[tuple[str, int], list[float]] = {}
+    for record in latest(records):
+        value = read(record.measurement) if record.measurement else None
+        if record.measurement and value is not None:
+            values.setdefault((record.entry, record.measurement.connections.actual), []).append(value)
+    made = []
+    for (entry, connections), seen in sorted(values.items()):
+        found = spread(seen)
+        assert found is not None
+        made.append(
+            {
+                "entry": entry,
+                "kind": kinds[entry],
+                "connections": connections,
+                "value": short(found.median),
+                "low": short(found.low),
+                "high": short(found.high),
+                "text": " · ".join(number(v) for v in seen),
+            }
+        )
+    return made
+
+
+def _ratios(run: Run, records: Sequence[Record]) -> dict[str, list[Datum]]:
+    """Requests a second of the virtual variants over their server's platform variant."""
+    made: dict[str, list[Datum]] = {}
+    for pair in compare(run.plan.entries, records).of(Kind.MODEL):
+        comparison = pair.comparisons.get(REQUESTS)
+        if comparison is None or comparison.ratio is None:
+            continue
+        ratio = comparison.ratio
+        made.setdefault(pair.a, []).append(
+            {
+                "connections": pair.requested,
+                "ratio": short(ratio.value),
+                "low": None if ratio.low is None else short(ratio.low),
+                "high": None if ratio.high is None else short(ratio.high),
+                "text": f"×{ratio.value:.2f}",
+                "verdict": comparison.verdict.text,
+            }
+        )
+    return {entry: sorted(data, key=lambda d: d["connections"]) for entry, data in made.items()}
+
+
+def _over(data: list[Datum], template: str) -> Drawing:
+    """Over connections, with a tick at each count."""
+    return Drawing(template, data, {"ticks": sorted({d["connections"] for d in data})})

@@ -1,0 +1,254 @@
+"""What a plan says of a scenario with cases of its own, and what scenarios give that are not one wrk window a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from zoo.variations import plain
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Case(_Data):
+    """One form of a scenario's request. `path` is its target, and `rate` its requests a second where they are fixed;
+    what has to be calibrated is empty or None until it is known."""
+
+    name: str = Field(default="", pattern=r"^[a-z0-9.+-]*$")
+    path: str = ""
+    wait_s: float = Field(default=0.0, description="what the server is told to wait in each request")
+    warm_path: str = "/"
+    rate: int | None = None
+    entries: list[str] = Field(default=[], description="to which it applies; empty: to all of the plan")
+
+    def applies(self, entry_id: str) -> bool:
+        """Whether an entry is asked so, under whatever condition."""
+        return not self.entries or plain(entry_id) in self.entries
+
+
+class Program(_Data):
+    """A scenario's own cases, connection counts and times, beside the plan's."""
+
+    cases: list[Case]
+    tiers: list[str]
+    duration_s: float = Field(description="of load in a cell; of one window where there are several")
+    windows: int = Field(default=1, description="in a row on one server, the first `dropped` of them left out")
+    dropped: int = 0
+    thread_each: bool = Field(default=False, description="a wrk thread for each connection")
+    rest_s: float | None = Field(default=None, description="before the last look at a block's server; null: the plan's")
+    repeats: int = Field(default=1, description="of what a cell consists of, where that is no window of load")
+    calibrated: bool = Field(default=False, description="paths or rates that a run finds out first are filled in")
+    capacity_rps: float | None = Field(default=None, description="that rates are shares of")
+
+    def cells(self, entries: Iterable[str]) -> int:
+        """Of one round."""
+        return len(self.tiers) * sum(case.applies(entry) for entry in entries for case in self.cases)
+
+
+class Released(_Data):
+    """A server's memory in kB some seconds after it released its connections."""
+
+    after_s: float
+    rss_kb: int
+    anon_kb: int | None
+    heap_used_kb: int | None
+    heap_committed_kb: int | None
+
+
+class Held(_Data):
+    """A server's memory in kB while all connections were held, seen once in mid-window, and before the window."""
+
+    anon_before_kb: int | None
+    heap_before_kb: int | None = Field(description="in use, garbage included, as in the others")
+    established: int | None
+    rss_kb: int
+    anon_kb: int | None
+    pss_kb: int | None
+    heap_used_kb: int | None
+    heap_committed_kb: int | None
+    released: Released | None = Field(default=None, description="after the last tier of a block")
+
+
+class RampResult(_Data):
+    """All of C connections at once on a server at rest. Times in seconds after the first request."""
+
+    kind: Literal["ramp"] = "ramp"
+    delay_s: float
+    connections: int
+    duration_s: float
+    window_s: float
+    windows: list[int] = Field(description="good answers in each window")
+    t95_s: float | None = Field(description="null: never reached; no answer can come before the delay")
+    plateau: float | None = Field(description="answers a second from t95 on, as a share of connections / delay")
+    late: float | None = Field(description="the same over the whole delays in the last third")
+    kept: bool = Field(description="the plateau is at least 95 %")
+    answered: int
+    failed: dict[str, int]
+    threads_t: list[float] = Field(description="when the OS threads were counted")
+    threads: list[int]
+    cpu_s: float = Field(description="the generator's")
+    version: str
+    answers: str = Field(description="file below the run's folder: when each good answer was there")
+
+    @property
+    def told(self) -> str:
+        """In a few words."""
+        if self.t95_s is None:
+            return f"95 % never served within {self.duration_s:g} s"
+        return f"95 % served after {self.t95_s:.1f} s"
+
+
+class HeapTrial(_Data):
+    """One heap that was tried; `why` it did not work."""
+
+    mb: int
+    worked: bool
+    why: str = ""
+
+
+class HeapResult(_Data):
+    """The smallest heap with which all connections are held and served."""
+
+    kind: Literal["heap"] = "heap"
+    connections: int
+    delay_s: float
+    smallest_mb: int | None = Field(description="null: the largest that was tried does not do")
+    steady: bool = Field(description="false when one did that is not larger than every one that did not")
+    trials: list[HeapTrial] = Field(description="in the order they were made")
+
+    @property
+    def told(self) -> str:
+        """In a few words."""
+        if self.smallest_mb is None:
+            return f"not even -Xmx{max(t.mb for t in self.trials)}m does"
+        return f"-Xmx{self.smallest_mb}m does, after {len(self.trials)} trials"
+
+
+class ScaleStep(_Data):
+    """So many connections that were all held and served."""
+
+    connections: int
+    rss_kb: int = Field(description="in mid-window")
+    answers: int
+
+
+class ScaleResult(_Data):
+    """Twice as many connections each time, on one server."""
+
+    kind: Literal["scale"] = "scale"
+    delay_s: float
+    addresses: int = Field(description="of loopback that the load was spread over")
+    steps: list[ScaleStep]
+    stopped_by: str
+
+    @property
+    def reached(self) -> int:
+        """The most that were held; 0 for none."""
+        return max((step.connections for step in self.steps), default=0)
+
+    @property
+    def told(self) -> str:
+        """In a few words."""
+        return f"{self.reached:,} held, then {self.stopped_by}"
+
+
+class Lag(_Data):
+    """How long after they were due requests were sent."""
+
+    p50_us: int
+    p99_us: int
+    max_us: int
+
+
+class Quantiles(_Data):
+    """Over all requests, from when each was due; null: fewer than 100 lie beyond it, or it is one without an answer."""
+
+    p50_us: int | None
+    p90_us: int | None
+    p99_us: int | None
+    p999_us: int | None
+
+
+class OpenResult(_Data):
+    """A constant arrival rate. `behind` says why the generator did not make it: such figures say nothing."""
+
+    kind: Literal["open"] = "open"
+    rate: int = Field(description="requests a second")
+    share: float | None = Field(default=None, description="of the capacity that the rate is, where it is one")
+    capacity_rps: float | None = Field(default=None, description="of the slowest entry under this generator")
+    delay_s: float
+    duration_s: float
+    timeout_s: float
+    keep_alive: bool
+    due: int
+    sent: int
+    ok: int
+    ok_share: float = Field(description="of those sent")
+    total_s: float = Field(description="from the first request to the last answer or failure")
+    ok_per_s: float = Field(description="over the total duration")
+    failures: dict[str, int]
+    lag: Lag
+    late_limit_us: int
+    behind: str | None
+    latency: Quantiles
+    cpu_s: float = Field(description="the generator's")
+    version: str
+    histogram: str = Field(description="file below the run's folder: latencies of the good answers")
+
+    @property
+    def told(self) -> str:
+        """In a few words."""
+        if self.behind:
+            return f"no data: {self.behind}"
+        return f"{100 * self.ok_share:.1f} % OK at {self.rate:,}/s, {self.ok_per_s:,.0f} OK/s"
+
+
+class AbResult(_Data):
+    """So many requests by ApacheBench, over kept-alive HTTP/1.0 connections."""
+
+    kind: Literal["ab"] = "ab"
+    requests: int
+    complete: int
+    failed: int
+    non_2xx: int
+    write_errors: int
+    kept_alive: int
+    flawless: bool
+    requests_per_s: float
+    runtime_s: float
+    percentiles_us: list[int] = Field(description="0 to 100: the fastest, the percentiles, the slowest")
+    cpu_s: float = Field(description="the generator's")
+    version: str
+
+    @property
+    def told(self) -> str:
+        """In a few words."""
+        bad = self.failed + self.non_2xx + self.write_errors
+        return f"{self.requests_per_s:,.0f} req/s, {bad:,} of {self.requests:,} bad"
+
+
+class StartupResult(_Data):
+    """Starts of an entry, each from the start of its process (its container) to the first good answer."""
+
+    kind: Literal["startup"] = "startup"
+    way: str = Field(description="`default`, `cds` (class-data sharing) or `aot` (ahead-of-time cache)")
+    first_answer_s: list[float] = Field(description="a start each, in order")
+    rss_kb: list[int] = Field(description="after a rest of `rest_s`, of the first starts")
+    anon_kb: list[int]
+    rest_s: float
+    archive_kb: int | None
+
+    @property
+    def told(self) -> str:
+        """In a few words."""
+        ordered = sorted(self.first_answer_s)
+        return f"first answer after {1000 * ordered[len(ordered) // 2]:,.0f} ms, {len(ordered)} starts"
+
+
+Result = Annotated[
+    RampResult | HeapResult | ScaleResult | OpenResult | AbResult | StartupResult, Field(discriminator="kind")
+]
