@@ -1,0 +1,45 @@
+package zoo;
+
+import com.zaxxer.hikari.HikariDataSource;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+
+/** The JVM that {@link FloodMain} watches: all tasks at once, one time. */
+final class Flood {
+    private static final int WARM_UP = 100;
+
+    private Flood() {}
+
+    /** Halts: the threads of a pool that got stuck in its making would keep the JVM alive. */
+    public static void main(String[] args) {
+        int code = 1;
+        try {
+            flood(Workers.of(args[0]), Integer.parseInt(args[1]), Integer.parseInt(args[2]),
+                    Duration.ofSeconds(Integer.parseInt(args[3])));
+            code = 0;
+        } catch (Throwable e) {
+            System.err.println(e);
+        }
+        Runtime.getRuntime().halt(code);
+    }
+
+    private static void flood(Workers workers, int tasks, int size, Duration patience) throws Exception {
+        Link link = Link.told();
+        try (HikariDataSource connections = Pool.open(link.url(), link.readCredentials(), size, patience);
+                Batch batch = new Batch(workers, size)) {
+            Countries countries = new Countries(connections);
+            Callable<Optional<Country>> task = () -> countries.findByCode("AD");
+            batch.run(Collections.nCopies(WARM_UP, task));
+            long start = System.nanoTime();
+            List<Optional<Country>> found = batch.run(Collections.nCopies(tasks, task));
+            double seconds = (System.nanoTime() - start) / 1e9;
+            if (!found.stream().allMatch(Optional::isPresent)) {
+                throw new IllegalStateException("the country AD was not found each time");
+            }
+            System.out.printf("%d tasks in %.2f s%n", tasks, seconds);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+package zoo;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.zaxxer.hikari.HikariDataSource;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.time.LocalDateTime;
+import java.util.EnumMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** The queries give right answers on both databases; only then their time means something. */
+class CountriesTest {
+    private static final Map<Engine, Stage> STAGES = new EnumMap<>(Engine.class);
+    private static final Map<Engine, HikariDataSource> POOLS = new EnumMap<>(Engine.class);
+
+    @BeforeAll
+    static void startDatabases() throws Exception {
+        for (Engine engine : Engine.values()) {
+            Stage stage = Stage.set(engine, 100, Latency.of("none"));
+            STAGES.put(engine, stage);
+            Link link = stage.link();
+            POOLS.put(engine, Pool.open(link.url(), link.readCredentials(), 2, Duration.ofSeconds(10)));
+        }
+    }
+
+    @AfterAll
+    static void stopDatabases() {
+        POOLS.values().forEach(HikariDataSource::close);
+        STAGES.values().forEach(Stage::close);
+    }
+
+    @BeforeEach
+    void fillTables() throws SQLException {
+        for (HikariDataSource pool : POOLS.values()) {
+            try (Connection connection = pool.getConnection()) {
+                Countries.create(connection);
+            }
+        }
+    }
+
+    @Test
+    void theTableHasTwoHundredAndEightyRowsEachWithACodeOfItsOwn() {
+        List<String> codes = Countries.codes();
+        assertEquals(280, codes.size());
+        assertEquals(280, new HashSet<>(codes).size());
+    }
+
+    @ParameterizedTest
+    @EnumSource(Engine.class)
+    void oneIsOne(Engine engine) throws SQLException {
+        assertEquals(1, countries(engine).selectOne());
+    }
+
+    @ParameterizedTest
+    @EnumSource(Engine.class)
+    void everyCodeFindsItsCountry(Engine engine) throws SQLException {
+        for (String code : Countries.codes()) {
+            assertEquals(code, countries(engine).findByCode(code).orElseThrow().code());
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Engine.class)
+    void aCountryIsMappedInFull(Engine engine) throws SQLException {
+        LocalDateTime never = LocalDateTime.of(2000, 1, 1, 0, 0);
+        Country france = countries(engine).findByCode("FR").orElseThrow();
+        assertEquals(new Country(france.id(), "FR", "France", "EUR", false, never), france);
+        Country former = countries(engine).findByCode("SUHH").orElseThrow();
+        assertEquals(new Country(former.id(), "SUHH", "Soviet Union", null, true, never), former);
+        assertEquals("Åland Islands", countries(engine).findByCode("AX").orElseThrow().name());
+    }
+
+    @ParameterizedTest
+    @EnumSource(Engine.class)
+    void anUnknownCodeFindsNothing(Engine engine) throws SQLException {
+        assertEquals(Optional.empty(), countries(engine).findByCode("XX"));
+    }
+
+    @ParameterizedTest
+    @EnumSource(Engine.class)
+    void countriesUpdatedOfLateAreGroupedByCurrency(Engine engine) throws SQLException {
+        Countries countries = countries(engine);
+        assertEquals(List.of(), countries.updateAndGroup("AT"), "one country is no group");
+        assertEquals(List.of(), countries.updateAndGroup("FR"), "France does not end in a");
+        assertEquals(List.of(), countries.updateAndGroup("SUHH"), "it has no currency");
+        List<CurrencyGroup> groups = countries.updateAndGroup("AD");
+        assertEquals(List.of("EUR 2"), words(groups));
+        LocalDateTime latest = countries.findByCode("AD").orElseThrow().updated();
+        assertEquals(latest, groups.getFirst().latest(), "Andorra was the last");
+        countries.updateAndGroup("AU");
+        countries.updateAndGroup("EE");
+        countries.updateAndGroup("AT");
+        assertEquals(List.of("EUR 3"), words(countries.updateAndGroup("AT")));
+    }
+
+    @ParameterizedTest
+    @EnumSource(Engine.class)
+    void anUpdateIsOfLateForTenSeconds(Engine engine) throws SQLException {
+        for (int seconds : List.of(8, 11)) {
+            try (Connection connection = POOLS.get(engine).getConnection();
+                    Statement statement = connection.createStatement()) {
+                statement.execute("UPDATE zoo_country SET updated = CURRENT_TIMESTAMP(6) - INTERVAL '" + seconds
+                        + "' SECOND");
+            }
+            assertEquals(seconds < 10, !countries(engine).updateAndGroup("FR").isEmpty(), seconds + " s");
+        }
+    }
+
+    @Test
+    void bothDatabasesGiveTheSameGroups() throws SQLException {
+        Map<Engine, List<String>> last = new EnumMap<>(Engine.class);
+        for (Engine engine : Engine.values()) {
+            for (String code : Countries.codes().subList(0, 100)) {
+                last.put(engine, words(countries(engine).updateAndGroup(code)));
+            }
+        }
+        assertTrue(last.get(Engine.POSTGRESQL).size() > 1, last.toString());
+        assertEquals(last.get(Engine.POSTGRESQL), last.get(Engine.MARIADB));
+    }
+
+    private static Countries countries(Engine engine) {
+        return new Countries(POOLS.get(engine));
+    }
+
+    private static List<String> words(List<CurrencyGroup> groups) {
+        return groups.stream().map(group -> group.currency() + " " + group.countries()).toList();
+    }
+}
