@@ -214,7 +214,7 @@ def carry_out(root: Path, store: Store, catalog: Catalog, console: Console) -> l
     done = frozenset(record.key for record in store.records())
     profile = plan.profile_of(run.plan)
     conditions = {"": run.plan.condition, **run.plan.variations}
-    with _interruptible(), hosting(root, conditions, entries) as (runtimes, host):
+    with interruptible(), hosting(root, conditions, entries) as (runtimes, host):
         try:
             planned = calibrated(run.plan, catalog, runtimes[""], store, console)
         except RuntimeFailure as error:
@@ -264,7 +264,7 @@ def be_alone(root: Path) -> None:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """SIGTERM ends a run as Ctrl-C does, and Ctrl-C does so even where a shell had it ignored."""
 
     def interrupt(*_: object) -> None:

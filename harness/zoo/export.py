@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
-from zoo.records import Record
+
+class Keyed(Protocol):
+    """A record of any kind of run."""
+
+    @property
+    def key(self) -> Hashable: ...
+    def model_dump(self, *, mode: str) -> dict[str, Any]: ...
 
 
-def to_csv(records: Iterable[Record]) -> str:
+def to_csv(records: Iterable[Keyed]) -> str:
     """Comma-separated values with a heading; of records of one cell and round the last counts.
 
     A column is named after its place in the record (`measurement.load.goodput_rps`); lists are joined by spaces, and

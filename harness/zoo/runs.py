@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from zoo.cells import Cell, asked, cells, unfit
-from zoo.metrics import METRICS, REQUESTS, Word, requested
+from zoo.host.facts import HostFacts
+from zoo.metrics import METRICS, Class, Word, requested
 from zoo.pairs import Kind, Pair, judged, lost, unjudged
 from zoo.records import Record, Run
 from zoo.stats import unpaired_ratio
@@ -30,20 +31,23 @@ def contrast(
     shared = [key for key in after if key in before and not is_twin(key[0])]
     made = [_pair(key, (a.id, b.id), (before[key], after[key])) for key in shared]
     made.sort(key=lambda p: (p.scenario, p.requested, p.a))
-    obstacles = _differences(_fixed(a), _fixed(b))
+    obstacles = differences(_fixed(a), _fixed(b))
     if not made:
         obstacles.append("no cell is in both")
-    return Contrast(obstacles, _differences(_free(a), _free(b)), judged(made, {}))
+    return Contrast(obstacles, differences(_free(a), _free(b)), judged(made, {}))
 
 
 def slower(pairs: Iterable[Pair], by: float) -> list[Pair]:
-    """The cells whose req/s is found slower, by more than this share."""
-    found = []
-    for pair in pairs:
-        c = pair.comparisons.get(REQUESTS)
-        if c and c.verdict.word is Word.SLOWER and c.ratio is not None and c.ratio.value < 1 - by:
-            found.append(pair)
-    return found
+    """The cells whose throughput is found slower, by more than this share."""
+    return [
+        pair
+        for pair in pairs
+        for metric, c in pair.comparisons.items()
+        if metric.kind is Class.LOAD
+        and c.verdict.word is Word.SLOWER
+        and c.ratio is not None
+        and c.ratio.value < 1 - by
+    ]
 
 
 def _pair(key: tuple[str, str, str], runs: tuple[str, str], sides: tuple[Cell, Cell]) -> Pair:
@@ -76,10 +80,13 @@ def _pair(key: tuple[str, str, str], runs: tuple[str, str], sides: tuple[Cell, C
 
 def _fixed(run: Run) -> dict[str, object]:
     """What must be alike, or a difference says nothing of the servers."""
-    host = run.host
+    times = {f"time {name}": value for name, value in run.plan.profile.items() if name != "rounds"}
+    return {"protocol": run.protocol, **times, **hardware(run.host)}
+
+
+def hardware(host: HostFacts) -> dict[str, object]:
+    """What no two runs that are compared may differ in."""
     return {
-        "protocol": run.protocol,
-        **{f"time {name}": value for name, value in run.plan.profile.items() if name != "rounds"},
         "processor": host.cpu_model,
         "cores": host.cores_usable,
         "memory": f"{host.memory_kb / 1048576:.0f} GiB" if host.memory_kb else None,
@@ -103,6 +110,7 @@ def _free(run: Run) -> dict[str, object]:
     }
 
 
-def _differences(a: dict[str, object], b: dict[str, object]) -> list[str]:
+def differences(a: dict[str, object], b: dict[str, object]) -> list[str]:
+    """`name: before → after`, of what is not alike."""
     names = dict.fromkeys([*a, *b])
     return [f"{name}: {a.get(name)} → {b.get(name)}" for name in names if a.get(name) != b.get(name)]

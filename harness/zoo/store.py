@@ -6,10 +6,11 @@ import gzip
 import json
 import os
 import zlib
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from zoo.records import Record, Run
 
@@ -20,8 +21,21 @@ class StoreError(Exception):
     """A run that cannot be read; the message names file and line."""
 
 
-class Store:
-    """Reads and writes one run's folder."""
+class _Named(Protocol):
+    @property
+    def id(self) -> str: ...
+    def model_dump_json(self, *, indent: int | None = None) -> str: ...
+
+
+RunT = TypeVar("RunT", bound=_Named)
+RecordT = TypeVar("RecordT", bound=BaseModel)
+
+
+class RunFolder(ABC, Generic[RunT, RecordT]):
+    """Reads and writes one run's folder; what form run and records have is up to its kinds."""
+
+    LATEST: ClassVar[str] = "latest"
+    """The link to the newest run of this kind."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -29,46 +43,46 @@ class Store:
         self._records = folder / "records.ndjson"
 
     @classmethod
-    def create(cls, results: Path, run: Run) -> Store:
+    def create(cls, results: Path, run: RunT) -> Self:
         """A new folder named after the run, made the `latest`."""
         store = cls(results / run.id)
         store.raw.mkdir(parents=True)
         store.write_run(run)
         store._records.touch()
-        _point(results / "latest", run.id)
+        _point(results / cls.LATEST, run.id)
         return store
 
     @classmethod
-    def open(cls, folder: Path) -> Store:
+    def open(cls, folder: Path) -> Self:
         """An existing run; `StoreError` when there is none."""
         if not (folder / "run.json").is_file():
             raise StoreError(f"{folder}: no run there (run.json is missing); start one with: make bench-quick")
         return cls(folder.resolve())
 
-    def write_run(self, run: Run) -> None:
+    def write_run(self, run: RunT) -> None:
         _replace(self.folder / "run.json", run.model_dump_json(indent=2) + "\n")
 
-    def run(self) -> Run:
+    def run(self) -> RunT:
         path = self.folder / "run.json"
         try:
-            return Run.model_validate_json(path.read_text(encoding="utf-8"))
+            return self._read_run(path.read_text(encoding="utf-8"))
         except (OSError, ValidationError) as error:
             raise StoreError(f"{path}: {error}") from error
 
-    def append(self, record: Record) -> None:
+    def append(self, record: RecordT) -> None:
         """Write one record and force it to disk."""
         with self._records.open("a", encoding="utf-8") as out:
             out.write(record.model_dump_json() + "\n")
             out.flush()
             os.fsync(out.fileno())
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[RecordT]:
         """All records in the order written; a last line cut off by a crash is left out."""
         lines = self._records.read_bytes().split(b"\n")
-        found: list[Record] = []
+        found: list[RecordT] = []
         for number, line in enumerate(lines[:-1], start=1):
             try:
-                found.append(Record.model_validate_json(line))
+                found.append(self._read_record(line))
             except ValidationError as error:
                 raise StoreError(f"{self._records}:{number}: {error}") from error
         return found
@@ -105,6 +119,22 @@ class Store:
         path = self.folder / name
         _replace(path, text)
         return path
+
+    @abstractmethod
+    def _read_run(self, text: str) -> RunT: ...
+
+    @abstractmethod
+    def _read_record(self, line: bytes) -> RecordT: ...
+
+
+class Store(RunFolder[Run, Record]):
+    """A run of servers."""
+
+    def _read_run(self, text: str) -> Run:
+        return Run.model_validate_json(text)
+
+    def _read_record(self, line: bytes) -> Record:
+        return Record.model_validate_json(line)
 
 
 def _replace(path: Path, text: str) -> None:

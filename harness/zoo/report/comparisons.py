@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from zoo.metrics import METRICS, Metric, Word
+from zoo.metrics import Metric, Word
 from zoo.pairs import Compared, Kind, Pair
 from zoo.report.model import NONE, Section, Table
 from zoo.report.wording import within
 from zoo.runs import Contrast
 from zoo.verdicts import MARGIN
 
-TITLES = {
+Titles = Mapping[Kind, tuple[str, str]]
+"""Heading of a section and title of its table."""
+
+TITLES: Titles = {
     Kind.GUEST: ("Servers from outside over entries of the zoo", "guest ÷ entry, same round"),
     Kind.MODEL: ("Virtual threads over platform threads", "virtual ÷ platform, same server, same round"),
     Kind.VARIANT: ("Other variants over the server's default", "variant ÷ the server's first entry, same round"),
@@ -20,13 +23,13 @@ TITLES = {
 }
 
 
-def sections(compared: Compared, rounds: int) -> list[Section]:
+def sections(compared: Compared, rounds: int, titles: Titles = TITLES) -> list[Section]:
     """A/A, then the named pairs, then the others where there are any."""
     made = [again(compared, rounds)]
     for kind in (Kind.GUEST, Kind.MODEL, Kind.VARIANT, Kind.CONDITION):
         pairs = compared.of(kind)
         if pairs or kind is Kind.MODEL:
-            made.append(verdicts(kind, pairs, rounds))
+            made.append(verdicts(kind, pairs, rounds, titles))
     return made
 
 
@@ -58,6 +61,7 @@ def again(compared: Compared, rounds: int) -> Section:
     bullets = [
         f"noise band of {scenario}, {'JVM' if jvm else 'native'}, {metric.name}: {within(band.factor(rounds))}"
         for (scenario, metric, jvm), band in compared.bands.items()
+        if scenario in {p.scenario for p in pairs}
     ]
     return Section(heading, notes, [table], bullets or ["One round gives no noise band."])
 
@@ -73,16 +77,16 @@ def outside(pairs: Sequence[Pair]) -> list[str]:
     ]
 
 
-def verdicts(kind: Kind, pairs: Sequence[Pair], rounds: int) -> Section:
+def verdicts(kind: Kind, pairs: Sequence[Pair], rounds: int, titles: Titles = TITLES) -> Section:
     """Of the pairs of one kind, a row a cell."""
-    heading, title = TITLES[kind]
+    heading, title = titles[kind]
     if not pairs:
         return Section(heading, ["No such pair was measured."])
     metrics = _used(pairs)
     reasons: dict[str, str] = {}
     body = []
     for p in pairs:
-        over = {Kind.VARIANT: p.b.partition(":")[2], Kind.GUEST: p.b}.get(kind)
+        over = {Kind.VARIANT: p.b.rpartition(":")[2], Kind.GUEST: p.b}.get(kind)
         name = f"{p.a} ÷ {over}" if over else p.a
         cells = [_verdict(p, m, reasons) for m in metrics]
         body.append([name, p.scenario, p.tier, str(p.rounds), *cells])
@@ -117,7 +121,8 @@ def _how(kind: Kind, pairs: Sequence[Pair], rounds: int) -> list[str]:
 
 
 def _used(pairs: Sequence[Pair]) -> list[Metric]:
-    return [m for m in METRICS if any(m in p.comparisons for p in pairs)]
+    """In the order of the pair that has most of them."""
+    return list(max(pairs, key=lambda p: len(p.comparisons)).comparisons)
 
 
 def _ratio(pair: Pair, metric: Metric) -> str:

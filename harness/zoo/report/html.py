@@ -6,8 +6,9 @@ import base64
 import hashlib
 import json
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -59,8 +60,6 @@ def page(contents: Contents, tools: Tools) -> str:
     """The whole page."""
     run, cells, figures = contents.run, contents.cells, contents.figures
     lines = tables.lines(cells, contents.records)
-    script = ENVIRONMENT.get_template("page.js").render()
-    library = _closed(tools.library()) if figures else ""
     first = contents.questions[0].groups if contents.questions else []
     return ENVIRONMENT.get_template("page.html").render(
         run=run,
@@ -74,7 +73,7 @@ def page(contents: Contents, tools: Tools) -> str:
         bands=answers.bands(contents.compared, run.plan.rounds),
         strayed=comparisons.outside(contents.compared.of(Kind.AGAIN)),
         again_table=comparisons.again(contents.compared, run.plan.rounds),
-        still={figure.name: Markup(tools.svg(figure)) for figure in figures_of(first)},
+        still=stills(figures_of(first), tools),
         kinds=list(gallery.variants(cells)),
         shapes=OUTLINES,
         dashes=[
@@ -89,11 +88,25 @@ def page(contents: Contents, tools: Tools) -> str:
         orders=facts.orders(run),
         run_facts=facts.of_run(run),
         servers=facts.of_servers(cells),
-        data=_json(packed(figures) | {"records": tables.sources(contents.records, contents.evidence)}),
-        library=Markup(library),
-        script=Markup(script),
-        policy=_policy(library, script),
+        **scripts(figures, tools, "page.js", {"records": tables.sources(contents.records, contents.evidence)}),
     )
+
+
+def scripts(figures: Sequence[Figure], tools: Tools, name: str, data: dict[str, Any]) -> dict[str, str]:
+    """What a page's template needs to draw its charts: their data and more, Vega, a script, and the policy for both."""
+    script = ENVIRONMENT.get_template(name).render()
+    library = _closed(tools.library()) if figures else ""
+    return {
+        "data": _json(packed(figures) | data),
+        "library": Markup(library),
+        "script": Markup(script),
+        "policy": _policy(library, script),
+    }
+
+
+def stills(figures: Sequence[Figure], tools: Tools) -> dict[str, Markup]:
+    """Charts that are there before a script runs, or without one."""
+    return {figure.name: Markup(tools.svg(figure)) for figure in figures}
 
 
 def _policy(*scripts: str) -> str:
