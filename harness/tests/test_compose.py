@@ -23,6 +23,9 @@ HERE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.override.yml").rea
 # No key but `deploy` is in both files.
 SERVICES = {name: {**SHARED.get(name, {}), **HERE[name]} for name in HERE}
 
+DATABASES = ("postgres", "mariadb", "toxiproxy")
+"""What java-jdbc measures against; started only when named."""
+
 each_service = pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES.keys())
 each_entry = pytest.mark.parametrize("entry", CATALOG.entries, ids=lambda entry: entry.id)
 each_server = pytest.mark.parametrize("server", CATALOG.servers, ids=lambda server: server.name)
@@ -42,10 +45,10 @@ def instructions(text: str, word: str) -> list[str]:
     return re.findall(rf"^{word} +(.*)$", joined, flags=re.MULTILINE)
 
 
-def test_every_entry_is_a_service_and_nothing_else_but_the_generator() -> None:
+def test_every_entry_is_a_service_and_nothing_else_but_the_generator_and_the_databases() -> None:
     expected = {name_of(entry) for entry in CATALOG.entries}
     assert set(SHARED) == expected
-    assert set(HERE) == expected | {"generator"}
+    assert set(HERE) == expected | {"generator", *DATABASES}
 
 
 @each_entry
@@ -135,6 +138,22 @@ def test_java_servers_share_one_runtime() -> None:
     assert len({text[text.index("FROM ${BASE} AS jdk") : text.index("FROM jdk AS build")] for text in texts}) == 1
 
 
+@pytest.mark.parametrize("name", DATABASES)
+def test_a_database_is_a_target_of_one_file_and_started_only_when_named(name: str) -> None:
+    service, text = SERVICES[name], (ROOT / "java-jdbc/Dockerfile").read_text(encoding="utf-8")
+    assert service["profiles"] == ["jdbc"]
+    assert (service["build"]["context"], service["build"]["target"]) == ("java-jdbc", name)
+    assert service["image"] == f"${{ZOO_IMAGES:-server-zoo}}/{name}:${{ZOO_TAG:-latest}}"
+    assert f"${{BASE}} AS {name}" in instructions(text, "FROM")
+    assert instructions(text, "USER") == ["10001:10001"] * len(DATABASES)
+
+
+def test_the_slow_wire_is_the_same_in_a_container() -> None:
+    script = (ROOT / "harness/install-toxiproxy.sh").read_text(encoding="utf-8")
+    [version] = re.findall(r"^version=(\S+)$", script, flags=re.MULTILINE)
+    assert f"TOXIPROXY={version}" in instructions((ROOT / "java-jdbc/Dockerfile").read_text(encoding="utf-8"), "ARG")
+
+
 def knows(*words: str) -> bool:
     """An unknown command is answered with the help of the one above it."""
     if shutil.which("docker") is None:
@@ -158,6 +177,6 @@ def test_the_shared_file_is_valid_for_a_swarm() -> None:
 
 @pytest.mark.skipif(not knows("compose", "config"), reason="needs docker with compose")
 def test_both_files_together_are_valid_for_compose() -> None:
-    services = resolved("compose", "--profile", "generator", "config")["services"]
+    services = resolved("compose", "--profile", "generator", "--profile", "jdbc", "config")["services"]
     assert set(services) == set(SERVICES)
     assert {port["host_ip"] for s in services.values() for port in s.get("ports", [])} == {"127.0.0.1"}

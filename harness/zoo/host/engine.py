@@ -91,6 +91,23 @@ class Engine:
         """Containers with this label, running or not."""
         return self.call("ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={label}").split()
 
+    def log_tail(self, container: str, lines: int = 15) -> str:
+        """The last lines of what it printed; empty when it is gone."""
+        try:
+            done = subprocess.run(
+                [self._path(), "logs", "--tail", str(lines), container],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=COMMAND_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return ""
+        return done.stdout.strip() if done.returncode == 0 else ""
+
     def remove(self, containers: Sequence[str]) -> None:
         """End and remove; those that are gone already are no error."""
         if containers:
@@ -98,7 +115,7 @@ class Engine:
 
     def compose_build(self, root: Path, services: Sequence[str]) -> None:
         """Build images by the compose file; `EngineError` with the builder's last lines."""
-        command = [self._path(), "compose", "--profile", "generator", "build", *services]
+        command = [self._path(), "compose", "--profile", "generator", "--profile", "jdbc", "build", *services]
         done = subprocess.run(
             command, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
         )
@@ -112,7 +129,13 @@ class Engine:
         command = [self._path(), *arguments]
         return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
 
-    def call(self, *arguments: str, timeout_s: float = COMMAND_S, tolerate: Sequence[str] = ()) -> str:
+    def call(
+        self,
+        *arguments: str,
+        timeout_s: float = COMMAND_S,
+        tolerate: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> str:
         """What the command prints; `EngineError` when it fails, but for messages that contain a tolerated one."""
         try:
             done = subprocess.run(
@@ -124,6 +147,7 @@ class Engine:
                 timeout=timeout_s,
                 check=False,
                 start_new_session=True,
+                env=None if env is None else {**os.environ, **env},
             )
         except subprocess.TimeoutExpired:
             raise EngineError(f"the engine did not answer `{arguments[0]}` within {timeout_s:.0f} s") from None

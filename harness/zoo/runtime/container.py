@@ -85,7 +85,7 @@ class HostedContainer(Attached):
         self._agent = agent
         state = self._engine.inspect(self._name)
         pid = int(state["State"]["Pid"])
-        here = sampler != "agent" and _is_here(pid, str(state["Id"]))
+        here = sampler != "agent" and is_here(pid, str(state["Id"]))
         if sampler == "host" and not here:
             raise RuntimeFailure("engine", "SAMPLER=host, but the container's processes are not in this host's /proc")
         self._pid = pid if here else 1
@@ -230,7 +230,7 @@ class ContainerRuntime:
         finally:
             agent.close()
         engine = self.engine.facts()
-        if _is_here(int(state["State"]["Pid"]), str(state["Id"])):
+        if is_here(int(state["State"]["Pid"]), str(state["Id"])):
             seen = facts.gather().model_copy(update={"limits": seen.limits})
         else:
             seen = seen.model_copy(update={"distribution": engine.system})
@@ -259,7 +259,7 @@ def resources_of(environment: Mapping[str, str]) -> Resources:
     return Resources(float(cpus) or None, None if memory == "0" else memory, int(pids))
 
 
-def _is_here(pid: int, container: str) -> bool:
+def is_here(pid: int, container: str) -> bool:
     """True when this kernel runs the container's process and lets us read all of it."""
     if container not in read(f"/proc/{pid}/cgroup"):
         return False

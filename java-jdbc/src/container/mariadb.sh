@@ -1,0 +1,24 @@
+#!/bin/sh
+# Makes a MariaDB for one measurement and serves it: user and database zoo, PASSWORD, MAX_CONNECTIONS. Settings as in
+# Engine.java.
+set -eu
+: "${PASSWORD:?}" "${MAX_CONNECTIONS:=100}"
+data=/tmp/data
+
+umask 077
+mariadb-install-db --no-defaults --datadir="$data" --auth-root-authentication-method=socket --auth-root-socket-user=root \
+    --skip-name-resolve --skip-test-db >/dev/null
+cat >/tmp/init.sql <<SQL
+CREATE DATABASE zoo;
+CREATE USER 'zoo'@'%' IDENTIFIED BY '$PASSWORD';
+GRANT ALL ON zoo.* TO 'zoo'@'%';
+SQL
+exec mariadbd --no-defaults --datadir="$data" --tmpdir=/tmp --socket=/tmp/socket --pid-file=/tmp/pid \
+    --init-file=/tmp/init.sql \
+    --bind-address=0.0.0.0 \
+    --max-connections="$MAX_CONNECTIONS" \
+    --skip-name-resolve \
+    --skip-ssl \
+    --character-set-server=utf8mb4 \
+    --sort-buffer-size=1024K \
+    --innodb-flush-log-at-trx-commit=2
