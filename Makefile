@@ -6,7 +6,7 @@ HARNESS := $(VENV)/bin/zoo
 PROVE := $(VENV)/bin/python -m zoo.prove
 PYTEST := $(VENV)/bin/python -m pytest -c harness/pyproject.toml --rootdir .
 # each of these measures, and only one run at a time is allowed
-RUNS := harness/tests/test_whole_run.py harness/tests/test_target_run.py
+RUNS := $(addprefix harness/tests/,test_whole_run.py test_target_run.py test_whole_jdbc_run.py)
 UNIT := $(PYTEST) harness/tests $(addprefix --ignore ,$(RUNS) harness/tests/test_containers.py harness/tests/test_vm_boot.py) -n 2
 CONTRACT := $(PYTEST) contract -n 2
 
@@ -33,6 +33,12 @@ B ?= results/latest
 ANYWAY ?=
 FAIL_IF_SLOWER ?=
 STRICT ?=
+PROFILE ?=
+DATABASE ?=
+EXECUTOR ?=
+QUERY ?=
+POOL ?=
+LATENCY ?=
 RUN ?= results/latest
 SVG ?=
 
@@ -58,9 +64,14 @@ BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(ca
 	$(if $(TIERS),--tiers $(TIERS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) \
 	$(call options,target,$(TARGET)) $(call options,pid,$(PID)) $(if $(REMOTE),--remote) $(if $(STRICT),--strict-tiers)
 
+JDBC = $(if $(PROFILE),--profile $(PROFILE)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(call options,database,$(DATABASE)) \
+	$(call options,executor,$(EXECUTOR)) $(call options,query,$(QUERY)) $(call options,pool,$(POOL)) \
+	$(call options,latency,$(LATENCY))
+
 .DEFAULT_GOAL := help
-.PHONY: help setup wrk browser qemu tools build plan bench bench-all bench-quick bench-25k report compare export list doctor docs up down images base-image \
-	prove-aa prove-slowdown prove-designs test test-unit test-contract test-containers test-vm lint clean
+.PHONY: help setup wrk browser qemu tools toxiproxy build plan bench bench-all bench-quick bench-25k bench-jdbc plan-jdbc report compare \
+	export list doctor docs up down images base-image prove-aa prove-slowdown prove-designs test test-unit test-contract \
+	test-containers test-vm lint clean
 
 help: ## list the commands
 	@echo "usage: make COMMAND [SERVER=java-tomcat] [VARIANT=platform,virtual] [SCENARIO=hello,sleep] [CASE=name] [TIERS=100,1k,25k] [ROUNDS=n] [DURATION=s]"
@@ -113,6 +124,15 @@ bench-25k: setup ## a true 25,000 held requests in every entry, in a virtual hos
 bench: setup $(if $(filter open rate ramp ab,$(subst $(comma), ,$(SCENARIO))),tools) ## what SERVER, VARIANT, SCENARIO, TIERS, ROUNDS, DURATION say; TARGET=URL PID=n or ZOO=folder: your own; RESUME=1
 	@$(HARNESS) bench $(if $(RESUME),--resume,$(BENCH))
 
+bench-jdbc: $(VENV)/.ready toxiproxy ## database access by executor; PROFILE=article takes as long as the published measurement
+	@$(HARNESS) jdbc bench $(if $(RESUME),--resume,$(JDBC))
+
+plan-jdbc: $(VENV)/.ready ## the cells of `make bench-jdbc` with these settings, and their time
+	@$(HARNESS) jdbc plan $(JDBC)
+
+toxiproxy: # a slow wire to the database, built by Go into .tools
+	@sh harness/install-toxiproxy.sh
+
 plan: $(VENV)/.ready ## the cells of `make bench` with these settings, and their time; PRECISION=3% says what that costs
 	@$(HARNESS) plan $(filter-out --remote --strict-tiers,$(BENCH)) $(if $(PRECISION),--precision $(PRECISION) --pilot $(RUN))
 
@@ -150,7 +170,7 @@ up: ## start one entry in a container and print its address (SERVER=, VARIANT=: 
 	@echo "http://$$(docker compose port $(service) $(call port,$(SERVER)))/ ($(SERVER):$(patsubst $(SERVER)-%,%,$(service)))"
 
 down: ## stop and remove what `make up` and `docker compose up` started
-	@docker compose --profile generator down
+	@docker compose --profile generator --profile jdbc down
 
 images: ## build all container images and print their sizes
 	@docker compose --profile generator build $(foreach s,$(SERVERS),$(s)-$(call first,$(s))) generator
@@ -160,7 +180,7 @@ images: ## build all container images and print their sizes
 base-image: ## make the images' base with debootstrap, where there is no registry (root, Debian or Ubuntu)
 	@containers/base-image.sh
 
-test: setup tools build lint ## everything: lint, unit tests, the contract suite against every entry
+test: setup tools toxiproxy build lint ## everything: lint, unit tests, the contract suite against every entry
 	@$(UNIT)
 	@$(PYTEST) $(RUNS)
 	@$(CONTRACT)

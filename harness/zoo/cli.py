@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -19,11 +19,13 @@ from zoo.bench import Wish
 from zoo.build import BuildError
 from zoo.catalog import Catalog, CatalogError, load_catalog
 from zoo.conditions import BenchError
-from zoo.export import to_csv
+from zoo.export import Keyed, to_csv
 from zoo.host import doctor as doctors
 from zoo.host import facts, namespace
 from zoo.host.jdk import JdkError, find_jdk
 from zoo.host.limits import Limits
+from zoo.jdbc import cli as databases
+from zoo.jdbc.store import JdbcStore, is_jdbc
 from zoo.load.base import LoadError
 from zoo.plan import Design, PlanError
 from zoo.records import Condition, PlanFacts, Target
@@ -264,6 +266,9 @@ def report(
     Example: zoo report results/latest
     """
     with _plainly():
+        if is_jdbc(run):
+            databases.report(run, console, quiet=quiet, svg=svg)
+            return
         _report(Store.open(run), load_catalog(ROOT), quiet=quiet, svg=svg)
 
 
@@ -300,7 +305,14 @@ def export(
     Example: zoo export results/latest --csv > run.csv
     """
     with _plainly():
-        print(to_csv(Store.open(run).records()), end="")
+        records: Sequence[Keyed] = JdbcStore.open(run).records() if is_jdbc(run) else Store.open(run).records()
+        print(to_csv(records), end="")
+
+
+jdbc = typer.Typer(no_args_is_help=True, help="Database access by executor: java-jdbc (JMH) on PostgreSQL and MariaDB.")
+jdbc.command("bench")(_plainly()(databases.bench))
+jdbc.command("plan")(_plainly()(databases.show_plan))
+app.add_typer(jdbc, name="jdbc")
 
 
 @app.command()

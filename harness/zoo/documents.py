@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from zoo.catalog import Catalog
+from zoo.jdbc import records as jdbc
 from zoo.records import schema
 from zoo.report.markdown import render_table
 from zoo.report.model import Table
@@ -33,15 +34,21 @@ def refresh(root: Path, catalog: Catalog, *, write: bool) -> list[Path]:
 
 def _wanted(root: Path, catalog: Catalog) -> dict[Path, str]:
     """The content that generated files, and files with generated parts, should have."""
+    from zoo.jdbc import quoted as databases  # noqa: PLC0415
     from zoo.quoted import quote  # noqa: PLC0415 (its charts take half a second to import)
 
     quoted = quote(root, catalog)
     parts = {root / "README.md": {"entries": render_table(_entries(catalog))}}
-    for path, more in quoted.parts.items():
+    for path, more in (quoted.parts | databases.parts(root)).items():
         parts[path] = parts.get(path, {}) | more
-    wanted = {root / "docs/records.schema.json": json.dumps(schema(), indent=2, sort_keys=True) + "\n"}
+    schemas = {"records": schema(), "jdbc": jdbc.schema()}
+    wanted = {root / f"docs/{name}.schema.json": _pretty(form) for name, form in schemas.items()}
     wanted |= {path: _filled(path, path.read_text(encoding="utf-8"), named) for path, named in parts.items()}
     return wanted | quoted.files
+
+
+def _pretty(form: object) -> str:
+    return json.dumps(form, indent=2, sort_keys=True) + "\n"
 
 
 def _filled(path: Path, text: str, parts: dict[str, str]) -> str:

@@ -8,11 +8,14 @@ from pathlib import Path
 from zoo import bench, pilot, plan, runs
 from zoo.catalog import Catalog
 from zoo.conditions import BenchError
+from zoo.jdbc import pairs as jdbc
+from zoo.jdbc.store import JdbcStore, is_jdbc
 from zoo.pairs import Pair, compare
 from zoo.plan import PlanError
 from zoo.report import needs
 from zoo.report.comparisons import between_runs
 from zoo.report.model import Section
+from zoo.runs import Contrast
 from zoo.store import Store
 
 
@@ -37,10 +40,29 @@ def precision(wanted: float, folder: Path, catalog: Catalog) -> list[Section]:
 def between(first: Path, second: Path, catalog: Catalog, *, anyway: bool) -> tuple[list[Section], list[Pair]]:
     """The second run over the first, told and as pairs; `BenchError` for runs that cannot be compared."""
     a, b = Store.open(first), Store.open(second)
-    before, after = a.run(), b.run()
-    found = runs.contrast(before, a.records(), after, b.records(), catalog.reference_id)
+    if is_jdbc(first) != is_jdbc(second):
+        raise BenchError("these runs cannot be compared: one is of servers, the other of databases")
+    if is_jdbc(first):
+        names, rounds, found = _databases(JdbcStore.open(first), JdbcStore.open(second))
+    else:
+        names, rounds, found = _servers(a, b, catalog)
     if found.obstacles and not (anyway and found.pairs):
         why = "; ".join(found.obstacles)
         raise BenchError(f"these runs cannot be compared: {why}" + (" (--anyway does)" if found.pairs else ""))
-    fewest = min(before.plan.rounds, after.plan.rounds)
-    return between_runs((before.id, after.id), found, fewest), found.pairs
+    return between_runs(names, found, rounds), found.pairs
+
+
+Between = tuple[tuple[str, str], int, Contrast]
+"""Names of two runs, the rounds that both have, and what they say of each other."""
+
+
+def _servers(a: Store, b: Store, catalog: Catalog) -> Between:
+    before, after = a.run(), b.run()
+    found = runs.contrast(before, a.records(), after, b.records(), catalog.reference_id)
+    return (before.id, after.id), min(before.plan.rounds, after.plan.rounds), found
+
+
+def _databases(a: JdbcStore, b: JdbcStore) -> Between:
+    before, after = a.run(), b.run()
+    found = jdbc.contrast(before, a.records(), after, b.records())
+    return (before.id, after.id), min(before.plan.profile.rounds, after.plan.profile.rounds), found

@@ -23,6 +23,7 @@ HEIGHTS = {
     "warmup": 110,
     "course": 110,
     "limited-course": 110,
+    "pools": 260,
     **lines.HEIGHTS,
 }
 NEAR_ONE = (0.8, 0.9, 1, 1.1, 1.25)
@@ -59,6 +60,12 @@ def forest(points: list[Datum]) -> Drawing:
     least, most = min(low, 0.9), max(high, 1.1)
     margin = (most / least) ** 0.04
     return Drawing("forest", points, _span(least / margin, most * margin, NEAR_ONE))
+
+
+def beside(points: list[Datum]) -> Drawing:
+    """The same with the published ratio of each pair."""
+    known = [{**d, "ratio": d["published"], "low": None, "high": None} for d in points if d["published"] is not None]
+    return Drawing("beside", points, forest([*points, *known]).settings)
 
 
 def logarithmic(name: str, points: list[Datum], values: Sequence[float], **settings: Any) -> Drawing:  # noqa: ANN401

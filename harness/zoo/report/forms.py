@@ -58,6 +58,51 @@ def _forest() -> Chart:
     return alt.layer(noise, one, bar, point)
 
 
+def _beside() -> Chart:
+    """A forest with a hollow diamond where the published ratio is."""
+    published = (
+        named_points()
+        .transform_filter("datum.published != null")
+        .mark_point(shape="diamond", size=130, strokeWidth=2, color=RULE)
+        .encode(
+            y=entry_rows("row"),
+            x=alt.X("published:Q", scale=log_scale(), axis=log_axis()),
+            tooltip=[alt.Tooltip("pair:N", title="pair"), alt.Tooltip("published:Q", title="published")],
+        )
+    )
+    return alt.layer(*_forest().layer, published)
+
+
+def _pools() -> Chart:
+    """Operations a second over a pool's connections, a line an executor; dashed, what pool ÷ latency allows."""
+    x = alt.X("connections:Q", scale=alt.Scale(type="log", nice=False, padding=30), axis=_pool_axis())
+    scale, axis = log_scale(), log_axis("ops/s")
+    base = named_points().encode(x=x, detail="executor:N")
+    hue = coloured("kind", KINDS)
+    bound = base.transform_filter("datum.bound != null").mark_line(color=RULE, strokeDash=[6, 4], strokeWidth=2)
+    measured = base.transform_filter("datum.ops != null")
+    line = measured.mark_line(strokeWidth=2, opacity=0.7)
+    span = measured.mark_rule(strokeWidth=4, opacity=0.35)
+    point = measured.mark_point(size=70, filled=True)
+    name = base.transform_filter("datum.name != ''").mark_text(align="right", dx=-9, dy=-9, fontSize=11)
+    return alt.layer(
+        bound.encode(y=alt.Y("bound:Q", scale=scale, axis=axis)),
+        line.encode(y=alt.Y("ops:Q", scale=scale, axis=axis), color=hue),
+        span.encode(y=alt.Y("low:Q", scale=scale, axis=axis), y2="high:Q", color=hue),
+        point.encode(
+            y=alt.Y("ops:Q", scale=scale, axis=axis),
+            color=hue,
+            shape=scaled(alt.Shape, "kind", {kind: shape for kind, (_, shape) in KINDS.items()}),
+            tooltip=["executor:N", "connections:Q", alt.Tooltip("text:N", title="ops/s by round")],
+        ),
+        name.encode(y=alt.Y("at:Q", scale=scale, axis=axis), text="name:N"),
+    )
+
+
+def _pool_axis() -> alt.Axis:
+    return alt.Axis(values=[10, 20, 50, 100, 200, 500, 1000], format=",~g", title="connections", grid=False)
+
+
 def _dots(scale: alt.Scale, axis: alt.Axis) -> Chart:
     """An entry a row: its rounds as ticks, the interval as a bar, the median as a mark, hollow for a lower bound."""
     base = named_points().encode(y=entry_rows("entry"))
@@ -191,6 +236,8 @@ def _limited_course() -> Chart:
 
 TEMPLATES: dict[str, Callable[[], Chart]] = {
     "forest": _forest,
+    "beside": _beside,
+    "pools": _pools,
     "dots": lambda: _dots(alt.Scale(zero=True), plain_axis()),
     "log-dots": lambda: _dots(log_scale(), log_axis()),
     "latency": _latency,

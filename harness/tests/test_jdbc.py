@@ -1,0 +1,554 @@
+"""Database runs: plan, JMH's output as records, a session with a launcher that is made up, what is said of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import builders
+import pytest
+from typer.testing import CliRunner
+
+from zoo import cli, documents
+from zoo.export import to_csv
+from zoo.host.engine import EngineError
+from zoo.jdbc import jmh, plan, readme
+from zoo.jdbc.figures import answer
+from zoo.jdbc.jmh import JmhError
+from zoo.jdbc.launcher import LaunchFailure
+from zoo.jdbc.page import all_figures, page
+from zoo.jdbc.pairs import OPS, compare, contrast
+from zoo.jdbc.plan import Choice
+from zoo.jdbc.published import TABLES
+from zoo.jdbc.records import Cell, CellRecord, FloodRecord, JdbcRun, PlanFacts
+from zoo.jdbc.report import document
+from zoo.jdbc.session import Session
+from zoo.jdbc.store import JdbcStore, is_jdbc
+from zoo.metrics import Word
+from zoo.pairs import Kind
+from zoo.plan import PlanError
+from zoo.records import Failure
+from zoo.report import pictures
+from zoo.report.html import Tools
+from zoo.report.markdown import render
+from zoo.runs import slower
+from zoo.store import Store
+
+PLAIN = Tools(library=lambda: "/* Vega */", svg=lambda spec: "<svg></svg>")
+
+WIRE = Cell(
+    database="postgresql", executor="virtual", query="find-by-code", pool=10, max_connections=100, latency="wire-10"
+)
+OPS_OF = {"cached": 600.0, "virtual": 850.0, "fixed-10": 500.0}
+
+
+def output(arguments: Sequence[str], ops: float, bound: float | None = 930.0) -> list[dict[str, Any]]:
+    """JMH's JSON for one fork of the cell that the arguments ask for."""
+    asked = [word for flag, word in pairwise(arguments) if flag == "-p"]
+    metrics = {
+        "pool.connections": 10.0,
+        "pinned.events": 0.0,
+        "pinned.time": 0.0,
+        "threads.peak": 31.0,
+        "memory.peak": 204800.0,
+        "gc.count": 3.0,
+        "gc.time": 12.0,
+        "cpu.client": 80.5,
+        "cpu.database": 60.25,
+        "roundtrip.direct": 0.06,
+        "roundtrip.added": 10.75,
+    }
+    if bound is not None:
+        metrics["bound"] = bound
+    return [
+        {
+            "jmhVersion": "1.37",
+            "benchmark": "zoo.JdbcBenchmark.standing",
+            "jvm": "/somewhere/bin/java",
+            "jvmArgs": [
+                "-Xmx1g",
+                "-Dzoo.url=jdbc:x",
+                "-Dzoo.credentials=/tmp/x",
+                "-Dzoo.server=PostgreSQL 16 (embedded)",
+            ],
+            "vmName": "VM",
+            "vmVersion": "25",
+            "params": dict(word.split("=") for word in asked),
+            "primaryMetric": {"score": ops, "rawData": [[ops - 1, ops + 1]]},
+            "secondaryMetrics": {name: {"score": value} for name, value in metrics.items()},
+        }
+    ]
+
+
+DIED = "the database ended in mid-run"
+
+
+class Launcher:
+    """Writes what java-jdbc would; fails for the cells whose arguments hold a given word."""
+
+    def __init__(self, fails: str | None = None, words: str = DIED) -> None:
+        self.calls: list[list[str]] = []
+        self.envs: list[dict[str, str]] = []
+        self._fails = fails
+        self._words = words
+
+    def run(self, arguments: Sequence[str], log: Path, timeout_s: float, env: Mapping[str, str]) -> None:
+        self.calls.append(list(arguments))
+        self.envs.append(dict(env))
+        log.write_text("a log\n", encoding="utf-8")
+        if self._fails and self._fails in arguments:
+            raise LaunchFailure(Failure(kind="failed", message=self._words))
+        if arguments[0] == "flood":
+            executor = arguments[arguments.index("--executor") + 1]
+            data: object = [flood_output(executor)]
+            out = arguments[arguments.index("--out") + 1]
+        else:
+            executor = next(w for w in arguments if w.startswith("executor=")).removeprefix("executor=")
+            data = output(arguments, OPS_OF[executor] + len(self.calls))
+            out = arguments[arguments.index("-rff") + 1]
+        Path(out).write_text(json.dumps(data), encoding="utf-8")
+
+
+@dataclass
+class Databases:
+    """Tells what it was asked for; refuses what it is told to."""
+
+    refuses: str | None = None
+    asked: list[tuple[str, int | None, bool]] = field(default_factory=list)
+    ended: int = 0
+
+    @contextmanager
+    def serving(self, database: str, max_connections: int | None, *, wire: bool) -> Iterator[Mapping[str, str]]:
+        self.asked.append((database, max_connections, wire))
+        if self.refuses:
+            raise EngineError(self.refuses)
+        try:
+            yield {"JDBC_URL": f"jdbc:{database}://x/zoo"}
+        finally:
+            self.ended += 1
+
+
+def measured(store: JdbcStore, launcher: Launcher | None = None) -> JdbcStore:
+    """The store after a whole session."""
+    Session(launcher or Launcher(), Databases(), store, lambda _: None).run()
+    return store
+
+
+def flood_output(executor: str) -> dict[str, Any]:
+    died = executor == "cached"
+    return {
+        "database": "postgresql",
+        "executor": executor,
+        "tasks": 5000,
+        "pool": 10,
+        "server": "PostgreSQL 16 (embedded)",
+        "added_ms": 10.7,
+        "heap": "512m",
+        "memory_limit_mb": 2048,
+        "outcome": "crashed with exit code 1" if died else "finished",
+        "seconds": 7.5,
+        "peak_rss_kb": 900_000 if died else 150_000,
+        "peak_threads": 5_010 if died else 30,
+        "log_tail": "java.lang.OutOfMemoryError: unable to create native thread" if died else "5000 tasks in 6.9 s",
+    }
+
+
+def run_of(cells: list[Cell], rounds: int = 3) -> JdbcRun:
+    host = builders.run(["x:y"]).host
+    return JdbcRun(
+        id="20260102-030405-jdbc-short",
+        started_at="2026-01-02T03:04:05+00:00",
+        commit="0123456789abcdef",
+        dirty=False,
+        harness="0.1.0",
+        jdk="25.0.1+8",
+        plan=PlanFacts(
+            cells=cells,
+            floods=plan.floods("short", "postgresql")[:2],
+            profile=plan.profile("short", rounds),
+            seed=7,
+            runtime="process",
+        ),
+        host=host,
+    )
+
+
+def two() -> list[Cell]:
+    return [WIRE, WIRE.model_copy(update={"executor": "cached"})]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> JdbcStore:
+    return JdbcStore.create(tmp_path / "results", run_of(two()))
+
+
+# --- the plan
+
+
+def test_every_published_figure_has_its_cell_and_no_cell_stands_twice() -> None:
+    cells = plan.cells()
+    assert len(cells) == len(set(cells))
+    for table in TABLES:
+        assert set(table.cells(100)) <= set(cells)
+
+
+def test_a_pool_of_a_thousand_is_measured_with_both_limits_of_the_server() -> None:
+    big = [c for c in plan.cells() if c.pool == 1000]
+    assert {c.max_connections for c in big} == {100, 1100}
+
+
+def test_the_default_takes_twelve_minutes_and_says_what_it_gives_up() -> None:
+    planned = run_of(plan.cells("short")).plan.model_copy(update={"floods": plan.floods("short", "postgresql")})
+    assert 8 * 60 < plan.seconds(planned) < 13 * 60
+    assert plan.GIVES_UP[plan.DEFAULT]
+    assert set(plan.cells("short")) < set(plan.cells())
+    for table in TABLES:
+        assert {table.cell(executor, 100) for executor in ("cached", "virtual")} <= set(plan.cells("short"))
+        assert set(table.cells(100)) <= set(plan.cells())
+    assert {c.executor for c in plan.cells()} == set(plan.EXECUTORS)
+
+
+def test_a_cell_takes_longer_where_something_bounds_it() -> None:
+    used = plan.profile("short")
+    free = WIRE.model_copy(update={"latency": "none"})
+    asleep = WIRE.model_copy(update={"latency": "sleep-10", "executor": "forkjoin"})
+    many = free.model_copy(update={"pool": 1000, "max_connections": 1100})
+    for longer in (WIRE, asleep, many):
+        assert plan.cell_seconds(longer, used) > plan.cell_seconds(free, used)
+
+
+def test_even_rounds_reverse_the_odd_ones() -> None:
+    planned = run_of(plan.cells(), rounds=4).plan
+    by_round: dict[int, list[Cell]] = {}
+    for step in plan.steps(planned):
+        by_round.setdefault(step.round, []).append(step.cell)
+    assert by_round[2] == by_round[1][::-1]
+    assert by_round[4] == by_round[3][::-1]
+    assert by_round[1] != by_round[3]
+    assert set(by_round[1]) == set(plan.cells())
+
+
+def test_a_choice_that_takes_nothing_names_what_there_is() -> None:
+    assert {c.latency for c in plan.chosen("smoke", Choice(latency=["wire-10"]))} == {"wire-10"}
+    assert len(plan.chosen("smoke", Choice())) == 2
+    with pytest.raises(PlanError, match="executor: cached, virtual"):
+        plan.chosen("short", Choice(executor=["green"]))
+
+
+def test_another_server_keeps_its_own_limit() -> None:
+    cells = plan.on_another_server(plan.cells(), "mariadb")
+    assert cells
+    assert {(c.database, c.max_connections) for c in cells} == {("mariadb", None)}
+    assert not [w for w in jmh.arguments(cells[0], plan.profile("short"), "out") if w.startswith("maxConnections")]
+
+
+# --- JMH's output
+
+
+def test_the_output_of_one_fork_becomes_a_measurement() -> None:
+    words = jmh.arguments(WIRE, plan.profile("short"), "out.json")
+    found = jmh.measurement(json.dumps(output(words, 780.0)), WIRE, "raw/x.json.gz")
+    assert found.ops_per_s == 780.0
+    assert found.iterations == [779.0, 781.0]
+    assert (found.connections, found.max_connections, found.memory_peak_kb) == (10, 100, 204800)
+    assert found.server == "PostgreSQL 16 (embedded)"
+    assert found.jvm_args == ["-Xmx1g"]
+
+
+def test_what_linux_does_not_tell_is_unknown_and_not_zero() -> None:
+    words = jmh.arguments(WIRE, plan.profile("short"), "out.json")
+    results = output(words, 780.0, bound=None)
+    for name in ("memory.peak", "cpu.database"):
+        del results[0]["secondaryMetrics"][name]
+    found = jmh.measurement(json.dumps(results), WIRE, "raw/x.json.gz")
+    assert (found.memory_peak_kb, found.database_cpu_us, found.bound_ops_per_s) == (None, None, None)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "not json"])
+def test_output_without_a_result_is_an_error(text: str) -> None:
+    with pytest.raises(JmhError):
+        jmh.measurement(text, WIRE, "raw/x.json.gz")
+
+
+def test_the_result_of_another_cell_is_an_error() -> None:
+    other = WIRE.model_copy(update={"executor": "cached"})
+    text = json.dumps(output(jmh.arguments(other, plan.profile("short"), "out.json"), 1.0))
+    with pytest.raises(JmhError, match="asked for"):
+        jmh.measurement(text, WIRE, "raw/x.json.gz")
+
+
+# --- a session
+
+
+def test_every_cell_and_flood_gives_a_record_and_its_raw_file(store: JdbcStore) -> None:
+    told: list[CellRecord | FloodRecord] = []
+    Session(Launcher(), Databases(), store, told.append).run()
+    records = store.records()
+    assert records == told
+    assert [type(r) for r in records] == [CellRecord] * 6 + [FloodRecord] * 2
+    for record in records:
+        if isinstance(record, CellRecord):
+            assert record.measurement
+            assert (store.folder / record.measurement.raw).exists()
+
+
+def test_a_failed_cell_is_recorded_and_the_rest_goes_on(store: JdbcStore) -> None:
+    measured(store, Launcher(fails="executor=cached"))
+    cells = [r for r in store.records() if isinstance(r, CellRecord)]
+    assert [r.cell.executor for r in cells if r.failure] == ["cached"] * 3
+    assert [r.cell.executor for r in cells if r.measurement] == ["virtual"] * 3
+
+
+def test_a_resumed_session_measures_what_is_missing(store: JdbcStore) -> None:
+    measured(store)
+    lines = (store.folder / "records.ndjson").read_text(encoding="utf-8").splitlines(keepends=True)
+    (store.folder / "records.ndjson").write_text("".join(lines[:4]), encoding="utf-8")
+    launcher = Launcher()
+    measured(store, launcher)
+    assert len(launcher.calls) == 4
+    assert len(store.records()) == 8
+
+
+def test_a_cell_gets_a_database_of_its_own_and_is_told_where_it_is(store: JdbcStore) -> None:
+    launcher, databases = Launcher(), Databases()
+    Session(launcher, databases, store, lambda _: None).run()
+    assert databases.asked == [("postgresql", 100, True)] * 8
+    assert databases.ended == 8
+    assert launcher.envs == [{"JDBC_URL": "jdbc:postgresql://x/zoo"}] * 8
+
+
+def test_an_engine_that_refuses_is_a_failed_cell_with_its_words(store: JdbcStore) -> None:
+    Session(Launcher(), Databases(refuses="no space left\nmore of it"), store, lambda _: None).run()
+    failures = [r.failure for r in store.records()]
+    assert failures == [Failure(kind="engine", message="no space left", log_tail="more of it")] * 8
+
+
+def test_a_run_of_databases_is_told_from_one_of_servers(store: JdbcStore, tmp_path: Path) -> None:
+    servers = Store.create(tmp_path / "results", builders.run(["x:y"]))
+    assert is_jdbc(store.folder)
+    assert not is_jdbc(servers.folder)
+    assert not is_jdbc(tmp_path / "nothing")
+    assert (tmp_path / "results" / "latest").resolve() == servers.folder.resolve()
+    assert (tmp_path / "results" / "latest-jdbc").resolve() == store.folder.resolve()
+
+
+# --- the report
+
+
+def test_ratios_are_paired_by_round(store: JdbcStore) -> None:
+    [pair] = compare(measured(store).records()).of(Kind.MODEL)
+    assert (pair.a, pair.b, pair.scenario, pair.tier) == (
+        "virtual",
+        "cached",
+        "postgresql find-by-code wire-10",
+        "10/100",
+    )
+    ours = pair.comparisons[OPS].ratio
+    assert ours is not None
+    assert ours.rounds == 3
+    assert ours.low is not None
+    assert ours.high is not None
+    assert ours.low < ours.value < ours.high
+    assert ours.value == pytest.approx(1.415, abs=0.02)
+    assert pair.comparisons[OPS].verdict.word is Word.FASTER
+
+
+def test_virtual_threads_are_compared_with_each_executor_and_databases_and_pools_with_each_other(
+    tmp_path: Path,
+) -> None:
+    cells = [WIRE.model_copy(update={"executor": name}) for name in OPS_OF]
+    cells += [WIRE.model_copy(update={"database": "mariadb"}), WIRE.model_copy(update={"pool": 100})]
+    found = compare(measured(JdbcStore.create(tmp_path, run_of(cells))).records())
+    assert [(p.a, p.b) for p in found.of(Kind.MODEL)] == [("virtual", "cached")]
+    assert [(p.a, p.b) for p in found.of(Kind.VARIANT)] == [("virtual", "fixed-10")]
+    assert {p.a for p in found.of(Kind.CONDITION)} == {"virtual, PostgreSQL ÷ MariaDB", "virtual, pool of 100 ÷ 10"}
+
+
+def test_a_cell_measured_twice_gives_the_noise_band_of_its_latency(tmp_path: Path) -> None:
+    cells = [*two(), WIRE.model_copy(update={"again": True})]
+    records = measured(JdbcStore.create(tmp_path, run_of(cells))).records()
+    found = compare([faster(r, 2.0) if isinstance(r, CellRecord) and r.cell.again else r for r in records])
+    assert [p.kind for p in found.pairs] == [Kind.AGAIN, Kind.MODEL]
+    [model] = found.of(Kind.MODEL)
+    assert found.bands[model.scenario, OPS, True].factor(3) > 1.5
+    assert model.comparisons[OPS].verdict.word is Word.INCONCLUSIVE
+
+
+def test_pools_that_got_different_sizes_are_not_compared(store: JdbcStore) -> None:
+    records = [smaller(r, 7) if isinstance(r, CellRecord) and r.cell == WIRE else r for r in measured(store).records()]
+    [pair] = compare(records).of(Kind.MODEL)
+    assert pair.comparisons[OPS].verdict.why == "pools of different sizes: 7 and 10 connections"
+
+
+def smaller(record: CellRecord, connections: int) -> CellRecord:
+    assert record.measurement
+    return record.model_copy(update={"measurement": record.measurement.model_copy(update={"connections": connections})})
+
+
+def test_two_runs_are_compared_cell_by_cell(store: JdbcStore) -> None:
+    run, records = measured(store).run(), store.records()
+    later = run.model_copy(update={"id": "later", "commit": "fedcba"})
+    found = contrast(run, records, later, [faster(r, 1.5) for r in records])
+    assert found.obstacles == []
+    assert found.changes == ["commit: 0123456789ab → fedcba"]
+    assert {(p.a, p.comparisons[OPS].verdict.word) for p in found.pairs} == {
+        ("virtual", Word.FASTER),
+        ("cached", Word.FASTER),
+    }
+    back = contrast(later, [faster(r, 1.5) for r in records], run, records)
+    assert len(slower(back.pairs, by=0.05)) == 2
+    longer = later.model_copy(update={"plan": later.plan.model_copy(update={"profile": plan.profile("article")})})
+    assert "JMH iteration_s: 2 → 30" in contrast(run, records, longer, records).obstacles
+
+
+def faster(record: CellRecord | FloodRecord, factor: float) -> CellRecord | FloodRecord:
+    if not isinstance(record, CellRecord) or record.measurement is None:
+        return record
+    seen = record.measurement
+    return record.model_copy(update={"measurement": seen.model_copy(update={"ops_per_s": factor * seen.ops_per_s})})
+
+
+def test_records_are_a_table_for_other_programs(store: JdbcStore) -> None:
+    lines = list(csv.DictReader(io.StringIO(to_csv(measured(store).records()))))
+    assert [(row["kind"], row["round"]) for row in lines].count(("jdbc", "3")) == 2
+    assert {row["cell.executor"] for row in lines if row["kind"] == "jdbc"} == {"virtual", "cached"}
+    assert {row["flood.executor"] for row in lines if row["kind"] == "jdbc-flood"} == {"virtual", "cached"}
+
+
+def test_the_report_has_the_published_table_beside_ours(store: JdbcStore) -> None:
+    text = render(document(measured(store).run(), store.records()))
+    assert "PostgreSQL, 10 ms on the wire · D5 · max_connections 100" in text
+    assert "| cached | 627 | 60" in text
+    assert "| 1.22 | 1.4" in text
+    assert "6 of 6 cells measured, 0 failed" in text
+    assert "short gives up" in text
+    assert "crashed with exit code 1: java.lang.OutOfMemoryError: unable to create native thread" in text
+    assert "-Xmx512m" in text
+
+
+def test_a_figure_at_its_bound_is_marked_so(store: JdbcStore) -> None:
+    text = render(document(measured(store).run(), store.records()))
+    marked = [line.split(" ")[1] for line in text.splitlines() if "⊤ |" in line]
+    assert set(marked) == {"virtual", "postgresql"}  # in the published table and among all cells
+
+
+def test_a_run_without_a_record_has_a_report_too(store: JdbcStore) -> None:
+    text = render(document(store.run(), []))
+    assert "0 of 6 cells measured, 0 failed, 6 not run yet" in text
+
+
+def test_the_answer_says_what_the_pool_limited_and_how_floods_ended(store: JdbcStore) -> None:
+    section = document(measured(store).run(), store.records())[1]
+    text = "\n".join(section.bullets)
+    assert "virtual ÷ cached, ops/s: faster in 1 of 1" in text
+    assert re.search(
+        r"postgresql find-by-code wire-10, pool 10/100: cached 6\d % of 930 ops/s, virtual 9\d % .* ⊤", text
+    )
+    assert "5,000 tasks at once on virtual: finished, 146 MB, 30 threads." in text
+
+
+def test_the_page_draws_what_the_report_says_and_loads_nothing(store: JdbcStore) -> None:
+    measured(store)
+    text = page(store.run(), store.records(), PLAIN)
+    assert not re.search(r"https?://", text)
+    drawn = json.loads(re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[0])
+    places = set(re.findall(r'data-chart="([^"]+)"', text))
+    assert set(drawn["figures"]) == places == {f.name for f in all_figures(store.records())}
+    assert "PostgreSQL, 10 ms on the wire · D5 · max_connections 100" in text
+    assert "<code>cached</code>" in text
+
+
+def test_a_page_shows_no_markup_of_a_log(store: JdbcStore) -> None:
+    measured(store, Launcher(fails="executor=cached", words="<script>alert(1)</script>\x1b[31m"))
+    text = page(store.run(), store.records(), PLAIN)
+    assert "<script>alert" not in text
+    assert "\x1b" not in text
+
+
+def test_a_page_of_nothing_is_a_page(store: JdbcStore) -> None:
+    assert "0 of 6 cells measured" in page(store.run(), [], PLAIN)
+
+
+def test_charts_set_our_ratio_beside_the_published_one_and_pools_beside_their_bound(tmp_path: Path) -> None:
+    wide = [c.model_copy(update={"pool": 100, "max_connections": 1100}) for c in two()]
+    records = measured(JdbcStore.create(tmp_path, run_of([*two(), *wide]))).records()
+    figures = {figure.name: figure for group in answer(records) for figure in group.figures}
+    assert set(figures) == {"gains", "pools-postgresql-find-by-code-wire-10"}
+    gains = {d["row"]: d for d in figures["gains"].drawing.points}
+    assert gains["postgresql find-by-code wire-10 · 10/100"]["published"] == pytest.approx(1.216, abs=0.001)
+    assert gains["postgresql find-by-code wire-10 · 100/1100"]["published"] is None
+    assert {d["executor"] for d in figures["pools-postgresql-find-by-code-wire-10"].drawing.points} == {
+        "cached",
+        "virtual",
+        "bound",
+    }
+    for figure in figures.values():
+        assert pictures.svg(figure).startswith("<svg")
+
+
+def test_the_readme_has_each_published_table_that_was_measured(store: JdbcStore) -> None:
+    text = readme.results(measured(store).run(), store.records(), "../report.md")
+    assert "| PostgreSQL, 10 ms on the wire (D5) | 10 | 1.4" in text
+    assert "MariaDB" not in text
+    assert "Profile short, 3 rounds" in text
+
+
+def test_a_reference_run_fills_the_readme_and_is_seen_when_it_changes(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("<!-- generated: entries -->\n<!-- end -->\n", encoding="utf-8")
+    (tmp_path / "java-jdbc").mkdir()
+    path = tmp_path / "java-jdbc" / "README.md"
+    path.write_text("<!-- generated: results -->\n<!-- end -->\n", encoding="utf-8")
+    reference = run_of(two()).model_copy(update={"id": "jdbc"})
+    store = measured(JdbcStore.create(tmp_path / "results/reference", reference))
+    assert path in documents.refresh(tmp_path, builders.catalog(), write=True)
+    assert "Measured in a [committed run](../results/reference/jdbc/report.md)" in path.read_text(encoding="utf-8")
+    store.append(faster(store.records()[0], 2.0))
+    assert documents.refresh(tmp_path, builders.catalog(), write=False) == [path]
+
+
+def test_the_documents_name_every_profile() -> None:
+    text = readme.profiles()
+    assert [line.split("`")[1] for line in text.splitlines() if "`" in line] == list(plan.PROFILES)
+
+
+# --- the command
+
+
+def zoo(*words: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(cli.app, words, env={"JDBC_URL": None, "RUNTIME": None})
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_the_plan_names_cells_and_time(store: JdbcStore) -> None:
+    code, out, _ = zoo("jdbc", "plan", "--profile", "article", "--pool", "10", "--latency", "wire-10")
+    assert code == 0
+    assert "postgresql find-by-code wire-10 10/100 virtual, " in out
+    assert re.search(r"10 cells × 3 round\(s\) and 0 floods, profile article, databases: process, about \d+ min", out)
+    assert zoo("jdbc", "plan", "--profile", "long")[2] == 'zoo: no profile "long"; known: article, short, smoke\n'
+
+
+def test_the_commands_for_runs_take_one_of_databases(store: JdbcStore, tmp_path: Path) -> None:
+    folder = str(measured(store).folder)
+    assert zoo("report", folder, "--quiet", "--svg", str(tmp_path / "svg"))[0] == 0
+    assert (store.folder / "report.md").read_text(encoding="utf-8").startswith("# Run 20260102-030405-jdbc-short")
+    assert (store.folder / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert {path.stem for path in (tmp_path / "svg").iterdir()} == {f.name for f in all_figures(store.records())}
+    assert zoo("export", folder)[1].count("\n") == 9
+    code, out, _ = zoo("compare", folder, folder)
+    assert code == 0
+    assert "no detectable difference" in out
+
+
+def test_a_run_of_databases_is_not_compared_with_one_of_servers(store: JdbcStore, tmp_path: Path) -> None:
+    servers = Store.create(tmp_path, builders.run(["x:y"]))
+    code, _, err = zoo("compare", str(servers.folder), str(store.folder))
+    assert (code, err) == (2, "zoo: these runs cannot be compared: one is of servers, the other of databases\n")

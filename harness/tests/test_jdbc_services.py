@@ -1,0 +1,105 @@
+"""Databases in containers without an engine: the commands, and what is made of an engine's answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from zoo.host.engine import Engine, EngineError
+from zoo.jdbc import services
+from zoo.jdbc.launcher import LaunchFailure
+from zoo.jdbc.services import Containers, Embedded
+from zoo.records import Failure
+
+RUNNING: dict[str, object] = {
+    "Id": "abc",
+    "State": {"Running": True, "Pid": os.getpid(), "ExitCode": 0, "Health": {"Status": "healthy"}},
+    "NetworkSettings": {"Networks": {"bridge": {"IPAddress": "127.0.0.1"}}},
+}
+ENDED: dict[str, object] = {**RUNNING, "State": {"Running": False, "Pid": 0, "ExitCode": 3}}
+
+
+@pytest.fixture
+def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Something where the containers should be."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        for name in services.PORTS:
+            monkeypatch.setitem(services.PORTS, name, server.getsockname()[1])
+        yield
+
+
+def engine(folder: Path, answers: dict[str, object]) -> Engine:
+    """Writes down what it is asked, and PASSWORD; answers `inspect` from a file that a test may change."""
+    (folder / "state.json").write_text(json.dumps(answers), encoding="utf-8")
+    script = f"""#!/bin/sh
+cd {folder}
+echo "$*" >>asked
+case "$1" in
+run) echo "$PASSWORD" >>passwords ;;
+inspect) cat state.json ;;
+logs) echo "could not bind" ;;
+ps) echo left ;;
+esac
+"""
+    path = folder / "docker"
+    path.write_text(script, encoding="utf-8")
+    path.chmod(0o755)
+    return Engine(str(path))
+
+
+def asked(folder: Path, word: str) -> list[str]:
+    return [line for line in (folder / "asked").read_text(encoding="utf-8").splitlines() if line.startswith(word)]
+
+
+def test_a_database_of_the_harness_s_own_needs_nothing() -> None:
+    with Embedded().serving("mariadb", 100, wire=True) as env:
+        assert env == {}
+
+
+@pytest.mark.usefixtures("listening")
+def test_a_cell_gets_containers_of_its_own_and_none_is_left(tmp_path: Path) -> None:
+    with Containers(engine(tmp_path, RUNNING)).serving("postgresql", 1100, wire=True) as env:
+        assert env["JDBC_URL"] == "jdbc:postgresql://127.0.0.1:5432/zoo"
+        assert (env["JDBC_USER"], env["JDBC_ORIGIN"]) == ("zoo", "container")
+        assert env["TOXIPROXY_URL"].startswith("http://127.0.0.1:")
+        password, _ = (tmp_path / "passwords").read_text(encoding="utf-8").splitlines()
+        assert env["JDBC_PASSWORD"] == password
+        assert asked(tmp_path, "rm") == []
+    database, wire = asked(tmp_path, "run")
+    assert {"--read-only", "--cap-drop=ALL", "--pids-limit=2048", "--env=PASSWORD", "--env=MAX_CONNECTIONS"} <= set(
+        database.split()
+    )
+    assert password not in database
+    assert database.endswith("server-zoo/postgres:latest")
+    assert wire.endswith("server-zoo/toxiproxy:latest")
+    assert "--publish" not in database + wire
+    assert asked(tmp_path, "rm") == ["rm --force --volumes left"]
+
+
+@pytest.mark.usefixtures("listening")
+def test_a_database_that_ended_in_mid_run_is_told_from_other_failures(tmp_path: Path) -> None:
+    containers = Containers(engine(tmp_path, RUNNING))
+
+    def fail(state: dict[str, object]) -> None:
+        with containers.serving("mariadb", 100, wire=False):
+            (tmp_path / "state.json").write_text(json.dumps(state), encoding="utf-8")
+            raise LaunchFailure(Failure(kind="failed", message="no connection"))
+
+    with pytest.raises(LaunchFailure):
+        fail(RUNNING)
+    with pytest.raises(EngineError, match="ended with exit code 3\ncould not bind"):
+        fail(ENDED)
+    assert len(asked(tmp_path, "rm")) == 2
+
+
+def test_an_engine_whose_containers_are_out_of_reach_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    away: dict[str, object] = {**RUNNING, "NetworkSettings": {"Networks": {"bridge": {"IPAddress": ""}}}}
+    with pytest.raises(EngineError, match="RUNTIME=process"):  # noqa: SIM117
+        with Containers(engine(tmp_path, away)).serving("postgresql", 100, wire=False):
+            pass
+    assert len(asked(tmp_path, "rm")) == 1

@@ -1,0 +1,138 @@
+"""`zoo jdbc` as a person runs it: real databases, JMH. Builds java-jdbc first, which tests its queries on both."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from zoo.host.jdk import find_jdk
+from zoo.jdbc.cli import FOLDER, ROOT
+from zoo.jdbc.launcher import Launcher
+from zoo.jdbc.records import CellRecord, Measurement
+from zoo.jdbc.store import JdbcStore
+
+SMOKE = [sys.executable, "-m", "zoo", "jdbc", "bench", "--profile", "smoke", "--runtime", "process", "--seed", "1"]
+ONE = ["--database", "postgresql", "--executor", "virtual", "--query", "update-and-group", "--pool", "10"]
+PATIENCE_S = 600
+
+pytestmark = pytest.mark.skipif("PYTEST_XDIST_WORKER" in os.environ, reason="only one run at a time is allowed")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built() -> None:
+    launcher = Launcher(ROOT / FOLDER, find_jdk(wanted=os.environ.get("JDK")))
+    if not launcher.is_built():
+        launcher.build()
+
+
+def bench(results: Path, *words: str, **env: str) -> subprocess.Popen[str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("JDBC_", "TOXIPROXY"))}
+    return subprocess.Popen(
+        [*SMOKE, "--results", str(results), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**inherited, **env, "COLUMNS": "200"},
+    )
+
+
+def ended(run: subprocess.Popen[str]) -> tuple[int, str]:
+    try:
+        output, _ = run.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        run.terminate()
+        raise
+    return run.returncode, output
+
+
+def records(results: Path) -> list[CellRecord]:
+    return [r for r in JdbcStore.open(results / "latest-jdbc").records() if isinstance(r, CellRecord)]
+
+
+def serving(run: subprocess.Popen[str], results: Path) -> psutil.Process:
+    """The database server of the run, once JMH's forks are at work: their log says so."""
+    deadline = time.monotonic() + PATIENCE_S
+    while run.poll() is None and time.monotonic() < deadline:
+        logs = (results / "latest-jdbc" / "raw").glob("*.log")
+        if any("# Warmup Iteration" in log.read_text(encoding="utf-8") for log in logs):
+            for child in psutil.Process(run.pid).children(recursive=True):
+                with suppress(psutil.NoSuchProcess):
+                    if child.name() == "postgres" and _is_java(child.parent()):
+                        return child
+        time.sleep(0.05)
+    raise AssertionError(f"no database was started: {ended(run)}")
+
+
+def _is_java(process: psutil.Process | None) -> bool:
+    """A server's own children have its name too."""
+    return process is not None and process.name() == "java"
+
+
+def test_a_small_run_measures_both_databases_and_reports(tmp_path: Path) -> None:
+    code, output = ended(bench(tmp_path))
+    assert code == 0, output
+    found = {r.cell.database: r.measurement for r in records(tmp_path)}
+    assert set(found) == {"postgresql", "mariadb"}
+    for seen in found.values():
+        assert isinstance(seen, Measurement)
+        assert seen.connections == 10
+        assert seen.ops_per_s > 10
+        assert seen.client_cpu_us > 0
+        assert seen.jvm_args == ["-Xmx1g"]
+    report = (tmp_path / "latest-jdbc" / "report.md").read_text(encoding="utf-8")
+    assert "2 of 2 cells measured, 0 failed" in report
+    assert (tmp_path / "latest-jdbc" / "report.html").exists()
+
+
+def test_a_server_that_is_not_there_is_a_failed_cell_that_names_it(tmp_path: Path) -> None:
+    url = "jdbc:postgresql://127.0.0.1:1/zoo"
+    code, output = ended(bench(tmp_path, *ONE, JDBC_URL=url))
+    assert code == 1, output
+    assert {r.failure.message.partition(": ")[0] for r in records(tmp_path) if r.failure} == {f"cannot use {url}"}
+
+
+def test_a_database_that_dies_in_mid_run_is_a_failed_cell(tmp_path: Path) -> None:
+    run = bench(tmp_path, *ONE)
+    serving(run, tmp_path).kill()
+    code, output = ended(run)
+    assert code == 1, output
+    [record] = records(tmp_path)
+    assert record.failure
+    assert record.failure.message.startswith("postgresql ended with exit code")
+
+
+def test_ctrl_c_ends_everything(tmp_path: Path) -> None:
+    run = bench(tmp_path, *ONE)
+    serving(run, tmp_path)
+    started = psutil.Process(run.pid).children(recursive=True)
+    run.send_signal(signal.SIGINT)
+    code, output = ended(run)
+    assert code == 130, output
+    assert "RESUME=1" in output
+    assert [p for p in started if p.is_running() and p.status() != psutil.STATUS_ZOMBIE] == []
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({"JDBC_URL": "jdbc:oracle:thin:@x"}, "JDBC_URL must begin with jdbc:postgresql: or jdbc:mariadb:"),
+        ({"JDBC_URL": "jdbc:postgresql://x/y", "RUNTIME": "container"}, "leave out one of them"),
+        ({"RUNTIME": "pod"}, "RUNTIME must be one of auto, process, container"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_started(tmp_path: Path, env: dict[str, str], said: str) -> None:
+    words = [word for word in SMOKE if word not in ("--runtime", "process")]
+    done = subprocess.run(
+        [*words, "--results", str(tmp_path)], env={**os.environ, **env}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,31 @@
+"""The folder of a database run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import ClassVar
+
+from zoo.jdbc.records import RECORD, CellRecord, FloodRecord, JdbcRun
+from zoo.store import RunFolder
+
+
+class JdbcStore(RunFolder[JdbcRun, CellRecord | FloodRecord]):
+    """As a run of servers, with forms of its own."""
+
+    LATEST: ClassVar[str] = "latest-jdbc"
+
+    def _read_run(self, text: str) -> JdbcRun:
+        return JdbcRun.model_validate_json(text)
+
+    def _read_record(self, line: bytes) -> CellRecord | FloodRecord:
+        return RECORD.validate_json(line)
+
+
+def is_jdbc(folder: Path) -> bool:
+    """Whether the run there is one of databases."""
+    try:
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(run, dict) and run.get("kind") == "jdbc"
