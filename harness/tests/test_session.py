@@ -29,7 +29,7 @@ from zoo.plan import Block, Design, Profile, Twins
 from zoo.records import Condition, Flag, Measurement, Record
 from zoo.runtime.base import Launch, RuntimeFailure
 from zoo.session import Running, Session
-from zoo.store import Store
+from zoo.store import Store, StoreError
 from zoo.twins import twin
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
@@ -370,6 +370,16 @@ def test_a_crash_in_a_window_costs_that_cell_and_the_next_has_a_fresh_server(bed
     assert seen(records[2]).warmup.reached
     assert not bed.world.running
     assert bed.world.sampling == 0
+
+
+def test_a_full_disk_ends_the_run_and_its_servers(bed: Bed) -> None:
+    records = bed.store.folder / "records.ndjson"
+    records.unlink()
+    records.symlink_to("/dev/full")
+    with pytest.raises(StoreError, match="No space left on device"):
+        bed.run(one_block())
+    assert len(bed.world.servers) == 1
+    assert not bed.world.running
 
 
 def test_no_request_and_no_error_is_a_hung_server(bed: Bed) -> None:

@@ -117,6 +117,17 @@ def test_raw_data_is_compressed_json_below_the_run(store: Store) -> None:
 # --- the form of records
 
 
+def test_a_full_disk_is_told_with_the_file(store: Store) -> None:
+    full = store.raw / "a.json.gz"
+    for path in (lines(store), full):
+        path.unlink(missing_ok=True)
+        path.symlink_to("/dev/full")
+    with pytest.raises(StoreError, match=f"{lines(store)} cannot be written: No space left on device"):
+        store.append(builders.record("java-a:virtual"))
+    with pytest.raises(StoreError, match=f"{full} cannot be written: No space left on device"):
+        store.write_raw("a", list(range(1000)))
+
+
 def test_a_record_with_a_key_that_the_model_does_not_know_is_refused() -> None:
     data = json.loads(record(PLATFORM).model_dump_json())
     assert Record.model_validate(data) == record(PLATFORM)

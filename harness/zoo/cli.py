@@ -469,6 +469,8 @@ def _carry_out(store: Store, catalog: Catalog) -> None:
         _report(store, catalog, quiet=True)
         console.print("\ninterrupted; what is done is kept. Go on with: make bench RESUME=1")
         raise typer.Exit(130) from None
+    except StoreError as fault:
+        raise StoreError(f"{fault}; what is done is kept. When mended, go on with: make bench RESUME=1") from fault
     _report(store, catalog, quiet=False)
     failed = sum(record.failure is not None for record in records)
     if failed:

@@ -7,6 +7,8 @@ import json
 import os
 import zlib
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -18,7 +20,7 @@ REPORTS = frozenset({"report.md", "report.html"})
 
 
 class StoreError(Exception):
-    """A run that cannot be read; the message names file and line."""
+    """A run that cannot be read or written; the message names the file, and the line where there is one."""
 
 
 class _Named(Protocol):
@@ -60,7 +62,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
         return cls(folder.resolve())
 
     def write_run(self, run: RunT) -> None:
-        _replace(self.folder / "run.json", run.model_dump_json(indent=2) + "\n")
+        self.write_text("run.json", run.model_dump_json(indent=2) + "\n")
 
     def run(self) -> RunT:
         path = self.folder / "run.json"
@@ -71,7 +73,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
 
     def append(self, record: RecordT) -> None:
         """Write one record and force it to disk."""
-        with self._records.open("a", encoding="utf-8") as out:
+        with _writing(self._records), self._records.open("a", encoding="utf-8") as out:
             out.write(record.model_dump_json() + "\n")
             out.flush()
             os.fsync(out.fileno())
@@ -97,7 +99,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
     def write_raw(self, name: str, data: object) -> str:
         """Store compressed JSON below `raw/`; gives the path below the run's folder."""
         path = self.raw / f"{name}.json.gz"
-        with gzip.GzipFile(path, "wb", mtime=0) as out:
+        with _writing(path), gzip.GzipFile(path, "wb", mtime=0) as out:
             out.write(json.dumps(data, separators=(",", ":")).encode())
         return f"raw/{path.name}"
 
@@ -115,9 +117,10 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
         return frozenset(found) - REPORTS
 
     def write_text(self, name: str, text: str) -> Path:
-        """Store a report beside the records."""
+        """Store a whole file beside the records."""
         path = self.folder / name
-        _replace(path, text)
+        with _writing(path):
+            _replace(path, text)
         return path
 
     @abstractmethod
@@ -135,6 +138,14 @@ class Store(RunFolder[Run, Record]):
 
     def _read_record(self, line: bytes) -> Record:
         return Record.model_validate_json(line)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _replace(path: Path, text: str) -> None:
