@@ -100,13 +100,15 @@ start_daemon() {
 }
 
 start() {
-    mkdir -p "$state"
-    # of an earlier start with this folder
+    # of an earlier start with this folder; stop removes only what has it
     if [ -f "$state/env" ]; then
         . "$state/env"
+    elif [ -n "$(ls -A "$state" 2>/dev/null)" ]; then
+        fail "$state holds other things; name a folder that is empty or does not exist"
     fi
+    mkdir -p "$state"
+    touch "$state/env"
     if answers; then
-        touch "$state/env"
         say "one answers already"
         return
     fi
@@ -124,12 +126,15 @@ start() {
     say "a shell that shall use it needs:  . $state/env"
 }
 
-# The engine's processes: those with this folder on their command line.
+# Processes of this name that have this folder on their command line.
 ours() {
-    local process
+    local process name
     for process in /proc/[0-9]*; do
-        case $(cat "$process/comm" 2>/dev/null) in
-            dockerd | containerd*)
+        { read -r name <"$process/comm"; } 2>/dev/null || continue
+        # unquoted: a pattern
+        # shellcheck disable=SC2254
+        case $name in
+            $1)
                 if tr '\0' ' ' <"$process/cmdline" 2>/dev/null | grep -F "$state/" >/dev/null; then
                     echo "${process#/proc/}"
                 fi
@@ -138,26 +143,57 @@ ours() {
     done
 }
 
+# Containers and steps of builds, by the names of their control groups.
+contained() {
+    find "$state/data/containers" "$state/data/buildkit/executor" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' 2>/dev/null |
+        grep -E '^[0-9a-z]{25,}$' || true
+}
+
+# An engine that was killed leaves its containers running.
+kill_contained() {
+    local group pid
+    contained | while read -r group; do
+        for pid in $(grep -lF "$group" /proc/[0-9]*/cgroup 2>/dev/null | cut -d / -f 3); do
+            kill -KILL "$pid" 2>/dev/null || true
+        done
+    done
+}
+
+# What only a living engine removes: control groups, and bridges with their names in its store.
+remove_traces() {
+    local group bridge
+    contained | while read -r group; do
+        find /sys/fs/cgroup -depth -type d -name "*$group*" -exec rmdir {} + 2>/dev/null || true
+    done
+    for bridge in /sys/class/net/br-*; do
+        if grep -aqF "${bridge##*/br-}" "$state/data/network/files/local-kv.db" 2>/dev/null; then
+            ip link delete "${bridge##*/}" || true
+        fi
+    done
+}
+
 stop() {
     local waited=0 pid
-    if [ -f "$state/dockerd.pid" ]; then
-        export DOCKER_HOST=unix://$state/docker.sock
-        # bridges go only with their networks
-        if answers; then
-            docker ps --all --quiet | xargs --no-run-if-empty docker rm --force >/dev/null || true
-            docker network prune --force >/dev/null || true
-        fi
-        for pid in $(ours); do
-            [ "$pid" != "$(cat "$state/dockerd.pid")" ] || kill -TERM "$pid" || true
-        done
-        while [ -n "$(ours)" ] && [ "$waited" -lt "$PATIENCE_S" ]; do
-            sleep 1
-            waited=$((waited + 1))
-        done
+    [ -e "$state/env" ] || return 0
+    export DOCKER_HOST=unix://$state/docker.sock
+    # bridges go only with their networks
+    if answers; then
+        docker ps --all --quiet | xargs --no-run-if-empty docker rm --force >/dev/null || true
+        docker network prune --force >/dev/null || true
     fi
-    for pid in $(ours); do
+    for pid in $(ours dockerd); do
+        kill -TERM "$pid" || true
+    done
+    while [ -n "$(ours dockerd)" ] && [ "$waited" -lt "$PATIENCE_S" ]; do
+        sleep 1
+        waited=$((waited + 1))
+    done
+    kill_contained
+    # containerd, and a shim for each container
+    for pid in $(ours dockerd) $(ours 'containerd*'); do
         kill -KILL "$pid" || true
     done
+    remove_traces
     awk -v folder="$state/" 'index($2, folder) == 1 { print $2 }' /proc/mounts | sort -r | while read -r place; do
         umount "$place" || true
     done
