@@ -57,6 +57,9 @@ class FakeServer:
     def alive(self) -> bool:
         return self.running
 
+    def ended(self, when: str) -> RuntimeFailure:
+        return RuntimeFailure("crashed", f"the server ended {when}", self.log_tail())
+
     def log_tail(self, lines: int = 20) -> str:
         return LAST_WORDS
 

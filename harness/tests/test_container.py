@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import builders
 import pytest
 
 from zoo.host.engine import Engine, EngineError, image
+from zoo.runtime import orphans
 from zoo.runtime.base import Launch, RuntimeFailure
-from zoo.runtime.container import ContainerRuntime, Resources, resources_of
+from zoo.runtime.container import ContainerRuntime, HostedContainer, Resources, resources_of
 from zoo.sample import cgroup
 
 ENTRY = builders.entry("java-a:virtual")
@@ -89,12 +93,14 @@ def test_images_are_named_as_in_the_compose_file() -> None:
 # --- what the engine answers
 
 
-def test_an_engine_that_refuses_fails_the_cell_with_its_words(tmp_path: Path) -> None:
-    full = 'echo "docker: Error response from daemon: no space left on device." >&2; exit 125'
-    script = f'[ "$1" = run ] && {{ {full}; }}; exit 0'
-    with pytest.raises(RuntimeFailure, match="no space left on device") as caught:
+@pytest.mark.parametrize("hint", ["See 'docker run --help'.", "\nRun 'docker run --help' for more information"])
+def test_an_engine_that_refuses_fails_the_cell_with_its_words(tmp_path: Path, hint: str) -> None:
+    warning, words = "WARNING: no swap limit", "docker: Error response from daemon: no space left on device."
+    script = f'[ "$1" = run ] && {{ echo "{warning}\n{words}\n{hint}" >&2; exit 125; }}; exit 0'
+    with pytest.raises(RuntimeFailure) as caught:
         ContainerRuntime(engine(tmp_path, script), Resources()).start(launch(tmp_path))
     assert caught.value.kind == "engine"
+    assert caught.value.message == f"the container engine refused: {words}"
 
 
 def test_a_server_that_ends_at_once_fails_with_its_own_words(tmp_path: Path) -> None:
@@ -149,6 +155,55 @@ def test_what_is_gone_already_needs_no_removal(tmp_path: Path) -> None:
     engine(tmp_path, 'echo "Error response from daemon: No such container: a" >&2; exit 1').remove(["a"])
     with pytest.raises(EngineError, match="permission denied"):
         engine(tmp_path, 'echo "permission denied" >&2; exit 1').remove(["a"])
+
+
+# --- an engine that goes away
+
+
+@pytest.fixture
+def sleeper() -> Iterator[Callable[[str], subprocess.Popen[bytes]]]:
+    """Starts what stands for a process in the container of this name."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(container: str) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(["sleep", "60"], env={**os.environ, orphans.MARK: container}))
+        return started[-1]
+
+    yield start
+    for child in started:
+        child.kill()
+        child.wait()
+
+
+GONE = 'echo "Cannot connect to the Docker daemon." >&2; exit 1'
+
+
+def test_what_outlives_its_engine_is_ended_and_nothing_else(
+    tmp_path: Path, sleeper: Callable[[str], subprocess.Popen[bytes]]
+) -> None:
+    runtime = ContainerRuntime(engine(tmp_path, GONE), Resources(), here=True)
+    server, agent, stranger = map(sleeper, (f"{runtime.prefix}a", f"{runtime.prefix}a-agent", "zoo-other-a"))
+    with pytest.raises(EngineError, match=r"Cannot connect to the Docker daemon.*were ended without it"):
+        runtime.close()
+    assert (server.wait(5), agent.wait(5), stranger.poll()) == (-9, -9, None)
+
+
+def test_what_an_engine_elsewhere_may_have_left_is_told(tmp_path: Path) -> None:
+    runtime = ContainerRuntime(engine(tmp_path, GONE), Resources(), run_id="12ab")
+    with pytest.raises(EngineError, match=r"docker rm --force \$\(docker ps .*label=server-zoo.run=12ab\)"):
+        runtime.close()
+
+
+def test_a_server_lost_with_its_engine_is_the_engine_s_failure(tmp_path: Path) -> None:
+    """Killed, an engine leaves its command to end by itself."""
+    lost = engine(tmp_path, GONE)
+    child = lost.popen(["run"], subprocess.DEVNULL, subprocess.DEVNULL, subprocess.DEVNULL)
+    child.wait()
+    failure = HostedContainer(lost, "zoo-it", child, launch(tmp_path)).ended("during warm-up")
+    assert (failure.kind, failure.message) == (
+        "engine",
+        "the container engine is gone: Cannot connect to the Docker daemon.",
+    )
 
 
 # --- control groups

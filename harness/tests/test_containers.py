@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,11 +17,11 @@ import pytest
 
 from zoo.catalog import Catalog, load_catalog
 from zoo.cli import ROOT
-from zoo.host.engine import Engine, EngineError
+from zoo.host.engine import Engine, EngineError, image
 from zoo.load.base import LoadSpec
 from zoo.records import Record
 from zoo.runtime.base import Launch
-from zoo.runtime.container import LABEL, ContainerRuntime, HostedContainer, Resources
+from zoo.runtime.container import GENERATOR, LABEL, ContainerRuntime, HostedContainer, Resources
 from zoo.store import Store
 
 PATIENCE_S = 900
@@ -189,3 +191,124 @@ def test_a_container_killed_in_mid_run_is_a_failed_cell_and_the_run_goes_on(resu
     assert first.failure is not None
     assert first.failure.kind in ("crashed", "not_started", "contract", "agent_lost")
     assert [r.failure for r in others] == [None] * len(others)
+
+
+# --- an engine that goes away
+
+
+class SpareEngine:
+    """A second engine, in a folder as `containers/engine.sh` makes it.
+
+    In a network namespace of its own: with `--bridge=none` an engine removes the bridge that it finds, another's too.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.host = f"unix://{folder}/docker.sock"
+        self._folder = folder
+        self._env = {**os.environ, "DOCKER_HOST": self.host}
+        (folder / "env").touch()
+
+    def start(self) -> None:
+        folder = self._folder
+        with (folder / "dockerd.log").open("ab") as log:
+            self._daemon = subprocess.Popen(
+                ["unshare", "--net", "dockerd", f"--host={self.host}", f"--pidfile={folder}/dockerd.pid",
+                 f"--data-root={folder}/data", f"--exec-root={folder}/exec", "--bridge=none", "--iptables=false"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        deadline = time.monotonic() + 60
+        while subprocess.run(["docker", "info"], env=self._env, capture_output=True, check=False).returncode:
+            assert self._daemon.poll() is None, (folder / "dockerd.log").read_text(encoding="utf-8")
+            assert time.monotonic() < deadline, "it does not answer"
+            time.sleep(0.2)
+
+    def take(self, *images: str) -> None:
+        """Images of the engine that the tests use."""
+        with subprocess.Popen(["docker", "save", *images], stdout=subprocess.PIPE) as saved:
+            subprocess.run(["docker", "load", "--quiet"], stdin=saved.stdout, env=self._env, check=True)
+
+    def end(self, number: signal.Signals) -> None:
+        self._daemon.send_signal(number)
+        self._daemon.wait(60)
+
+    def sweep(self) -> None:
+        subprocess.run([str(ROOT / "containers/engine.sh"), "stop", str(self._folder)], check=True)
+
+
+@pytest.fixture
+def spare(monkeypatch: pytest.MonkeyPatch) -> Iterator[SpareEngine]:
+    """Running, and the one that this test's containers are on."""
+    if os.geteuid() or not shutil.which("dockerd") or not shutil.which("unshare"):
+        pytest.skip("needs root, dockerd and unshare")
+    # a socket's path must be short, shorter than those of pytest's folders
+    folder = Path(tempfile.mkdtemp(prefix="zoo-engine-"))
+    engine = SpareEngine(folder)
+    try:
+        engine.start()
+        engine.take(image("rust-axum"), image(GENERATOR))
+        monkeypatch.setenv("DOCKER_HOST", engine.host)
+        yield engine
+    finally:
+        engine.sweep()
+        assert running_in(folder) == []
+        assert not folder.exists()
+
+
+def running_in(folder: Path) -> list[str]:
+    """Command lines of an engine's processes, its containers' shims among them."""
+    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    return [line.decode(errors="replace") for line in lines if b"containerd" in line and bytes(folder) in line]
+
+
+def container_processes(runtime: ContainerRuntime) -> list[int]:
+    """Of this run, as this host sees them."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if f"={runtime.prefix}".encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+    return found
+
+
+def test_a_killed_engine_leaves_no_process_of_a_container(spare: SpareEngine, catalog: Catalog, tmp_path: Path) -> None:
+    runtime = ContainerRuntime(Engine(), Resources())
+    runtime.facts()
+    hosted = start(runtime, catalog, tmp_path)
+    hosted.instruments.probe(hosted.url, catalog.entry("rust-axum:hyper"))
+    assert len(container_processes(runtime)) >= 2
+    spare.end(signal.SIGKILL)
+    failure = hosted.ended("while it was measured")
+    assert failure.kind == "engine"
+    assert "Cannot connect to the Docker daemon" in failure.message
+    hosted.stop()
+    assert container_processes(runtime) == []
+    with pytest.raises(EngineError, match="Cannot connect to the Docker daemon"):
+        runtime.close()
+
+
+def test_what_a_killed_engine_left_goes_with_its_folder(spare: SpareEngine, catalog: Catalog, tmp_path: Path) -> None:
+    """A person stops it; the harness was killed too."""
+    runtime = ContainerRuntime(Engine(), Resources())
+    start(runtime, catalog, tmp_path)
+    spare.end(signal.SIGKILL)
+    assert container_processes(runtime)
+    spare.sweep()
+    assert container_processes(runtime) == []
+
+
+def test_an_engine_that_is_restarted_serves_the_next_cell(spare: SpareEngine, catalog: Catalog, tmp_path: Path) -> None:
+    runtime = ContainerRuntime(Engine(), Resources())
+    runtime.facts()
+    hosted = start(runtime, catalog, tmp_path)
+    spare.end(signal.SIGTERM)
+    spare.start()
+    deadline = time.monotonic() + 30
+    while hosted.alive():
+        assert time.monotonic() < deadline, "its end was not seen"
+        time.sleep(0.1)
+    hosted.stop()
+    assert container_processes(runtime) == []
+    hosted = start(runtime, catalog, tmp_path)
+    assert hosted.stop() == 0
+    runtime.close()
+    assert Engine().labelled(LABEL) == []

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from zoo.catalog import Entry
@@ -77,7 +78,7 @@ def _guests(root: Path, condition: Condition, entries: Sequence[Entry]) -> Itera
 
 @contextmanager
 def _containers(root: Path, entries: Sequence[Entry]) -> Iterator[tuple[Runtime, HostFacts]]:
-    """All images built or found broken; afterwards no container is left."""
+    """All images built or found broken; afterwards no container is left, or a person is told which may be."""
     runtime = ContainerRuntime(Engine(), resources_of(os.environ), os.environ.get("SAMPLER", "auto"))
     try:
         runtime.build(root, list({e.server.name: e.server for e in entries}.values()))
@@ -85,5 +86,7 @@ def _containers(root: Path, entries: Sequence[Entry]) -> Iterator[tuple[Runtime,
     except EngineError as error:
         raise BenchError(f"container engine: {error}") from None
     finally:
-        with suppress(EngineError):
+        try:
             runtime.close()
+        except EngineError as error:
+            print(f"zoo: container engine: {error}", file=sys.stderr)

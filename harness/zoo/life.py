@@ -41,7 +41,7 @@ def begin(bench: Bench, start: Callable[[], Hosted], where: str, block: Block, f
         hosted.stop(0)
         if alive:
             raise
-        raise RuntimeFailure("crashed", "the server ended during warm-up", hosted.log_tail()) from error
+        raise hosted.ended("during warm-up") from error
     except RuntimeFailure as error:
         hosted.stop(0)
         raise RuntimeFailure(error.kind, error.message, error.log_tail or hosted.log_tail()) from error

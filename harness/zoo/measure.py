@@ -232,12 +232,12 @@ class _Cell:
             yield
         except LoadError as error:
             if not hosted.alive():
-                raise CellFailure(_crash(hosted)) from error
+                raise CellFailure(_end(hosted)) from error
             tail = error.output or hosted.log_tail()
             raise CellFailure(Failure(kind=error.kind, message=error.message, log_tail=tail)) from error
         except ProcessLookupError as error:
             self._bench.clock.rest(0.2)
-            raise CellFailure(_crash(hosted)) from error
+            raise CellFailure(_end(hosted)) from error
 
     def _tell(self, what: str) -> None:
         subject = self._subject
@@ -257,7 +257,7 @@ class _Cell:
         """Failures that the generator itself takes for results."""
         hosted, errors, actual = self._hosted, made.outcome.errors, self._feasible.actual
         if not hosted.alive():
-            raise CellFailure(_crash(hosted))
+            raise CellFailure(_end(hosted))
         if errors.connect:
             message = f"{errors.connect:,} of {actual:,} connections could not be opened"
             raise CellFailure(Failure(kind="connect_errors", message=message, log_tail=hosted.log_tail()))
@@ -325,5 +325,6 @@ def _full(subject: Subject, connections: int) -> bool:
     return info is not None and Model(info.model) is Model.PLATFORM_THREAD and (threads or connections) < connections
 
 
-def _crash(hosted: Hosted) -> Failure:
-    return Failure(kind="crashed", message="the server ended while it was measured", log_tail=hosted.log_tail())
+def _end(hosted: Hosted) -> Failure:
+    seen = hosted.ended("while it was measured")
+    return Failure(kind=seen.kind, message=seen.message, log_tail=seen.log_tail)

@@ -17,7 +17,7 @@ from zoo.load.base import LoadError
 from zoo.plan import BACKLOG_GRACE_S, Block, Tier
 from zoo.records import Connections, Flag, Sampling, Trial, stem
 from zoo.results import Program, Result
-from zoo.runtime.base import Launch, Runtime, RuntimeFailure
+from zoo.runtime.base import Launch, Runtime
 from zoo.window import Bench
 
 
@@ -71,7 +71,7 @@ class Stage:
         except (LoadError, ProcessLookupError) as error:
             if isinstance(error, LoadError) and hosted.alive():
                 raise
-            raise RuntimeFailure("crashed", "the server ended while it was measured", hosted.log_tail()) from error
+            raise hosted.ended("while it was measured") from error
         finally:
             hosted.stop(BACKLOG_GRACE_S)
 

@@ -19,7 +19,7 @@ ENGINE_EXIT = 125
 
 
 class EngineError(Exception):
-    """The engine refused or did not answer; the message is its own last line."""
+    """The engine refused or did not answer; the message is its own."""
 
 
 class EngineFacts(BaseModel):
@@ -153,7 +153,7 @@ class Engine:
             raise EngineError(f"the engine did not answer `{arguments[0]}` within {timeout_s:.0f} s") from None
         told = done.stderr.strip()
         if done.returncode and not (told and all(any(t in line for t in tolerate) for line in told.splitlines())):
-            raise EngineError(told.splitlines()[-1] if told else f"`docker {arguments[0]}` failed")
+            raise EngineError(reason(told) or f"`docker {arguments[0]}` failed")
         return done.stdout
 
     def _json(self, *arguments: str, timeout_s: float = COMMAND_S) -> dict[str, Any]:
@@ -169,6 +169,13 @@ class Engine:
         if path is None:
             raise EngineError(f"there is no `{self.binary}` command; RUNTIME=process needs none")
         return path
+
+
+def reason(told: str) -> str:
+    """Why a command failed: what it told, without warnings before and the hint at its help behind."""
+    lines = [line.strip() for line in told.splitlines()]
+    hints = ("WARNING:", "See 'docker ", "Run 'docker ")
+    return next((line for line in lines if line and not line.startswith(hints)), lines[-1] if lines else "")
 
 
 def image(name: str, environment: Mapping[str, str] = os.environ) -> str:

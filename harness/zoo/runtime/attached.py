@@ -36,6 +36,9 @@ class Attached(ABC):
     def alive(self) -> bool:
         return self._child.poll() is None
 
+    def ended(self, when: str) -> RuntimeFailure:
+        return RuntimeFailure("crashed", f"the server ended {when}", self.log_tail())
+
     def log_tail(self, lines: int = 20) -> str:
         try:
             text = self._launch.log.read_text(encoding="utf-8", errors="replace")
@@ -50,12 +53,12 @@ class Attached(ABC):
         while line not in self.log_tail(1000):
             code = self._child.poll()
             if code is not None:
-                raise self._ended(code)
+                raise self._refused(code)
             if time.monotonic() - started > timeout_s:
                 raise RuntimeFailure("not_started", f"did not listen within {timeout_s:.0f} s", self.log_tail())
             time.sleep(0.01)
         self._ready_s = time.monotonic() - started
 
-    def _ended(self, code: int) -> RuntimeFailure:
+    def _refused(self, code: int) -> RuntimeFailure:
         """What it means that it ended before it listened."""
         return RuntimeFailure("not_started", f"ended with exit code {code} before it listened", self.log_tail())

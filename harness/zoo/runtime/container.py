@@ -8,19 +8,19 @@ import secrets
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from zoo.catalog import Server
-from zoo.host import facts, namespace
-from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image
+from zoo.host import namespace
+from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image, reason
 from zoo.host.facts import HostFacts
 from zoo.load.ab import Benchmarker
 from zoo.load.base import Generator
 from zoo.load.vegeta import Attacker
 from zoo.load.wrk import Wrk
+from zoo.runtime import orphans
 from zoo.runtime.agent_client import AgentClient, AgentInstruments, HostInstruments
 from zoo.runtime.agent_load import AgentAb, AgentShards, AgentVegeta
 from zoo.runtime.attached import Attached
@@ -94,6 +94,14 @@ class HostedContainer(Attached):
         self.attacker = AgentVegeta(agent)
         self.benchmarker = AgentAb(agent)
 
+    def ended(self, when: str) -> RuntimeFailure:
+        """An engine that is stopped takes its containers along, one that is killed only our sight of them."""
+        try:
+            self._engine.facts()
+        except EngineError as error:
+            return RuntimeFailure("engine", f"the container engine is gone: {error}", self.log_tail())
+        return super().ended(when)
+
     def thread_dump(self, to: Path) -> bool:
         dump = "jcmd 1 Thread.dump_to_file -format=json /tmp/threads.json >&2 && cat /tmp/threads.json"
         try:
@@ -108,6 +116,8 @@ class HostedContainer(Attached):
             if self._agent is not None:
                 self._agent.close()
             if not self.alive():
+                # an engine that came back may run it without us
+                self.kill()
                 return self._child.returncode
             self._engine.stop(self._name, grace_s)
             code = self._child.wait(10.0)
@@ -119,15 +129,18 @@ class HostedContainer(Attached):
             raise
         return None if code == 128 + 9 else code
 
-    def _ended(self, code: int) -> RuntimeFailure:
+    def _refused(self, code: int) -> RuntimeFailure:
         if code == ENGINE_EXIT:
-            return RuntimeFailure("engine", f"the container engine refused: {self.log_tail(1)}", self.log_tail())
-        return super()._ended(code)
+            told = self.log_tail()
+            return RuntimeFailure("engine", f"the container engine refused: {reason(told)}", told)
+        return super()._refused(code)
 
     def kill(self) -> None:
-        """Remove it at once, with the agent."""
-        with suppress(EngineError):
+        """Remove it at once, with the agent; without the engine where that is gone."""
+        try:
             self._engine.remove([self._name, agent_name(self._name)])
+        except EngineError:
+            orphans.end(self._name)
         try:
             self._child.wait(10.0)
         except subprocess.TimeoutExpired:
@@ -140,7 +153,7 @@ class ContainerRuntime:
     """Starts entries from the images that the compose file names.
 
     `sampler` is `host`, `agent`, or `auto`: from the host where that is possible. `broken` has the servers whose image
-    could not be built, and why.
+    could not be built, and why. `here`: this host's kernel runs the containers, as far as `facts` has seen.
     """
 
     engine: Engine
@@ -148,6 +161,7 @@ class ContainerRuntime:
     sampler: str = "auto"
     broken: dict[str, str] = field(default_factory=dict)
     run_id: str = field(default_factory=lambda: secrets.token_hex(4))
+    here: bool = False
     name: str = "container"
     jdk: None = None  # the image's own
 
@@ -164,7 +178,7 @@ class ContainerRuntime:
         entry = launch.entry
         if entry.server.name in self.broken:
             raise RuntimeFailure("no_image", "its image could not be built", self.broken[entry.server.name])
-        name = f"zoo-{self.run_id}-{entry.id.replace(':', '-')}-{secrets.token_hex(2)}"
+        name = f"{self.prefix}{entry.id.replace(':', '-')}-{secrets.token_hex(2)}"
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
         try:
@@ -198,8 +212,7 @@ class ContainerRuntime:
             **launch.env,
         }
         return [
-            *("run", "--rm", f"--name={name}", f"--label={LABEL}={self.run_id}"),
-            *("--pull=never", "--no-healthcheck", "--log-driver=none"),
+            *("run", "--rm", *self._named(name)),
             *OWN_NETWORK,
             *SAFE,
             *self.resources.words(),
@@ -212,8 +225,7 @@ class ContainerRuntime:
         """An agent in a container of its own; `beside` a server it joins that one's network and processes."""
         place = [f"--network=container:{beside}", f"--pid=container:{beside}"] if beside else OWN_NETWORK
         command = [
-            *("run", "--rm", "--interactive", f"--name={name}", f"--label={LABEL}={self.run_id}"),
-            *("--pull=never", "--no-healthcheck", "--log-driver=none"),
+            *("run", "--rm", "--interactive", *self._named(name)),
             *place,
             *SAFE,
             *(image(GENERATOR), "python3", "-m", "zoo.agent"),
@@ -221,24 +233,43 @@ class ContainerRuntime:
         return AgentClient(self.engine.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors))
 
     def facts(self) -> HostFacts:
-        """The machine that servers will run on, with the limits of a container there."""
-        name = f"zoo-{self.run_id}-preflight"
+        """The machine that servers will run on, with limits, libc and wrk as in a container there."""
+        name = f"{self.prefix}preflight"
         agent = self.agent(name, subprocess.DEVNULL)
         try:
             seen = AgentInstruments(agent).facts()
             state = self.engine.inspect(name)
+            self.here = is_here(int(state["State"]["Pid"]), str(state["Id"]))
         finally:
             agent.close()
         engine = self.engine.facts()
-        if is_here(int(state["State"]["Pid"]), str(state["Id"])):
-            seen = facts.gather().model_copy(update={"limits": seen.limits})
-        else:
-            seen = seen.model_copy(update={"distribution": engine.system})
-        return seen.model_copy(update={"engine": engine})
+        return seen.model_copy(update={"distribution": engine.system, "engine": engine})
 
     def close(self) -> None:
-        """Leave no container behind; `EngineError` when the engine cannot be asked."""
-        self.engine.remove(self.engine.labelled(f"{LABEL}={self.run_id}"))
+        """Leave no container behind; where the engine cannot be asked, `EngineError` says what may be left."""
+        label = f"{LABEL}={self.run_id}"
+        try:
+            self.engine.remove(self.engine.labelled(label))
+        except EngineError as error:
+            if self.here:
+                orphans.end(self.prefix)
+                left = "the processes in this run's containers were ended without it"
+            else:
+                left = (
+                    "containers of this run may be left; end them when it answers: "
+                    f"docker rm --force $(docker ps --all --quiet --filter label={label})"
+                )
+            raise EngineError(f"{error}; {left}") from error
+
+    @property
+    def prefix(self) -> str:
+        """How the names of this run's containers begin."""
+        return f"zoo-{self.run_id}-"
+
+    def _named(self, name: str) -> list[str]:
+        """Options of `docker run` by which a container is found again; nothing of it is fetched or kept."""
+        found = (f"--name={name}", f"--label={LABEL}={self.run_id}", f"--env={orphans.MARK}={name}")
+        return [*found, "--pull=never", "--no-healthcheck", "--log-driver=none"]
 
 
 def agent_name(server: str) -> str:

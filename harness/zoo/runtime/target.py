@@ -63,6 +63,9 @@ class HostedTarget:
             return False
         return True
 
+    def ended(self, when: str) -> RuntimeFailure:
+        return RuntimeFailure("crashed", f"the server ended {when}")
+
     def log_tail(self, lines: int = 20) -> str:
         return ""
 

@@ -154,6 +154,9 @@ class HostedGuest:
         except LoadError:
             return self._host.running()
 
+    def ended(self, when: str) -> RuntimeFailure:
+        return RuntimeFailure("crashed", f"the server ended {when}", self.log_tail())
+
     def log_tail(self, lines: int = 20) -> str:
         return self._host.tail(lines)
 
