@@ -166,7 +166,8 @@ docs: $(VENV)/.ready ## generate what the documents quote of the reference runs:
 
 up: ## start one entry in a container and print its address (SERVER=, VARIANT=: else its first)
 	$(if $(wildcard $(SERVER)/server.toml),,$(error SERVER= must be one of: $(SERVERS)))
-	@docker compose up --detach --wait $(service)
+	@docker compose up --detach --wait $(service) || { docker compose logs --no-log-prefix --tail 20 $(service); \
+		docker compose rm --force --stop $(service); exit 1; }
 	@echo "http://$$(docker compose port $(service) $(call port,$(SERVER)))/ ($(SERVER):$(patsubst $(SERVER)-%,%,$(service)))"
 
 down: ## stop and remove what `make up` and `docker compose up` started
@@ -193,7 +194,7 @@ test-contract: setup build ## the contract suite (SERVER= for one)
 
 test-containers: setup images ## the contract suite against every entry in its container
 	@$(PYTEST) contract --runtime container -n 2
-	@$(PYTEST) harness/tests/test_containers.py
+	@$(PYTEST) harness/tests/test_containers.py harness/tests/test_compose.py
 
 test-vm: setup qemu ## boot a guest, hold 1,000 connections in it, break it (Debian; takes some minutes)
 	@$(PYTEST) harness/tests/test_vm_boot.py

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -191,6 +193,33 @@ def test_a_container_killed_in_mid_run_is_a_failed_cell_and_the_run_goes_on(resu
     assert first.failure is not None
     assert first.failure.kind in ("crashed", "not_started", "contract", "agent_lost")
     assert [r.failure for r in others] == [None] * len(others)
+
+
+@pytest.fixture
+def project(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A compose project of this test's own."""
+    name = f"zoo-test-{secrets.token_hex(4)}"
+    monkeypatch.setenv("COMPOSE_PROJECT_NAME", name)
+    yield name
+    subprocess.run(["make", "down"], cwd=ROOT, capture_output=True, check=True)
+
+
+def test_a_service_that_does_not_start_says_why_and_leaves_no_container(
+    project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def up() -> str:
+        done = subprocess.run(["make", "up", "SERVER=rust-axum"], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode, done.stdout
+        assert Engine().labelled(f"com.docker.compose.project={project}") == []
+        return done.stdout + done.stderr
+
+    with socket.socket() as holder:
+        with suppress(OSError):  # somebody else has it: just as well
+            holder.bind(("127.0.0.1", 8151))
+            holder.listen()
+        assert "address already in use" in up()
+    monkeypatch.setenv("MAX_THREADS", "zero")
+    assert 'MAX_THREADS must be an integer from 1 to 100000, got "zero"' in up()
 
 
 # --- an engine that goes away
