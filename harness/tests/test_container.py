@@ -98,7 +98,7 @@ def test_an_engine_that_refuses_fails_the_cell_with_its_words(tmp_path: Path, hi
     warning, words = "WARNING: no swap limit", "docker: Error response from daemon: no space left on device."
     script = f'[ "$1" = run ] && {{ echo "{warning}\n{words}\n{hint}" >&2; exit 125; }}; exit 0'
     with pytest.raises(RuntimeFailure) as caught:
-        ContainerRuntime(engine(tmp_path, script), Resources()).start(launch(tmp_path))
+        ContainerRuntime(engine(tmp_path, script), Resources(), restart_s=0).start(launch(tmp_path))
     assert caught.value.kind == "engine"
     assert caught.value.message == f"the container engine refused: {words}"
 

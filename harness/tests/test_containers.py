@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -330,14 +331,18 @@ def test_an_engine_that_is_restarted_serves_the_next_cell(spare: SpareEngine, ca
     runtime.facts()
     hosted = start(runtime, catalog, tmp_path)
     spare.end(signal.SIGTERM)
-    spare.start()
     deadline = time.monotonic() + 30
     while hosted.alive():
         assert time.monotonic() < deadline, "its end was not seen"
         time.sleep(0.1)
     hosted.stop()
     assert container_processes(runtime) == []
-    hosted = start(runtime, catalog, tmp_path)
+    with ThreadPoolExecutor(1) as beside:
+        waiting = beside.submit(start, runtime, catalog, tmp_path)
+        time.sleep(2)
+        assert not waiting.done()
+        spare.start()
+        hosted = waiting.result()
     assert hosted.stop() == 0
     runtime.close()
     assert Engine().labelled(LABEL) == []

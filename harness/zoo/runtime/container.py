@@ -154,6 +154,7 @@ class ContainerRuntime:
 
     `sampler` is `host`, `agent`, or `auto`: from the host where that is possible. `broken` has the servers whose image
     could not be built, and why. `here`: this host's kernel runs the containers, as far as `facts` has seen.
+    `restart_s`: how long an engine that is gone is waited for, once; else all cells left would fail within seconds.
     """
 
     engine: Engine
@@ -162,6 +163,7 @@ class ContainerRuntime:
     broken: dict[str, str] = field(default_factory=dict)
     run_id: str = field(default_factory=lambda: secrets.token_hex(4))
     here: bool = False
+    restart_s: float = 60.0
     name: str = "container"
     jdk: None = None  # the image's own
 
@@ -175,6 +177,22 @@ class ContainerRuntime:
         self.engine.compose_build(root, [GENERATOR])
 
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedContainer:
+        try:
+            return self._start(launch, ready_timeout_s)
+        except RuntimeFailure as failure:
+            if failure.kind != "engine" or self.engine.answers() or not self._is_back():
+                raise
+            return self._start(launch, ready_timeout_s)
+
+    def _is_back(self) -> bool:
+        until = time.monotonic() + self.restart_s
+        while not (back := self.engine.answers()) and time.monotonic() < until:
+            time.sleep(0.5)
+        if not back:
+            self.restart_s = 0.0
+        return back
+
+    def _start(self, launch: Launch, ready_timeout_s: float) -> HostedContainer:
         entry = launch.entry
         if entry.server.name in self.broken:
             raise RuntimeFailure("no_image", "its image could not be built", self.broken[entry.server.name])
