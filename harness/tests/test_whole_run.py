@@ -65,6 +65,7 @@ def wait_for_server(run: subprocess.Popen[str]) -> psutil.Process:
     """The server process of the run, once its log says that it listens."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
+        assert run.poll() is None, run.communicate()[0]
         for child in psutil.Process(run.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):  # a tool that was asked for its version
                 if "rust-axum" in child.name():
