@@ -29,13 +29,16 @@ BENCH = [
 @pytest.fixture
 def results(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
-    assert not guests(tmp_path)
+    left = guests(tmp_path)
+    for guest in left:
+        guest.kill()
+    assert not left
 
 
 def guests(results: Path) -> list[psutil.Process]:
     """Those whose console is below this folder."""
     found = psutil.process_iter(["name", "cmdline"])
-    return [p for p in found if "qemu" in (p.info["name"] or "") and str(results) in " ".join(p.info["cmdline"])]
+    return [p for p in found if "qemu" in (p.info["name"] or "") and str(results) in " ".join(p.info["cmdline"] or [])]
 
 
 def bench(results: Path, memory: str = "2g") -> subprocess.Popen[str]:
