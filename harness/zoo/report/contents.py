@@ -97,9 +97,16 @@ def _own(run: Run, kinds: Mapping[str, str], records: Sequence[Record]) -> list[
     for name, section in experiments.sections(records):
         experiment = experiments.EXPERIMENTS[name]
         groups = experiment.groups(run, kinds, [record for record in records if record.scenario == name])
-        text = " ".join(section.paragraphs)
-        made.append(Part(f"of-{name}", name, experiment.heading, text, groups, section.tables, section.bullets))
+        text = " ".join(_unmarked(section.paragraphs))
+        made.append(
+            Part(f"of-{name}", name, experiment.heading, text, groups, section.tables, _unmarked(section.bullets))
+        )
     return made
+
+
+def _unmarked(texts: Sequence[str]) -> list[str]:
+    """Without the signs by which Markdown knows code."""
+    return [text.replace("`", "") for text in texts]
 
 
 def figures_of(groups: Sequence[Group]) -> list[Figure]:

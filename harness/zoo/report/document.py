@@ -42,7 +42,8 @@ def document(run: Run, records: Sequence[Record], reference: str | None = None) 
     for scenario in dict.fromkeys(r.scenario for r in plain):
         sections.append(_scenario(scenario, [r for r in plain if r.scenario == scenario]))
     sections += [section for _, section in experiments.sections(records)]
-    sections.append(_flags(plain))
+    if plain or not records:
+        sections.append(_flags(plain))
     sections.append(_host(run))
     return sections
 
