@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,8 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from zoo import toml
 from zoo.variations import plain
 
 
@@ -174,15 +174,7 @@ class Catalog:
 
 def load_manifest(path: Path) -> Manifest:
     """Read and validate one manifest; the error names file, key and what was expected."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise CatalogError(f"{path}: {error}") from error
-    try:
-        manifest = Manifest.model_validate(data)
-    except ValidationError as error:
-        lines = [f"{path}: {_key(e['loc'])}: {_expected(e)}" for e in error.errors()]
-        raise CatalogError("\n".join(lines)) from None
+    manifest = toml.read(path, Manifest, CatalogError)
     if manifest.name != path.parent.name:
         raise CatalogError(f'{path}: name: expected the folder\'s name "{path.parent.name}", got "{manifest.name}"')
     if manifest.language is Language.JAVA and "{java}" not in manifest.run.command:
@@ -217,14 +209,3 @@ def _manifests(folder: Path) -> list[Path]:
     if not found:
         raise CatalogError(f"{folder}: expected a server.toml there or in a folder right below")
     return found
-
-
-def _key(location: tuple[str | int, ...]) -> str:
-    return ".".join(str(part) for part in location) or "(top level)"
-
-
-def _expected(error: object) -> str:
-    assert isinstance(error, dict)
-    got = error.get("input")
-    shown = "" if error["type"] == "missing" or isinstance(got, dict | list) else f", got {got!r}"
-    return f"{error['msg']}{shown}"
