@@ -89,7 +89,7 @@ def seen(record: Record) -> Measurement:
         ("cpu", 3 * 8 * 7 * 3),
         ("bytes", 3 * 9 * 6 * 1),
         ("open", 3 * 1 * 1 * 3),
-        ("rate", 3 * 3 * 1 * 3),
+        ("rate", 3 * 4 * 1 * 3),
         ("ab", 3 * 1 * 1 * 3),
         ("startup", 3 * 1 + 2 * 2),
     ],
