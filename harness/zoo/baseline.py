@@ -1,11 +1,7 @@
-"""The JVM with no server: how long it takes to start and end, what it holds at rest, what a JMX monitor adds.
-
-`python -m zoo.baseline` measures and prints all of it.
-"""
+"""The JVM with no server: how long it takes to start and end, what it holds at rest, what a JMX monitor adds."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -13,11 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from zoo.build import BuildError
-from zoo.host.jdk import Jdk, find_jdk
+from zoo.host.jdk import Jdk
 from zoo.interval import Interval, of_median
 from zoo.sample.proc import Snapshot, snapshot
 
@@ -26,6 +19,7 @@ RUNS = 50
 RESTS = 6  # the fewest from which a median has a 95 % interval
 REST_S = 5
 STAY_S = 120  # longer than any measurement takes
+START_S, MONITOR_S = 0.1, 1.0  # for the estimate alone
 ARTICLE = ("-Xmx15m", "-Xms15m")
 SERIAL = (*ARTICLE, "-XX:+UseSerialGC")
 ONE_COMPILER = (*SERIAL, "-XX:TieredStopAtLevel=1")
@@ -37,20 +31,37 @@ FLAGS: tuple[tuple[str, ...], ...] = ((), ARTICLE, SERIAL, ONE_COMPILER, SMALL, 
 
 @dataclass(frozen=True)
 class Rest:
-    """Medians over several JVMs of what each held, in kB; `peak` is the highest until then."""
+    """What several JVMs held, in kB each; `peak` is the highest until then."""
 
-    rss_kb: Interval
-    peak_kb: Interval
-    anon_kb: Interval
+    rss: list[int]
+    peak: list[int]
+    anon: list[int]
+
+    @property
+    def rss_kb(self) -> Interval:
+        return of_median(self.rss)
+
+    @property
+    def peak_kb(self) -> Interval:
+        return of_median(self.peak)
+
+    @property
+    def anon_kb(self) -> Interval:
+        return of_median(self.anon)
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """One set of flags."""
+    """One set of flags; `took_s` is empty where a monitor watched."""
 
     flags: tuple[str, ...]
-    start_and_end_s: Interval
+    watched: bool
+    took_s: list[float]
     rest: Rest
+
+    @property
+    def name(self) -> str:
+        return (" ".join(self.flags) or "default") + (", watched" if self.watched else "")
 
 
 def build(jdk: Jdk, folder: Path = FOLDER) -> Path:
@@ -65,12 +76,17 @@ def build(jdk: Jdk, folder: Path = FOLDER) -> Path:
 
 def start_and_end(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RUNS) -> Interval:
     """Seconds from fork to exit."""
+    return of_median(starts(jdk, jar, flags, runs))
+
+
+def starts(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RUNS) -> list[float]:
+    """The same of each run."""
     took = []
     for _ in range(runs):
         begun = time.monotonic()
         subprocess.run([jdk.java, *flags, "-jar", jar], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         took.append(time.monotonic() - begun)
-    return of_median(took)
+    return took
 
 
 def at_rest(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RESTS, rest_s: float = REST_S) -> Rest:
@@ -108,19 +124,25 @@ def staying(jdk: Jdk, jar: Path, flags: Sequence[str]) -> Iterator[int]:
 
 
 def footprints(jdk: Jdk, jar: Path) -> Iterator[Footprint]:
-    """One set of flags after the other."""
+    """One set of flags after the other, the default one watched as well."""
     for flags in FLAGS:
-        yield Footprint(flags, start_and_end(jdk, jar, flags), at_rest(jdk, jar, flags))
+        yield Footprint(flags, False, starts(jdk, jar, flags), at_rest(jdk, jar, flags))
+    yield Footprint((), True, [], watched(jdk, jar))
+
+
+def seconds() -> float:
+    """About how long all of them take."""
+    return len(FLAGS) * (RUNS * START_S + RESTS * (REST_S + START_S)) + RESTS * (REST_S + MONITOR_S)
 
 
 def _rest(seen: Sequence[Snapshot]) -> Rest:
-    def median(values: Sequence[int | None]) -> Interval:
-        return of_median([value for value in values if value is not None])
+    def known(values: Sequence[int | None]) -> list[int]:
+        return [value for value in values if value is not None]
 
     return Rest(
-        rss_kb=median([one.rss_kb for one in seen]),
-        peak_kb=median([one.hwm_kb for one in seen]),
-        anon_kb=median([one.anon_kb for one in seen]),
+        rss=known([one.rss_kb for one in seen]),
+        peak=known([one.hwm_kb for one in seen]),
+        anon=known([one.anon_kb for one in seen]),
     )
 
 
@@ -128,29 +150,3 @@ def _run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     if done.returncode:
         raise BuildError(f"{' '.join(command)} ended with exit code {done.returncode}\n{done.stdout}{done.stderr}")
-
-
-def _shown(interval: Interval, factor: float = 1.0) -> str:
-    low, high = interval.low, interval.high
-    span = "" if low is None or high is None else f" ({low * factor:,.1f} to {high * factor:,.1f})"
-    return f"{interval.value * factor:,.1f}{span}"
-
-
-def main() -> None:
-    """Measure and print."""
-    jdk = find_jdk(wanted=os.environ.get("JDK"))
-    jar = build(jdk)
-    table = Table("flags", "start and end, ms", "RSS, MB", "highest RSS, MB", "anonymous, MB", title=jdk.label)
-    table.columns[0].overflow = "fold"
-
-    def row(name: str, took: str, rest: Rest) -> None:
-        table.add_row(name, took, *(_shown(part, 1 / 1024) for part in (rest.rss_kb, rest.peak_kb, rest.anon_kb)))
-
-    for one in footprints(jdk, jar):
-        row(" ".join(one.flags) or "none", _shown(one.start_and_end_s, 1000), one.rest)
-    row("none, watched over JMX", "", watched(jdk, jar))
-    Console().print(table)
-
-
-if __name__ == "__main__":
-    main()

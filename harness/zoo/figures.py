@@ -114,6 +114,8 @@ def memory(
         heap_used_kb=_kb(info.heap_used) if info else None,
         heap_committed_kb=_kb(info.heap_committed) if info else None,
         heap_max_kb=_kb(info.heap_max) if info else None,
+        thread_reserved_kb=deep.thread_reserved_kb,
+        thread_committed_kb=deep.thread_committed_kb,
     )
 
 

@@ -12,7 +12,7 @@ from zoo.calibrate import seconds_a_round
 from zoo.catalog import Entry
 from zoo.probe import hello_fault, model_fault
 from zoo.runtime.base import RuntimeFailure
-from zoo.sample import net
+from zoo.sample import net, nmt
 from zoo.sample.cgroup import CgroupUse
 from zoo.sample.diag import established_on
 from zoo.sample.jvm import Info, InfoError, fetch_info
@@ -104,7 +104,12 @@ class LocalInstruments:
         return hello_fault(url, timeout_s=2.0) is None
 
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
-        return snapshot(pid, deep)
+        seen = snapshot(pid, deep)
+        threads = nmt.threads(pid) if deep else None
+        if seen is None or threads is None:
+            return seen
+        told = {"thread_reserved_kb": threads.reserved_kb, "thread_committed_kb": threads.committed_kb}
+        return seen.model_copy(update=told)
 
     def reset_peak(self, pid: int) -> bool:
         return reset_peak(pid)

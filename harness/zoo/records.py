@@ -194,6 +194,10 @@ class Memory(_Data):
     heap_used_kb: int | None
     heap_committed_kb: int | None
     heap_max_kb: int | None
+    thread_reserved_kb: int | None = Field(
+        default=None, description="of platform threads, where the JVM tracks native memory; not resident"
+    )
+    thread_committed_kb: int | None = None
 
 
 class Work(_Data):

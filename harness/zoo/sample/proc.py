@@ -34,6 +34,8 @@ class Snapshot(BaseModel):
     hwm_kb: int | None = None
     pss_kb: int | None = None
     anon_kb: int | None = None
+    thread_reserved_kb: int | None = None
+    thread_committed_kb: int | None = None
 
 
 @dataclass(frozen=True)
