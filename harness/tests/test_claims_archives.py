@@ -1,0 +1,169 @@
+"""Runs of programs that are no servers, as evidence: the bare JVM, databases."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import builders
+import pytest
+from claimed import claim
+
+from zoo import jvmrun
+from zoo.baseline import ARTICLE, Footprint, Rest
+from zoo.claims import archives
+from zoo.claims.estimates import Evidence
+from zoo.claims.judge import Word
+from zoo.claims.ledger import Claim
+from zoo.claims.verdicts import Verdict, verdict
+from zoo.jvmrun import JvmRecord, JvmRun
+from zoo.sample.nmt import ThreadMemory, parse
+
+KNOWN = frozenset({"jvm", "jdbc", "jdbc-flood"})
+SUMMARY = """4711:
+
+Native Memory Tracking:
+
+(Omitting categories weighting less than 1KB)
+
+Total: reserved=1893452KB, committed=189452KB
+       malloc: 36208KB #103284
+
+-                 Java Heap (reserved=503808KB, committed=32768KB)
+                            (mmap: reserved=503808KB, committed=32768KB)
+
+-                    Thread (reserved=231606KB, committed=10874KB)
+                            (threads #226)
+                            (stack: reserved=230504KB, committed=9772KB)
+"""
+
+
+def written(folder: Path, run: dict[str, Any], lines: list[dict[str, Any]]) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    (folder / "records.ndjson").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return folder
+
+
+def described(kind: str) -> dict[str, Any]:
+    host = builders.run().host.model_dump(mode="json")
+    return {
+        "kind": kind,
+        "protocol": 1,
+        "id": f"a-{kind}",
+        "started_at": "2026-01-02T03:04:05+00:00",
+        "commit": None,
+        "jdk": "25",
+        "host": host,
+    }
+
+
+def said(of: Claim, folder: Path) -> Verdict:
+    found, left = archives.read([folder], folder.parent, None)
+    assert left == []
+    return verdict(of, Evidence(found, KNOWN))
+
+
+def jvm(folder: Path) -> Path:
+    """44 MB by default, 41 with the article's flags, started six times each."""
+    made = [
+        JvmRecord.of(Footprint(flags, False, [0.040 + n / 1000 for n in range(6)], Rest([kb] * 6, [kb] * 6, [kb] * 6)))
+        for flags, kb in (((), 44 * 1024), (ARTICLE, 41 * 1024))
+    ]
+    lines = [one.model_dump(mode="json") for one in made]
+    run = JvmRun.model_validate({**described("jvm"), "harness": "0.1.0", "dirty": None})
+    return written(folder / "jvm", run.model_dump(mode="json"), lines)
+
+
+def test_the_jvm_with_no_server_is_judged_by_its_starts(tmp_path: Path) -> None:
+    cells = {
+        "small": {"scenario": "jvm", "entry": "java-hello", "case": "-Xmx15m -Xms15m"},
+        "default": {"scenario": "jvm", "entry": "java-hello", "case": "default"},
+    }
+    bound = {"rule": "bound", "quantity": "RSS at rest", "of": "default", "at_least": 33, "at_most": 55}
+    ratio = {"rule": "ratio", "quantity": "RSS at rest", "of": "small", "over": "default", "at_most": 1}
+    took = {"rule": "bound", "quantity": "start and end", "of": "small", "at_most": 84}
+    found = said(claim([bound, ratio, took], cells), jvm(tmp_path))
+    assert [part.judgement.word for part in found.parts] == [Word.REPRODUCED] * 3
+    assert found.parts[2].found[0][0].n == 6
+
+
+def test_a_jvm_run_tells_medians_with_intervals() -> None:
+    record = JvmRecord.of(Footprint((), True, [], Rest([2048] * 6, [4096] * 6, [1024] * 6)))
+    (table,) = jvmrun.section("Java 25", [record]).tables
+    assert table.rows == [["default, watched", "–", "2 (2–2)", "4 (4–4)", "1 (1–1)"]]
+
+
+def jdbc(executor: str, ops: float, number: int, **changes: Any) -> dict[str, Any]:  # noqa: ANN401
+    cell = {
+        "form": "standing",
+        "database": "postgresql",
+        "executor": executor,
+        "query": "find-by-code",
+        "pool": 10,
+        "max_connections": 100,
+        "latency": "none",
+    }
+    seen = {"ops_per_s": ops, "pinned_events": 0, "connections": 10}
+    return {"kind": "jdbc", "cell": cell, "round": number, "measurement": seen, "failure": None, **changes}
+
+
+def test_databases_are_judged_by_executor(tmp_path: Path) -> None:
+    lines = [jdbc(e, ops + n, n) for e, ops in (("virtual", 5000.0), ("cached", 2000.0)) for n in (1, 2, 3)]
+    case = "postgresql find-by-code 10/100 none"
+    cells = {e: {"scenario": "jdbc", "entry": e, "case": case} for e in ("virtual", "cached")}
+    ratio = {
+        "rule": "ratio",
+        "quantity": "operations",
+        "of": "virtual",
+        "over": "cached",
+        "at_least": 1.7,
+        "at_most": 3.8,
+    }
+    assert said(claim([ratio], cells), written(tmp_path / "jdbc", described("jdbc"), lines)).word is Word.REPRODUCED
+    lost = {"measurement": None, "failure": {"kind": "crashed", "message": "the database ended"}}
+    spoiled = [*lines, jdbc("cached", 0.0, 3, **lost)]
+    found = said(claim([ratio], cells), written(tmp_path / "spoiled", described("jdbc"), spoiled))
+    assert (found.word, found.judgement.why) == (Word.NOT_MEASURED, "cached failed in round 3: the database ended")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "word"), [("crashed with exit code 1", Word.REPRODUCED), ("finished", Word.CONTRADICTED)]
+)
+def test_a_flood_that_crashes_is_a_finding(tmp_path: Path, outcome: str, word: Word) -> None:
+    flood = {"database": "postgresql", "executor": "cached", "tasks": 50_000}
+    result = {"outcome": outcome, "peak_rss_kb": 900_000}
+    line = {"kind": "jdbc-flood", "flood": flood, "result": result, "failure": None}
+    rule = {"rule": "count", "quantity": "failing", "of": "cached", "at_least": 1}
+    cells = {"cached": {"scenario": "jdbc-flood", "entry": "cached", "case": "postgresql", "tier": "50k"}}
+    assert said(claim([rule], cells), written(tmp_path / "flood", described("jdbc"), [line])).word is word
+
+
+def test_runs_are_found_once_whatever_links_there_are(tmp_path: Path) -> None:
+    folder = jvm(tmp_path)
+    (tmp_path / "latest").symlink_to(folder.name)
+    jvm(tmp_path / "reference")
+    assert archives.folders(tmp_path) == [folder.resolve()]
+    assert archives.folders(tmp_path / "reference") == [(tmp_path / "reference" / "jvm").resolve()]
+
+
+def test_a_run_that_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:
+    folder = written(tmp_path / "broken", described("jvm"), [])
+    (folder / "records.ndjson").write_text("{]\n", encoding="utf-8")
+    assert left_out(folder).startswith(f"{folder}/records.ndjson: ")
+    (folder / "run.json").write_text("[]", encoding="utf-8")
+    assert left_out(folder) == f"{folder}/run.json: expected a run, got list"
+    (folder / "run.json").write_text('{"protocol": 2}', encoding="utf-8")
+    assert "run.json: " in left_out(folder)
+
+
+def left_out(folder: Path) -> str:
+    found, [why] = archives.read([folder], folder.parent, None)
+    assert found == []
+    return why
+
+
+def test_thread_memory_is_read_off_what_the_jvm_prints() -> None:
+    assert parse(SUMMARY) == ThreadMemory(231_606, 10_874)
+    assert parse("Native memory tracking is not enabled") is None

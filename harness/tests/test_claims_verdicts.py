@@ -1,0 +1,389 @@
+"""Every rule of the ledger on records whose truth is known: each verdict is given where it should be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import builders
+import pytest
+from claimed import PLATFORM, STEADY, UNSTEADY, VIRTUAL, archive, claim, hello, records, said, times
+
+from zoo.claims.estimates import Evidence
+from zoo.claims.judge import Judgement, Word, over_cells
+from zoo.claims.rules import Ratio
+from zoo.claims.verdicts import verdict
+from zoo.records import Flag, Record
+from zoo.twins import twin
+
+PAIR = {"virtual": hello(VIRTUAL), "platform": hello(PLATFORM)}
+RATIO = {"rule": "ratio", "quantity": "requests", "of": "virtual", "over": "platform"}
+BELOW = {**RATIO, "at_least": 0.6, "at_most": 0.9, "leans_below": 1}
+LEVELS = ["100", "1k"]
+GRID = {"virtual": hello(VIRTUAL, LEVELS), "platform": hello(PLATFORM, LEVELS)}
+
+R, P, C, OPEN, N = Word.REPRODUCED, Word.PARTLY, Word.CONTRADICTED, Word.INCONCLUSIVE, Word.NOT_MEASURED
+
+
+def pair(ratio: float, by: tuple[float, ...] = STEADY, tier: str = "1k") -> list[Record]:
+    return records(VIRTUAL, times(1000 * ratio, by), tier) + records(PLATFORM, [1000.0] * len(by), tier)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "by", "word"),
+    [
+        (0.75, STEADY, R),
+        (0.93, STEADY, P),
+        (0.40, STEADY, P),
+        (1.20, STEADY, C),
+        (1.00, STEADY, C),
+        (0.90, STEADY, OPEN),
+        (0.75, UNSTEADY, OPEN),
+        (0.95, UNSTEADY, OPEN),
+        (0.75, (1.0,), OPEN),
+    ],
+)
+def test_a_ratio(ratio: float, by: tuple[float, ...], word: Word) -> None:
+    assert said(claim([BELOW], PAIR), pair(ratio, by)).word is word
+
+
+def test_a_ratio_of_which_nothing_was_measured() -> None:
+    found = said(claim([BELOW], PAIR), records(PLATFORM, [1000.0] * 3))
+    assert found.word is N
+    assert found.judgement.why == "no run given has java-a:virtual, hello 1k"
+
+
+@pytest.mark.parametrize(
+    ("mb", "by", "word"),
+    [(44, STEADY, R), (60, STEADY, P), (20, STEADY, C), (55, STEADY, OPEN), (50, UNSTEADY, OPEN), (44, (1.0,), OPEN)],
+)
+def test_a_bound(mb: float, by: tuple[float, ...], word: Word) -> None:
+    rule = {"rule": "bound", "quantity": "peak RSS", "of": "it", "at_least": 33, "at_most": 55, "leans_above": 33}
+    found = records(VIRTUAL, times(mb * 1024, by), name="rss_peak_kb")
+    assert said(claim([rule], {"it": hello(VIRTUAL)}), found).word is word
+
+
+def test_a_bound_of_which_nothing_was_measured() -> None:
+    rule = {"rule": "bound", "quantity": "peak RSS", "of": "it", "at_most": 55}
+    found = said(claim([rule], {"it": {"scenario": "warp", "entry": VIRTUAL}}), pair(1.0))
+    assert (found.word, found.judgement.why) == (N, "this harness has no scenario `warp`")
+
+
+@pytest.mark.parametrize(
+    ("us", "word"),
+    [((1, 1, 1), R), ((1, 3, 1), OPEN), ((3, 3, 3), P), ((9, 9, 9), C)],
+)
+def test_a_count(us: tuple[int, ...], word: Word) -> None:
+    """Each round by itself; one is enough to judge."""
+    rule = {"rule": "count", "quantity": "p50", "of": "it", "at_most": 2, "leans_below": 5}
+    found = [
+        builders.record(VIRTUAL, round_number=number, p50_us=seconds * 1_000_000)
+        for number, seconds in enumerate(us, start=1)
+    ]
+    assert said(claim([rule], {"it": hello(VIRTUAL)}), found).word is word
+
+
+@pytest.mark.parametrize("failure", [None, "out of heap"])
+def test_a_count_of_failing_cells_takes_failures_for_figures(failure: str | None) -> None:
+    rule = {"rule": "count", "quantity": "failing", "of": "it", "at_most": 0}
+    found = [builders.record(VIRTUAL, round_number=n, failure=failure) for n in (1, 2, 3)]
+    assert said(claim([rule], {"it": hello(VIRTUAL)}), found).word is (C if failure else R)
+
+
+def test_a_cell_that_failed_by_no_fault_of_the_server_was_not_measured() -> None:
+    rule = {"rule": "count", "quantity": "failing", "of": "it", "at_most": 0}
+    record = builders.record(VIRTUAL, failure="the agent ended")
+    assert record.failure is not None
+    lost = record.model_copy(update={"failure": record.failure.model_copy(update={"kind": "agent_lost"})})
+    found = said(claim([rule], {"it": hello(VIRTUAL)}), [lost])
+    assert (found.word, found.judgement.why) == (N, "the agent ended")
+
+
+@pytest.mark.parametrize(
+    ("more", "by", "word"),
+    [
+        (347, STEADY, R),
+        (200, STEADY, P),
+        (-100, STEADY, C),
+        (399, STEADY, OPEN),
+        (347, UNSTEADY, OPEN),
+        (347, (1.0,), OPEN),
+    ],
+)
+def test_a_difference(more: float, by: tuple[float, ...], word: Word) -> None:
+    rule = {
+        "rule": "difference",
+        "quantity": "requests",
+        "of": "virtual",
+        "less": "platform",
+        "at_least": 295,
+        "at_most": 399,
+        "leans_above": 0,
+    }
+    found = records(VIRTUAL, times(500 + more, by)) + records(PLATFORM, [500.0] * len(by))
+    assert said(claim([rule], PAIR), found).word is word
+
+
+def test_a_difference_of_two_runs_is_not_measured() -> None:
+    rule = {"rule": "difference", "quantity": "requests", "of": "virtual", "less": "platform", "at_least": 0}
+    found = said(claim([rule], PAIR), records(VIRTUAL, [1.0, 2.0]), records(PLATFORM, [1.0, 2.0]))
+    assert (found.word, found.judgement.why) == (N, "the two are not in one run")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "by", "word"),
+    [
+        (6.0, 2.0, STEADY, R),
+        (2.4, 2.0, STEADY, P),
+        (1.0, 2.0, STEADY, C),
+        (3.0, 2.0, STEADY, OPEN),
+        (6.0, 2.0, (0.4, 1.0, 2.5), OPEN),
+    ],
+)
+def test_a_gain(first: float, second: float, by: tuple[float, ...], word: Word) -> None:
+    rule = {
+        "rule": "gain",
+        "quantity": "requests",
+        "of": "a",
+        "over": "b",
+        "than": "c",
+        "than_over": "d",
+        "at_least": 1.5,
+        "leans_above": 1,
+    }
+    cells = {
+        "a": hello(VIRTUAL, "100"),
+        "b": hello(PLATFORM, "100"),
+        "c": hello(VIRTUAL, "1k"),
+        "d": hello(PLATFORM, "1k"),
+    }
+    assert said(claim([rule], cells), pair(first, by, "100") + pair(second, STEADY, "1k")).word is word
+    assert said(claim([rule], cells), pair(first, by, "100")).word is N
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "by", "word"),
+    [
+        (0.7, 1.0, STEADY, R),
+        (0.9, 1.0, STEADY, P),
+        (0.99, 1.0, STEADY, C),
+        (0.85, 1.0, STEADY, OPEN),
+        (0.7, 1.0, UNSTEADY, OPEN),
+    ],
+)
+def test_a_spread(low: float, high: float, by: tuple[float, ...], word: Word) -> None:
+    rule = {**RATIO, "rule": "spread", "at_least": 0.15, "leans_above": 0.05}
+    assert said(claim([rule], GRID), pair(low, by, "100") + pair(high, by, "1k")).word is word
+    assert said(claim([rule], GRID), pair(low, by, "100")).word is N
+
+
+def test_what_is_recorded_is_shown_and_not_judged() -> None:
+    recorded = {"rule": "recorded", "quantity": "requests", "of": "virtual"}
+    alone = claim([recorded], {"virtual": PAIR["virtual"]})
+    assert said(alone, pair(9.0)).word is Word.RECORDED
+    assert said(alone, records(PLATFORM, [1.0])).word is N
+    extra = {**recorded, "of": "extra"}
+    beside = claim([BELOW, extra], {**PAIR, "extra": hello(VIRTUAL, "100")})
+    assert said(beside, pair(0.75)).word is R
+
+
+def test_where_a_claim_is_contradicted_only_beyond_a_limit_it_is_open_before() -> None:
+    rule = {**RATIO, "at_most": 1, "contradicted_above": 1.1}
+    words = [said(claim([rule], PAIR), pair(ratio)).word for ratio in (0.9, 1.06, 1.3)]
+    assert words == [R, OPEN, C]
+
+
+# --- validity
+
+
+@pytest.mark.parametrize(
+    "flag", [Flag.BAD_ANSWERS, Flag.NOT_ESTABLISHED, Flag.LITTLE_HIGH], ids=lambda flag: str(flag.value)
+)
+def test_figures_of_a_load_with_faults_are_not_judged(flag: Flag) -> None:
+    found = pair(0.75)[:3] + records(PLATFORM, [1000.0] * 3, flags=[flag])
+    assert said(claim([BELOW], PAIR), found).word is N
+
+
+def test_one_failed_round_is_enough_not_to_judge() -> None:
+    found = [*pair(0.75)[1:], builders.record(VIRTUAL, round_number=1, failure="hung")]
+    verdict_ = said(claim([BELOW], PAIR), found)
+    assert (verdict_.word, verdict_.judgement.why) == (N, "java-a:virtual failed in round 1: hung")
+
+
+def test_a_lower_bound_leaves_a_ratio_open_in_its_direction() -> None:
+    bounded = records(VIRTUAL, times(1300, STEADY), flags=[Flag.GENERATOR_SATURATED]) + pair(1.0)[3:]
+    at_least = {**RATIO, "at_least": 1.2}
+    assert said(claim([at_least], PAIR), bounded).word is R
+    assert said(claim([{**at_least, "at_most": 1.5}], PAIR), bounded).word is OPEN
+
+
+def cut(ratio: float, entry: str = VIRTUAL) -> list[Record]:
+    return records(
+        entry,
+        times(1000 * ratio, STEADY),
+        "25k",
+        actual=19_500,
+        limited_by="nofile hard limit 20,000",
+        rss_peak_kb=90_000,
+    )
+
+
+def test_at_a_cut_tier_only_ratios_and_costs_per_connection_are_judged() -> None:
+    cells = {"virtual": hello(VIRTUAL, "25k"), "platform": hello(PLATFORM, "25k")}
+    found = [*cut(0.75), *cut(1.0, PLATFORM)]
+    judged = said(claim([BELOW], cells), found)
+    assert judged.word is R
+    assert "ran at 19,500 connections instead of 25k (nofile hard limit 20,000)" in judged.parts[0].found[0][0].notes
+    alone = {"it": hello(VIRTUAL, "25k")}
+    cost = {"rule": "bound", "quantity": "added RSS per connection", "of": "it", "at_most": 3}
+    assert said(claim([cost], alone), found).word is R
+    for rule, quantity in (("bound", "peak RSS"), ("count", "failing")):
+        whole = said(claim([{"rule": rule, "quantity": quantity, "of": "it", "at_most": 1e9}], alone), found)
+        assert whole.word is N
+        assert "only ratios and costs per connection are judged" in (whole.judgement.why or "")
+
+
+def test_sides_with_different_connection_counts_are_not_compared() -> None:
+    cells = {"virtual": hello(VIRTUAL, "25k"), "platform": hello(PLATFORM, "25k")}
+    found = said(claim([BELOW], cells), [*cut(0.75), *records(PLATFORM, [1000.0] * 3, "25k")])
+    assert (found.word, found.judgement.why) == (N, "ran at different connection counts: 19,500, 25,000")
+
+
+def test_a_difference_within_the_noise_of_the_run_is_inconclusive() -> None:
+    """A/A of the same run differs by a tenth: 7 % are no finding, however narrow their interval."""
+    noisy = records(twin(PLATFORM), times(1100, STEADY))
+    rule = {**RATIO, "at_most": 0.95, "leans_below": 1}
+    assert said(claim([rule], PAIR), pair(0.93)).word is R
+    found = said(claim([rule], PAIR), [*pair(0.93), *noisy])
+    assert (found.word, found.judgement.why) == (OPEN, "no more than one and the same program differs from itself")
+    assert said(claim([rule], PAIR), [*pair(0.5), *noisy]).word is R
+
+
+def test_noise_is_no_objection_to_a_claim_of_likeness() -> None:
+    noisy = records(twin(PLATFORM), times(1100, STEADY))
+    alike = {**RATIO, "at_least": 0.9, "at_most": 1.1}
+    assert said(claim([alike], PAIR), [*pair(1.01), *noisy]).word is R
+
+
+def test_an_emulated_host_tells_of_memory_and_not_of_speed() -> None:
+    def emulated(found: list[Record]) -> list[Record]:
+        there = {"runtime": "vm", "accelerator": "tcg"}
+        return [r.model_copy(update={"condition": r.condition.model_copy(update=there)}) for r in found]
+
+    assert said(claim([BELOW], PAIR), emulated(pair(0.75))).judgement.why == "an emulated host tells nothing of speed"
+    memory = {"rule": "bound", "quantity": "peak RSS", "of": "virtual", "at_most": 100}
+    assert said(claim([memory], {"virtual": PAIR["virtual"]}), emulated(pair(0.75))).word is R
+
+
+# --- several cells, parts and runs
+
+
+def judgements(words: str) -> list[Judgement]:
+    return [Judgement({"r": R, "p": P, "c": C, "i": OPEN, "n": N}[word]) for word in words]
+
+
+@pytest.mark.parametrize(
+    ("in_cells", "words", "said_"),
+    [
+        ("every", "rrr", R),
+        ("every", "rrc", C),
+        ("every", "rri", OPEN),
+        ("every", "rrp", P),
+        ("every", "rpi", OPEN),
+        ("every", "rrn", N),
+        ("every", "rnc", C),
+        ("any", "ccr", R),
+        ("any", "ccc", C),
+        ("any", "cci", OPEN),
+        ("any", "ccn", N),
+        (0.7, "rrrrrrrccc", R),
+        (0.7, "rrrrrriccc", OPEN),
+        (0.7, "rrrrrrcccc", C),
+        (0.7, "rrrrrrpccc", P),
+    ],
+)
+def test_a_band_that_must_hold_in_some_of_the_cells(in_cells: object, words: str, said_: Word) -> None:
+    rule = Ratio.model_validate({**BELOW, "in_cells": in_cells})
+    assert over_cells(rule, judgements(words)).word is said_
+
+
+def test_cells_are_set_against_those_of_the_same_load() -> None:
+    found = said(claim([BELOW], GRID), pair(0.75, tier="100") + pair(1.3, tier="1k"))
+    assert [(e.label, j.word) for e, j in found.parts[0].found] == [
+        ("java-a:virtual, hello 100 ÷ java-a:platform, hello 100", R),
+        ("java-a:virtual, hello 1k ÷ java-a:platform, hello 1k", C),
+    ]
+    assert found.word is C
+
+
+def test_cells_taken_together_are_judged_by_their_mean() -> None:
+    found = said(claim([{**BELOW, "together": True}], GRID), pair(0.5, tier="100") + pair(1.125, tier="1k"))
+    assert found.word is R
+    assert found.parts[0].found[0][0].value == pytest.approx(0.75, rel=1e-3)
+
+
+def test_tiers_below_so_many_times_the_cores_are_left_out() -> None:
+    cells = {name: {**cell, "tiers_from_cores": 100} for name, cell in GRID.items()}  # of a host with 2 cores
+    found = said(claim([BELOW], cells), pair(1.3, tier="100") + pair(0.75, tier="1k"))
+    assert found.word is R
+    none = {name: {**cell, "tiers_from_cores": 1_000} for name, cell in GRID.items()}
+    assert "no tier is large enough" in (said(claim([BELOW], none), pair(0.75)).judgement.why or "")
+
+
+def test_every_part_of_a_claim_must_hold() -> None:
+    memory = {**RATIO, "quantity": "peak RSS", "at_most": 1.1}
+    both = claim([BELOW, memory], PAIR)
+    assert said(both, pair(0.75)).word is R
+    more = [*records(VIRTUAL, times(750, STEADY), rss_peak_kb=200_000), *pair(1.0)[3:]]
+    assert said(both, more).word is C
+
+
+def test_of_alternatives_one_is_enough() -> None:
+    memory = {**RATIO, "quantity": "peak RSS", "at_least": 5}
+    either = claim([{**BELOW, "either": "way"}, {**memory, "either": "way"}], PAIR)
+    assert said(either, pair(0.75)).word is R
+    assert said(either, pair(1.3)).word is C
+
+
+def test_the_newest_run_that_has_all_rounds_is_taken() -> None:
+    """Older runs stand in only where the newer one has fewer rounds than the claim asks for."""
+    of = claim([BELOW], PAIR)
+    assert said(of, pair(0.75), pair(1.3)).word is R
+    assert said(of, pair(0.75, (1.0,)), pair(1.3)).word is C
+
+
+def test_memory_may_be_compared_between_runs_of_one_machine_only() -> None:
+    rule = {**RATIO, "quantity": "peak RSS", "at_most": 1.2}
+    of = claim([rule], PAIR)
+    first, second = records(VIRTUAL, [9.0] * 3), records(PLATFORM, [9.0] * 3)
+    found = said(of, first, second)
+    assert found.word is R
+    assert found.parts[0].found[0][0].notes == ("from different runs",)
+    host = builders.run().host.model_copy(update={"cores_usable": 8.0})
+    apart = verdict(of, Evidence([archive(first), archive(second, "b", host=host)], frozenset({"hello"})))
+    assert (apart.word, apart.judgement.why) == (N, "the runs that have its cells are of different machines")
+
+
+def conditioned(made: list[Record], **changes: Any) -> list[Record]:  # noqa: ANN401
+    return [r.model_copy(update={"condition": r.condition.model_copy(update=changes)}) for r in made]
+
+
+@pytest.mark.parametrize(
+    ("vary", "changes"),
+    [
+        ("heap=50m", {"jvm_flags": ["-Xmx50m"]}),
+        ("flags=-Xmx50m", {"jvm_flags": ["-Xmx50m"]}),
+        ("MAX_THREADS=400", {"env": {"MAX_THREADS": "400"}}),
+        ("flags=-XX:+A,-XX:+B", {"jvm_flags": ["-XX:+A", "-XX:+B"]}),
+    ],
+)
+def test_a_condition_is_known_by_what_was_set_however_it_was_asked_for(vary: str, changes: dict[str, Any]) -> None:
+    cells = {name: {**cell, "vary": vary} for name, cell in PAIR.items()}
+    of = claim([BELOW], cells)
+    assert said(of, conditioned(pair(0.75), **changes)).word is R
+    assert said(of, pair(0.75)).word is N
+    assert said(claim([BELOW], PAIR), conditioned(pair(0.75), **changes)).word is N
+
+
+def test_what_nothing_here_can_decide_says_why() -> None:
+    found = said(claim([], {}, unmeasured="there is no such machine"), pair(1.0))
+    assert (found.word, found.judgement.why) == (N, "there is no such machine")

@@ -1,0 +1,260 @@
+"""What a rule's cells say: a figure with its interval, from the runs that have them. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from zoo.claims.evidence import Archive, Series, series
+from zoo.claims.points import Point
+from zoo.claims.quantities import QUANTITIES, Quantity
+from zoo.interval import of_mean, of_median
+from zoo.metrics import Class
+from zoo.stats import Ratio, paired_ratio, unpaired_ratio
+from zoo.stats.ratio import of_logs
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure of one cell, or of some that are compared.
+
+    `low` and `high` are None without an interval. `noise`: the factor by which a program differs from itself. `why`:
+    nothing can be judged, and what stands in the way. `notes` are what a reader must know beside the figure.
+    """
+
+    label: str
+    unit: str = ""
+    value: float = math.nan
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    counts: tuple[float, ...] = ()
+    noise: float | None = None
+    why: str | None = None
+    notes: tuple[str, ...] = ()
+    series: tuple[Series, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All runs that are given, newest first, and the scenarios that this harness knows."""
+
+    archives: Sequence[Archive]
+    known: frozenset[str]
+    wanted: int = 1
+    """Rounds a claim asks for; a run with fewer is taken only where there is no better one."""
+
+    @property
+    def cores(self) -> float | None:
+        return next((archive.machine.cores for archive in self.archives), None)
+
+    def find(self, points: Sequence[Point], quantity: Quantity) -> list[Series] | str:
+        """A series of each point, from one run that has all of them, else the best of each; or why there is none."""
+        together = [found for archive in self.archives if (found := _all(archive, points, quantity))]
+        if together:
+            return min(together, key=self._rank)
+        best: list[Series] = []
+        for point in points:
+            some = [one for archive in self.archives if (one := _all(archive, [point], quantity))]
+            if not some:
+                return self._missing(point)
+            chosen: list[Series] = min(some, key=self._rank)
+            best += chosen
+        if len({(s.archive.machine.processor, s.archive.machine.cores) for s in best}) > 1:
+            return "the runs that have its cells are of different machines"
+        return best
+
+    def _rank(self, found: Sequence[Series]) -> tuple[bool, bool, int]:
+        """Sound before spoiled, whole before cut, enough rounds before few; then the newest, which comes first."""
+        few = min(s.rounds for s in found)
+        return (any(s.objection for s in found), any(s.cut for s in found), -min(few, self.wanted))
+
+    def _missing(self, point: Point) -> str:
+        if point.scenario not in self.known:
+            return f"this harness has no scenario `{point.scenario}`"
+        return f"no run given has {point.text}"
+
+
+def _all(archive: Archive, points: Sequence[Point], quantity: Quantity) -> list[Series] | None:
+    """A series of each point; None where the run lacks a tier of one."""
+    made = []
+    for point in points:
+        found = archive.seen(point)
+        if found is None:
+            return None
+        made.append(series(archive, point, found, quantity))
+    return made
+
+
+def figure(evidence: Evidence, point: Point, name: str) -> Estimate:
+    """A quantity of one cell."""
+    quantity = QUANTITIES[name]
+    found = evidence.find([point], quantity)
+    made = _begun(point.text, quantity.unit, found, absolute=not quantity.per_connection)
+    if made.why:
+        return made
+    one = made.series[0]
+    interval = of_median(one.starts) if one.starts else of_mean(one.figures)
+    high = math.inf if one.at_least and interval.high is not None else interval.high
+    return replace(made, value=interval.value, low=interval.low, high=high, n=interval.n, counts=tuple(one.figures))
+
+
+def ratio(evidence: Evidence, over: tuple[Point, ...], name: str) -> Estimate:
+    """A quantity of the first point over that of the second."""
+    quantity = QUANTITIES[name]
+    label = f"{over[0].text} ÷ {over[1].text}"
+    made = _begun(label, "×", evidence.find(over, quantity), alike=over[0].tiers == over[1].tiers)
+    if made.why:
+        return made
+    a, b = made.series
+    if a.archive is not b.archive and quantity.kind is not Class.MEMORY:
+        return replace(made, why="the two are not in one run, and speed is not compared between runs")
+    if min(*a.figures, *b.figures) <= 0:
+        return replace(made, why="a figure is 0, so there is no ratio")
+    if not _paired(made.series):
+        return _with(made, unpaired_ratio(a.figures, b.figures), made.series)
+    rounds = _common(made.series)
+    return _with(
+        made, paired_ratio([a.values[n] for n in rounds], [b.values[n] for n in rounds]), made.series, quantity
+    )
+
+
+def mean_ratio(evidence: Evidence, pairs: Sequence[tuple[Point, ...]], name: str) -> Estimate:
+    """The geometric mean of the ratios of all pairs, round by round."""
+    each = [ratio(evidence, pair, name) for pair in pairs]
+    whole = _gathered(f"mean over {len(each)} cells of {_sides(pairs)}", each)
+    if whole.why:
+        return whole
+    made = of_logs([sum(_log(e, n) for e in each) / len(each) for n in _common(whole.series)])
+    return _with(whole, made, whole.series, QUANTITIES[name])
+
+
+def gain(evidence: Evidence, four: tuple[Point, ...], name: str) -> Estimate:
+    """The ratio of the first two points over that of the last two."""
+    first, second = ratio(evidence, four[:2], name), ratio(evidence, four[2:], name)
+    whole = _gathered(f"({first.label}) ÷ ({second.label})", [first, second])
+    if whole.why:
+        return whole
+    if any(s.at_least for s in whole.series):
+        return replace(whole, why="a side is a lower bound, so there is no ratio of ratios")
+    made = of_logs([_log(first, n) - _log(second, n) for n in _common(whole.series)])
+    return replace(whole, value=made.value, low=made.low, high=made.high, n=made.rounds)
+
+
+def spread(evidence: Evidence, pairs: Sequence[tuple[Point, ...]], name: str) -> Estimate:
+    """The highest ratio less the lowest; the interval is that of the two taken apart, which is rather too wide."""
+    each = [ratio(evidence, pair, name) for pair in pairs]
+    whole = _gathered(f"highest less lowest of {len(each)} cells of {_sides(pairs)}", each)
+    if whole.why:
+        return whole
+    most, least = max(each, key=lambda e: e.value), min(each, key=lambda e: e.value)
+    if most.low is None or most.high is None or least.low is None or least.high is None:
+        return replace(whole, value=most.value - least.value, n=most.n)
+    low = max(most.low - least.high, 0.0)
+    return replace(whole, value=most.value - least.value, low=low, high=most.high - least.low, n=min(e.n for e in each))
+
+
+def difference(evidence: Evidence, less: tuple[Point, ...], name: str) -> Estimate:
+    """A quantity of the first point less that of the second, round by round."""
+    quantity = QUANTITIES[name]
+    label = f"{less[0].text} less {less[1].text}"
+    found = evidence.find(less, quantity)
+    made = _begun(label, quantity.unit, found, absolute=not quantity.per_connection)
+    if made.why:
+        return made
+    a, b = made.series
+    if any(s.at_least for s in made.series):
+        return replace(made, why="a side is a lower bound, so there is no difference")
+    if not _paired(made.series):
+        return replace(made, why="the two are not in one run")
+    rounds = _common(made.series)
+    interval = of_mean([a.values[n] - b.values[n] for n in rounds])
+    return replace(made, value=interval.value, low=interval.low, high=interval.high, n=interval.n)
+
+
+def _begun(
+    label: str, unit: str, found: list[Series] | str, *, absolute: bool = False, alike: bool = False
+) -> Estimate:
+    """An estimate without a figure yet, and with the first objection to one."""
+    if isinstance(found, str):
+        return Estimate(label, unit, why=found)
+    why = next(_objections(found, absolute=absolute, alike=alike), None)
+    return Estimate(label, unit, why=why, series=tuple(found), notes=_notes(found))
+
+
+def _objections(found: Sequence[Series], *, absolute: bool, alike: bool) -> Iterator[str]:
+    """`absolute`: a cut tier cannot stand for the one published. `alike`: all must have had as many connections."""
+    yield from (s.objection for s in found if s.objection)
+    if absolute:
+        yield from (f"{s.cut}: only ratios and costs per connection are judged there" for s in found if s.cut)
+    counts = {s.actual for s in found if s.actual is not None}
+    if alike and len(counts) > 1:
+        yield f"ran at different connection counts: {', '.join(f'{n:,}' for n in sorted(counts))}"
+    if not all(s.figures for s in found):
+        yield "no round has its figure"
+    elif _paired(found) and not _common(found):
+        yield "no round has both"
+
+
+def _common(found: Iterable[Series]) -> list[int]:
+    """The rounds that all of them have."""
+    return sorted(set.intersection(*(set(s.values) for s in found)))
+
+
+def _notes(found: Iterable[Series]) -> tuple[str, ...]:
+    notes: dict[str, None] = {}
+    for one in found:
+        if one.cut:
+            notes[one.cut] = None
+        if one.shared:
+            notes["server and generator shared the cores"] = None
+        if one.at_least:
+            notes[f"{one.point.text}: at least this"] = None
+    if len({one.archive.id for one in found}) > 1:
+        notes["from different runs"] = None
+    return tuple(notes)
+
+
+def _paired(found: Sequence[Series]) -> bool:
+    """Whether rounds of the same run are set against each other."""
+    return len({s.archive.id for s in found}) == 1 and not any(s.starts for s in found)
+
+
+def _with(made: Estimate, found: Ratio, sides: Sequence[Series], quantity: Quantity | None = None) -> Estimate:
+    """With a ratio's figures. A side that is a lower bound leaves the ratio open in its direction."""
+    tops, bottoms = sides[0::2], sides[1::2]
+    low = 0.0 if found.low is not None and any(s.at_least for s in bottoms) else found.low
+    high = math.inf if found.high is not None and any(s.at_least for s in tops) else found.high
+    noise = _noise(sides, quantity, found.rounds) if quantity else None
+    return replace(made, unit="×", value=found.value, low=low, high=high, n=found.rounds, noise=noise)
+
+
+def _noise(sides: Sequence[Series], quantity: Quantity, rounds: int) -> float | None:
+    """Of the first cell's scenario, in its run."""
+    one = sides[0]
+    bands: Mapping[str, float] = {
+        scenario: band.factor(rounds)
+        for (scenario, metric, jvm), band in one.archive.bands.items()
+        if metric is quantity.noise and jvm is one.jvm
+    }
+    return bands.get(one.point.asked)
+
+
+def _gathered(label: str, each: Sequence[Estimate]) -> Estimate:
+    """Several ratios as the ground of one figure; one that cannot be judged spoils it."""
+    sides = tuple(s for e in each for s in e.series)
+    why = next((e.why for e in each if e.why), None)
+    if not why and not (_paired(sides) and _common(sides)):
+        why = "no run has all of its cells in one round"
+    return Estimate(label, "×", why=why, notes=tuple(dict.fromkeys(n for e in each for n in e.notes)), series=sides)
+
+
+def _log(pair: Estimate, number: int) -> float:
+    a, b = pair.series
+    return math.log(a.values[number] / b.values[number])
+
+
+def _sides(pairs: Sequence[tuple[Point, ...]]) -> str:
+    """`java-tomcat:virtual ÷ java-tomcat:platform`"""
+    return " ÷ ".join(", ".join(dict.fromkeys(pair[i].entry for pair in pairs)) for i in (0, 1))

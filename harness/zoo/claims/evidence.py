@@ -1,0 +1,282 @@
+"""Runs as a ledger sees them: what each cell gave in each round, whatever kind of run it was. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from zoo.bands import Band, BandKey
+from zoo.claims.points import Point
+from zoo.claims.quantities import SPOILT, Data, Quantity, at
+from zoo.host.facts import HostFacts
+from zoo.host.jdk import major_of
+from zoo.metrics import METRICS, Class, held_slopes
+from zoo.pairs import compare
+from zoo.records import Condition, Flag, Record, Run
+from zoo.twins import is_twin
+from zoo.variations import name_of, plain
+from zoo.verdicts import LIMITED, spoiled
+
+Key = tuple[str, str, str, str, str, str]
+"""Scenario, entry, case, tier, what differs from the servers' own settings, and the JDK: "" for the run's own."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What runs must share to be set against each other, and what a reader compares with the published machine."""
+
+    processor: str
+    cores: float | None
+    memory_gb: float | None
+    kernel: str
+    descriptors: int | None
+
+    @classmethod
+    def of(cls, host: HostFacts) -> Machine:
+        return cls(
+            processor=host.cpu_model or "unknown processor",
+            cores=host.cores_usable,
+            memory_gb=host.memory_kb / 1048576 if host.memory_kb else None,
+            kernel=host.kernel,
+            descriptors=host.limits.nofile_hard,
+        )
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One record. `objections` say why a kind of quantity cannot be read off it; `limits` make speed a lower bound."""
+
+    line: int
+    round: int
+    data: Data
+    entry: str = ""
+    emulated: bool = False
+    loaded_s: float | None = None
+    actual: int | None = None
+    cut: str | None = None
+    limits: frozenset[Flag] = frozenset()
+    shared: bool = False
+    failure: str | None = None
+    objections: Mapping[Class, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Archive:
+    """One run. `cells` have their last observation of each round; `bands` are what A/A gave."""
+
+    id: str
+    folder: str
+    started_at: str
+    commit: str | None
+    jdk: str | None
+    machine: Machine
+    cells: Mapping[Key, Mapping[int, Observation]]
+    bands: Mapping[BandKey, Band] = field(default_factory=dict)
+
+    def seen(self, point: Point) -> list[Mapping[int, Observation]] | None:
+        """Of each tier; None where the run lacks one of them, or was too short."""
+        settings = canonical(point.vary)
+        keys = [(point.scenario, point.entry, point.case, tier, settings, point.jdk) for tier in point.tiers]
+        found = [self.cells[key] for key in keys if key in self.cells]
+        short = any((seen.loaded_s or 0) < (point.duration or 0) for tier in found for seen in tier.values())
+        return None if short or len(found) < len(keys) else found
+
+
+def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str | None = None) -> Archive:
+    """A run of `zoo bench`."""
+    slopes = held_slopes({record.key: record for record in records}.values())
+    cells: dict[Key, dict[int, Observation]] = {}
+    for line, record in enumerate(records, start=1):
+        if is_twin(record.entry):
+            continue
+        data = record.model_dump(mode="json")
+        slope = slopes.get((record.entry, record.asked), {}).get(record.round)
+        data["per_connection"] = {"rss": slope}
+        observed = _observed(record, data, line)
+        for jdk in _jdks(record):
+            key = (record.scenario, plain(record.entry), record.case, record.tier, settings(record), jdk)
+            cells.setdefault(key, {})[record.round] = observed
+    return Archive(
+        id=run.id,
+        folder=folder,
+        started_at=run.started_at,
+        commit=run.commit,
+        jdk=run.plan.condition.jdk,
+        machine=Machine.of(run.host),
+        cells=cells,
+        bands=compare(run.plan.entries, records, reference).bands,
+    )
+
+
+def of_programs(run: Mapping[str, Any], records: Iterable[Mapping[str, Any]], folder: str) -> Archive:
+    """A run of programs that are no servers, from its files as JSON: databases, the bare JVM."""
+    cells: dict[Key, dict[int, Observation]] = {}
+    for line, record in enumerate(records, start=1):
+        if record.get("cell", {}).get("again"):  # A/A of a database
+            continue
+        key = _program(record)
+        number = record.get("round", 1)
+        failure = record.get("failure")
+        cells.setdefault(key, {})[number] = Observation(
+            line, number, record, entry=key[1], failure=failure and failure["message"]
+        )
+    return Archive(
+        id=run["id"],
+        folder=folder,
+        started_at=run["started_at"],
+        commit=run["commit"],
+        jdk=run["jdk"],
+        machine=Machine.of(HostFacts.model_validate(run["host"])),
+        cells=cells,
+    )
+
+
+def settings(record: Record) -> str:
+    """What differs from the servers' own settings, in the words of `canonical`."""
+    name = name_of(record.entry)
+    return " ".join(filter(None, [_changes(record.condition), name if name.startswith("runtime=") else ""]))
+
+
+def _jdks(record: Record) -> list[str]:
+    """The run's own JDK answers to its number too."""
+    own = [] if name_of(record.entry).startswith("jdk=") else [""]
+    return [*own, *([str(major_of(record.condition.jdk))] if record.condition.jdk else [])]
+
+
+def canonical(vary: str) -> str:
+    """One word for settings that are the same: `heap=50m` is `flags=-Xmx50m`."""
+    key, _, value = vary.partition("=")
+    return f"flags=-Xmx{value}" if key == "heap" else vary
+
+
+def _changes(condition: Condition) -> str:
+    changes = [f"{name}={value}" for name, value in sorted(condition.env.items())]
+    if condition.jvm_flags:
+        changes.append(f"flags={','.join(condition.jvm_flags)}")
+    limits = {"cpus": condition.cpus, "memory": condition.memory}
+    changes += [f"{name}={value}" for name, value in limits.items() if value is not None]
+    return " ".join(changes)
+
+
+def _program(record: Mapping[str, Any]) -> Key:
+    if record["kind"] == "jdbc":
+        cell = record["cell"]
+        form = "" if cell["form"] == "standing" else f" {cell['form']}"
+        limit = "" if cell["max_connections"] is None else f"/{cell['max_connections']}"
+        case = f"{cell['database']} {cell['query']}{form} {cell['pool']}{limit} {cell['latency']}"
+        return ("jdbc", cell["executor"], case, "", "", "")
+    if record["kind"] == "jdbc-flood":
+        flood = record["flood"]
+        return ("jdbc-flood", flood["executor"], flood["database"], f"{flood['tasks'] // 1000}k", "", "")
+    return ("jvm", "java-hello", record["case"], "", "", "")
+
+
+def _observed(record: Record, data: Data, line: int) -> Observation:
+    seen = record.measurement
+    part = data.get("measurement") or data.get("trial") or {}
+    connections = part.get("connections") or {}
+    actual, limited_by = connections.get("actual"), connections.get("limited_by")
+    flags = set(part.get("flags", []))
+    return Observation(
+        line=line,
+        round=record.round,
+        data=data,
+        entry=record.entry,
+        emulated=record.condition.emulated,
+        loaded_s=at(data, "measurement.load.duration_s") or at(data, "trial.result.duration_s"),
+        actual=actual,
+        cut=f"ran at {actual:,} connections instead of {record.tier} ({limited_by})" if limited_by else None,
+        limits=frozenset(flag for flag in LIMITED if flag in flags),
+        shared=Flag.SHARED_CORES in flags,
+        failure=record.failure.message if record.failure else None,
+        objections=_objections(record, data, flags) if seen or flags else {},
+    )
+
+
+def _objections(record: Record, data: Data, flags: set[str]) -> dict[Class, str]:
+    """By kind of quantity; a fault of the load spoils all kinds."""
+    behind = at(data, "trial.result.behind")
+    if behind:
+        return dict.fromkeys(Class, behind)
+    if record.measurement is None:
+        return {}
+    bad = SPOILT & flags
+    if bad:
+        return dict.fromkeys(Class, f"{record.entry}: {Flag(min(bad)).text}")
+    found = {metric.kind: spoiled(metric, record.entry, [record.measurement]) for metric in METRICS}
+    return {kind: why for kind, why in found.items() if why}
+
+
+@dataclass(frozen=True)
+class Series:
+    """A quantity of one cell in one run: a figure a round, or a figure a start where `starts` has them.
+
+    `at_least`: the true figures are these or more. `objection`: why it cannot be judged.
+    """
+
+    archive: Archive
+    point: Point
+    values: dict[int, float]
+    starts: list[float]
+    at_least: bool
+    cut: str | None
+    actual: int | None
+    shared: bool
+    jvm: bool
+    lines: tuple[int, ...]
+    objection: str | None
+
+    @property
+    def rounds(self) -> int:
+        return max(len(self.values), len(self.starts))
+
+    @property
+    def figures(self) -> list[float]:
+        return self.starts or [self.values[number] for number in sorted(self.values)]
+
+
+def series(archive: Archive, point: Point, tiers: Sequence[Mapping[int, Observation]], quantity: Quantity) -> Series:
+    """From the observations of a cell's tiers by round; the figures are those of the highest tier."""
+    top = tiers[-1]
+    objections = [why for tier in tiers for seen in tier.values() if (why := _against(seen, quantity))]
+    values: dict[int, float] = {}
+    starts: list[float] = []
+    at_least = quantity.kind is Class.LOAD and any(seen.limits for seen in top.values())
+    for number, seen in top.items():
+        figure = quantity.read(seen.data)
+        if figure is None and quantity.censored:
+            figure = quantity.censored(seen.data)
+            at_least = at_least or figure is not None
+        if isinstance(figure, list):
+            starts += figure
+        elif figure is not None:
+            values[number] = figure
+    if not objections and not starts and len(values) < len(top):
+        objections.append(f"{point.text}: a round has no such figure")
+    return Series(
+        archive=archive,
+        point=point,
+        values=values,
+        starts=starts,
+        at_least=at_least,
+        cut=next((seen.cut for seen in top.values() if seen.cut), None),
+        actual=max((seen.actual for seen in top.values() if seen.actual is not None), default=None),
+        shared=quantity.kind in (Class.LOAD, Class.LATENCY) and any(seen.shared for seen in top.values()),
+        jvm=any(at(seen.data, "measurement.memory.heap_used_kb") is not None for seen in top.values()),
+        lines=tuple(seen.line for tier in tiers for seen in tier.values()),
+        objection=next(iter(objections), None),
+    )
+
+
+def _against(seen: Observation, quantity: Quantity) -> str | None:
+    """Why a quantity cannot be read off an observation."""
+    if quantity.counts_faults:
+        return None if quantity.read(seen.data) is not None else seen.failure
+    if seen.failure:
+        return f"{seen.entry} failed in round {seen.round}: {seen.failure}"
+    if seen.emulated and quantity.kind is not Class.MEMORY:
+        return "an emulated host tells nothing of speed"
+    if quantity.kind is None:
+        return next(iter(seen.objections.values()), None)
+    return seen.objections.get(quantity.kind)

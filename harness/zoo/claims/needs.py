@@ -1,0 +1,155 @@
+"""Which cells the claims need that no run has yet, and how they are put together into runs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from zoo.claims.evidence import Archive
+from zoo.claims.ledger import Claim
+from zoo.claims.points import Point, combinations
+from zoo.claims.quantities import QUANTITIES
+from zoo.metrics import Class, requested
+from zoo.scenario import SCENARIOS
+
+
+@dataclass(frozen=True)
+class Want:
+    """One cell of one tier: how often, and for which claims."""
+
+    point: Point
+    rounds: int
+    claims: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """Cells that one run measures: all entries in all cases, tiers and conditions."""
+
+    scenario: str
+    entries: tuple[str, ...]
+    cases: tuple[str, ...]
+    tiers: tuple[str, ...]
+    vary: tuple[str, ...]
+    jdk: str
+    rounds: int
+    duration: int | None
+    claims: tuple[str, ...]
+    cells: int
+    """Of one round, that claims need; a run may measure more."""
+
+    def words(self, passed_on: Sequence[str], *, aa: bool) -> tuple[dict[str, str], list[str]]:
+        """Environment and options of `zoo bench`. A single setting of the servers stands in the environment: an option
+        would measure them without it too."""
+        env = {"JDK": self.jdk} if self.jdk else {}
+        vary = [name for name in self.vary if name]
+        setting, _, value = self.vary[0].partition("=")
+        if len(self.vary) == 1 and setting in passed_on:
+            env[setting], vary = value, []
+        made = [*_repeated("variant", self.entries), "--scenario", self.scenario]
+        made += [*_repeated("case", filter(None, self.cases)), "--tiers", ",".join(self.tiers)]
+        made += ["--rounds", str(self.rounds)]
+        if self.duration is not None:
+            made += ["--duration", str(self.duration)]
+        return env, [*made, *_repeated("vary", vary), *(["--aa"] if aa else [])]
+
+
+def wanted(claims: Iterable[Claim]) -> dict[Point, Want]:
+    """Every cell that a claim names, shared ones once."""
+    found: dict[Point, Want] = {}
+    for claim in claims:
+        for group in _groups(claim):
+            for point in group:
+                _add(found, point, claim)
+    return found
+
+
+def missing(claims: Iterable[Claim], archives: Sequence[Archive]) -> tuple[dict[Point, Want], list[set[Point]]]:
+    """The cells that no run has as often as wanted, and which of them must be measured in the same run.
+
+    Cells that are set against each other in speed are missing together. What a process holds does not drift with the
+    machine, so memory may be compared between runs.
+    """
+    found: dict[Point, Want] = {}
+    links: list[set[Point]] = []
+    for claim in claims:
+        for group in _groups(claim):
+            if not any(_has(archive, group, claim.rounds) for archive in archives):
+                links.append(set(group))
+                for point in group:
+                    _add(found, point, claim)
+    return found, links
+
+
+def jobs(found: dict[Point, Want], links: Iterable[set[Point]]) -> list[Job]:
+    """As few runs as keep together what belongs together, in the order in which the claims ask for them."""
+    place = {point: number for number, point in enumerate(found)}
+    groups = sorted(_joined([*links, *_by_entry(found)]), key=lambda group: min(place[point] for point in group))
+    return [_job([found[point] for point in found if point in group]) for group in groups]
+
+
+def _groups(claim: Claim) -> Iterator[list[Point]]:
+    """The single cells that one run must have, for each combination that a rule of the claim judges."""
+    for rule in claim.rules:
+        apart = QUANTITIES[rule.quantity].kind is Class.MEMORY
+        for chosen in combinations(rule, [claim.cells[name] for name in rule.names]):
+            singles = [[point._replace(tiers=(tier,)) for tier in point.tiers] for point in chosen]
+            yield from singles if apart else [[point for each in singles for point in each]]
+
+
+def _add(found: dict[Point, Want], point: Point, claim: Claim) -> None:
+    before = found.get(point)
+    rounds = max(claim.rounds, before.rounds if before else 0)
+    found[point] = Want(point, rounds, tuple(dict.fromkeys([*(before.claims if before else ()), claim.id])))
+
+
+def _has(archive: Archive, points: Iterable[Point], rounds: int) -> bool:
+    """Whether a run has these cells so often."""
+    return all((found := archive.seen(point)) and len(found[0]) >= rounds for point in points)
+
+
+def _by_entry(found: Iterable[Point]) -> list[set[Point]]:
+    """An entry's cells in one scenario: its server is alive once for all tiers, and beside itself under a condition.
+
+    What a run finds out first, it finds out for all of its entries: these belong together.
+    """
+    lives: dict[tuple[str, str, str], set[Point]] = {}
+    for point in found:
+        scenario = SCENARIOS.get(point.scenario)
+        entry = "" if scenario and scenario.calibrate else point.entry
+        lives.setdefault((point.scenario, entry, point.jdk), set()).add(point)
+    return list(lives.values())
+
+
+def _joined(groups: Iterable[set[Point]]) -> list[set[Point]]:
+    """Groups that share a cell become one; those of different scenarios or JDKs never do."""
+    made: list[set[Point]] = []
+    for group in groups:
+        for common in dict.fromkeys((point.scenario, point.jdk) for point in group):
+            new = {point for point in group if (point.scenario, point.jdk) == common}
+            for old in [known for known in made if known & new]:
+                made.remove(old)
+                new |= old
+            made.append(new)
+    return made
+
+
+def _job(wants: Sequence[Want]) -> Job:
+    points = [want.point for want in wants]
+    durations = [point.duration for point in points if point.duration is not None]
+    return Job(
+        scenario=points[0].scenario,
+        entries=tuple(dict.fromkeys(point.entry for point in points)),
+        cases=tuple(dict.fromkeys(point.case for point in points)),
+        tiers=tuple(sorted({point.tiers[0] for point in points}, key=lambda tier: requested(tier) if tier else 0)),
+        vary=tuple(sorted({point.vary for point in points})),
+        jdk=points[0].jdk,
+        rounds=max(want.rounds for want in wants),
+        duration=max(durations, default=None),
+        claims=tuple(dict.fromkeys(name for want in wants for name in want.claims)),
+        cells=len(points),
+    )
+
+
+def _repeated(name: str, values: Iterable[str]) -> list[str]:
+    return [word for value in values for word in (f"--{name}", value)]

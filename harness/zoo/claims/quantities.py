@@ -1,0 +1,156 @@
+"""What can be claimed of a cell: quantities by name, and where a record has them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from zoo.metrics import CPU, LEAST_CPU_S, PEAK_RSS, PER_CONNECTION, REQUESTS, Class, Metric
+
+Data = Mapping[str, Any]
+"""A record as JSON: a figure is named by its place, as in `zoo export`."""
+
+SERVERS_OWN = frozenset({"connect_errors", "not_connected", "hung", "crashed"})
+"""Failures of a cell in which the server did not do what it was asked."""
+
+WAITING = frozenset({"starved", "pool_ceiling"})
+SPOILT = frozenset({"not_established", "bad_answers"})
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """`read` gives a figure of a round, or several where each start of a program is one.
+
+    `kind` decides what spoils a figure; None for what anything spoils. `noise` is the metric whose A/A band it has.
+    `censored` gives what the figure is at least, where it was not reached.
+    `per_connection` is fair also at a tier that was cut; `over_tiers` takes all tiers of a cell together.
+    `counts_faults`: a failed cell is a figure.
+    """
+
+    unit: str
+    read: Callable[[Data], float | list[float] | None]
+    kind: Class | None = None
+    noise: Metric | None = None
+    censored: Callable[[Data], float | list[float] | None] | None = None
+    per_connection: bool = False
+    over_tiers: bool = False
+    counts_faults: bool = False
+
+
+def at(data: Data, place: str) -> Any:  # noqa: ANN401 (JSON)
+    """What stands at a place such as `measurement.load.goodput_rps`; None where there is nothing."""
+    found: Any = data
+    for name in place.split("."):
+        if not isinstance(found, Mapping):
+            return None
+        found = found.get(name)
+    return found
+
+
+def place(*places: str, scale: float = 1.0) -> Callable[[Data], float | list[float] | None]:
+    """Reads the first of these places that is there; records of different kinds have a quantity in different ones."""
+
+    def read(data: Data) -> float | list[float] | None:
+        for name in places:
+            found = at(data, name)
+            if isinstance(found, list):
+                return [value * scale for value in found]
+            if found is not None:
+                return float(found) * scale
+        return None
+
+    return read
+
+
+def _cpu_per_million(data: Data) -> float | None:
+    spent = at(data, "measurement.work.cpu_s")
+    known = spent is not None and spent >= LEAST_CPU_S
+    found: float | None = at(data, "measurement.work.cpu_s_per_million") if known else None
+    return found
+
+
+def _switches_per_request(data: Data) -> float | None:
+    counts = [at(data, f"measurement.work.{kind}_switches") for kind in ("voluntary", "involuntary")]
+    answered = at(data, "measurement.load.goodput")
+    return None if None in counts or not answered else sum(counts) / answered
+
+
+def _added_per_connection(data: Data) -> float | None:
+    peak, idle = (at(data, f"measurement.memory.rss_{name}_kb") for name in ("peak", "idle"))
+    connections = at(data, "measurement.connections.actual")
+    return (peak - idle) / connections if peak and idle and connections else None
+
+
+def _failing(data: Data) -> float | None:
+    """1 where some requests were not served as they should be, 0 where all were, None where neither is known."""
+    kind = at(data, "failure.kind")
+    if kind is not None:
+        return 1.0 if kind in SERVERS_OWN else None
+    outcome = at(data, "result.outcome")
+    if outcome is not None:
+        return float(outcome != "finished")
+    seen = data.get("measurement")
+    if seen is None:
+        return None
+    if "not_at_once" in seen["flags"]:
+        return None
+    bad = SPOILT | WAITING if at(seen, "load.delay_s") else SPOILT
+    return float(bool(bad & set(at(seen, "flags") or [])))
+
+
+KB = 1 / 1024
+
+QUANTITIES: dict[str, Quantity] = {
+    "requests": Quantity("req/s", place("measurement.load.goodput_rps"), Class.LOAD, REQUESTS),
+    "operations": Quantity("ops/s", place("measurement.ops_per_s")),
+    "requests by ab": Quantity("req/s", place("trial.result.requests_per_s"), Class.LOAD),
+    "good answers": Quantity("/s", place("trial.result.ok_per_s")),
+    "share of good answers": Quantity("", place("trial.result.ok_share")),
+    "failed requests": Quantity("", place("trial.result.failed")),
+    "failing": Quantity("", _failing, counts_faults=True),
+    "CPU per request": Quantity("CPU-s per million", _cpu_per_million, Class.CPU, CPU),
+    "switches per request": Quantity("", _switches_per_request, Class.CPU),
+    "p50": Quantity(
+        "s", place("measurement.load.latency.p50_us", "trial.result.latency.p50_us", scale=1e-6), Class.LATENCY
+    ),
+    "slowest answer": Quantity("s", place("measurement.load.latency.max_us", scale=1e-6), Class.LATENCY),
+    "peak RSS": Quantity(
+        "MB",
+        place(
+            "measurement.memory.rss_peak_kb",
+            "trial.memory.rss_peak_kb",
+            "measurement.memory_peak_kb",
+            "result.peak_rss_kb",
+            scale=KB,
+        ),
+        Class.MEMORY,
+        PEAK_RSS,
+    ),
+    "heap": Quantity(
+        "MB", place("measurement.memory.heap_used_kb", "trial.memory.heap_used_kb", scale=KB), Class.MEMORY
+    ),
+    "direct buffers": Quantity(
+        "MB", place("measurement.memory.direct_used_kb", "trial.memory.direct_used_kb", scale=KB), Class.MEMORY
+    ),
+    "thread memory": Quantity(
+        "MB", place("measurement.memory.thread_reserved_kb", "trial.memory.thread_reserved_kb", scale=KB), Class.MEMORY
+    ),
+    "thread memory in use": Quantity(
+        "MB",
+        place("measurement.memory.thread_committed_kb", "trial.memory.thread_committed_kb", scale=KB),
+        Class.MEMORY,
+    ),
+    "RSS at rest": Quantity("MB", place("rss_kb", "trial.result.rss_kb", scale=KB), Class.MEMORY),
+    "start and end": Quantity("ms", place("start_and_end_s", scale=1000)),
+    "first answer": Quantity("s", place("trial.result.first_answer_s")),
+    "RSS per connection": Quantity(
+        "kB", place("per_connection.rss"), Class.MEMORY, PER_CONNECTION, per_connection=True, over_tiers=True
+    ),
+    "added RSS per connection": Quantity("kB", _added_per_connection, Class.MEMORY, per_connection=True),
+    "t95": Quantity("s", place("trial.result.t95_s"), censored=place("trial.result.duration_s")),
+    "late answers": Quantity("of C/D", place("trial.result.late")),
+    "virtual handler": Quantity("", place("measurement.server.virtual")),
+    "pinned waits": Quantity("", place("measurement.pinned_events")),
+    "connections of the pool": Quantity("", place("measurement.connections")),
+}
