@@ -41,6 +41,8 @@ POOL ?=
 LATENCY ?=
 RUN ?= results/latest
 SVG ?=
+ARTICLE ?=
+CLAIM ?=
 
 SERVERS := $(patsubst %/server.toml,%,$(wildcard */server.toml))
 # of a server's manifest: its port; its first variant
@@ -69,8 +71,10 @@ JDBC = $(if $(PROFILE),--profile $(PROFILE)) $(if $(ROUNDS),--rounds $(ROUNDS)) 
 	$(call options,latency,$(LATENCY))
 
 .DEFAULT_GOAL := help
+CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
+
 .PHONY: help setup wrk browser qemu tools toxiproxy build plan bench bench-all bench-quick bench-25k bench-jdbc plan-jdbc report compare \
-	export list doctor docs up down images base-image prove-aa prove-slowdown prove-designs test test-unit test-contract \
+	export claims claims-plan list doctor docs up down images base-image prove-aa prove-slowdown prove-designs test test-unit test-contract \
 	test-containers test-vm lint clean
 
 help: ## list the commands
@@ -154,6 +158,12 @@ compare: $(VENV)/.ready ## two runs cell by cell (A=results/… B=results/latest
 
 export: $(VENV)/.ready ## the records of a run as comma-separated values (RUN=results/…)
 	@$(HARNESS) export $(RUN) --csv
+
+claims: setup tools toxiproxy ## which published claims hold on this machine (ARTICLE=R; CLAIM=R7,R8): measures what no run has yet
+	@$(HARNESS) claims run $(CLAIMS)
+
+claims-plan: $(VENV)/.ready ## what `make claims` would measure, and its time
+	@$(HARNESS) claims plan $(CLAIMS)
 
 list: $(VENV)/.ready ## the entries
 	@$(HARNESS) list

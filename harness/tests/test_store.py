@@ -181,7 +181,7 @@ def sleeping(entry: str, *flags: Flag, ceiling_rps: float | None = None) -> list
 def test_stale_documents_are_named_and_left_alone_when_only_checked(root: Path) -> None:
     before = (root / "README.md").read_text(encoding="utf-8")
     stale = documents.refresh(root, at(root), write=False)
-    schemas = {root / "docs" / "records.schema.json", root / "docs" / "jdbc.schema.json"}
+    schemas = {root / "docs" / f"{name}.schema.json" for name in ("records", "jdbc", "jvm")}
     assert set(stale) == {root / "README.md", *schemas}
     assert (root / "README.md").read_text(encoding="utf-8") == before
     assert not (root / "docs").exists()

@@ -13,11 +13,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from zoo import baseline, conditions, documents, hosting, inquiries, jvmrun, pilot, plan, runs
 from zoo import bench as benches
-from zoo import conditions, documents, hosting, inquiries, pilot, plan, runs
 from zoo.bench import Wish
 from zoo.build import BuildError
 from zoo.catalog import Catalog, CatalogError, load_catalog
+from zoo.claims import cli as claims
+from zoo.claims.ledger import LedgerError
 from zoo.conditions import BenchError
 from zoo.export import Keyed, to_csv
 from zoo.host import doctor as doctors
@@ -39,7 +41,7 @@ from zoo.vm import qemu
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = (
     *(documents.DocumentError, CatalogError, PlanError, TargetError, BenchError),
-    *(BuildError, JdkError, StoreError, LoadError),
+    *(BuildError, JdkError, StoreError, LoadError, LedgerError),
 )
 
 app = typer.Typer(
@@ -48,6 +50,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Finds out what a thread model is worth on this machine: starts servers, loads them with wrk, reports.",
 )
+app.add_typer(claims.app, name="claims")
 console = Console()
 
 Servers = Annotated[list[str] | None, typer.Option("--server", help="a server's folder name; repeat for more")]
@@ -313,6 +316,19 @@ jdbc = typer.Typer(no_args_is_help=True, help="Database access by executor: java
 jdbc.command("bench")(_plainly()(databases.bench))
 jdbc.command("plan")(_plainly()(databases.show_plan))
 app.add_typer(jdbc, name="jdbc")
+
+
+@app.command()
+def jvm(results: Results = None) -> None:
+    """Measure the JVM with no server: start and end, memory at rest and watched by a monitor. Takes some minutes."""
+    with _plainly():
+        benches.be_alone(ROOT)
+        jdk = find_jdk(wanted=os.environ.get("JDK"))
+        console.print(f"{jdk.label}, about {baseline.seconds() / 60:.0f} min")
+        with benches.interruptible():
+            folder, found = jvmrun.measure(ROOT, results or ROOT / "results", jdk)
+        terminal.show([jvmrun.section(jdk.label, found)], console)
+        console.print(f"\nrun: {_shown(folder)}")
 
 
 @app.command()

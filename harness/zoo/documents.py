@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+from zoo import jvmrun, ledgers
 from zoo.catalog import Catalog
 from zoo.jdbc import records as jdbc
 from zoo.records import schema
@@ -41,8 +42,9 @@ def _wanted(root: Path, catalog: Catalog) -> dict[Path, str]:
     parts = {root / "README.md": {"entries": render_table(_entries(catalog))}}
     for path, more in (quoted.parts | databases.parts(root)).items():
         parts[path] = parts.get(path, {}) | more
-    schemas = {"records": schema(), "jdbc": jdbc.schema()}
+    schemas = {"records": schema(), "jdbc": jdbc.schema(), "jvm": jvmrun.schema()}
     wanted = {root / f"docs/{name}.schema.json": _pretty(form) for name, form in schemas.items()}
+    wanted |= ledgers.documents(root, catalog)
     wanted |= {path: _filled(path, path.read_text(encoding="utf-8"), named) for path, named in parts.items()}
     return wanted | quoted.files
 

@@ -180,6 +180,17 @@ def flood_seconds(flood: Flood) -> float:
     return START_S + flood.tasks * WIRE_S / 10
 
 
+def planned(choice: Choice, name: str = DEFAULT) -> PlanFacts:
+    """What a choice takes, by default: processes of its own; floods only where nothing is chosen."""
+    return PlanFacts(
+        cells=chosen(name, choice),
+        floods=[] if choice.is_made else floods(name, "postgresql"),
+        profile=profile(name),
+        seed=0,
+        runtime="process",
+    )
+
+
 def seconds(plan: PlanFacts) -> float:
     """About how long all of it takes."""
     once = sum(cell_seconds(cell, plan.profile) for cell in plan.cells)

@@ -100,7 +100,7 @@ def scripts(figures: Sequence[Figure], tools: Tools, name: str, data: dict[str, 
         "data": _json(packed(figures) | data),
         "library": Markup(library),
         "script": Markup(script),
-        "policy": _policy(library, script),
+        "policy": policy(library, script),
     }
 
 
@@ -109,7 +109,7 @@ def stills(figures: Sequence[Figure], tools: Tools) -> dict[str, Markup]:
     return {figure.name: Markup(tools.svg(figure)) for figure in figures}
 
 
-def _policy(*scripts: str) -> str:
+def policy(*scripts: str) -> str:
     """No network at all, and no script but those of this page."""
     hashes = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts if s]
     allowed = " ".join(f"'sha256-{h}'" for h in hashes)

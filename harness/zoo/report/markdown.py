@@ -14,7 +14,8 @@ def render(sections: Sequence[Section]) -> str:
         parts.append(f"{'#' if depth == 0 else '##'} {section.heading}")
         parts += section.paragraphs
         for table in section.tables:
-            parts.append(f"**{table.title}**")
+            if table.title:
+                parts.append(f"**{table.title}**")
             parts.append(render_table(table))
         if section.bullets:
             parts.append("\n".join(f"- {bullet}" for bullet in section.bullets))

@@ -1,0 +1,184 @@
+"""The ledger as data: what is published stands in the articles, what is written is refused where it is wrong."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import articles
+import pytest
+
+from zoo import ledgers
+from zoo.catalog import load_catalog
+from zoo.claims.ledger import Claim, LedgerError, load, load_file
+from zoo.claims.points import combinations, points
+from zoo.claims.rules import Count, Judged
+
+ROOT = Path(__file__).parents[2]
+LEDGER = ledgers.read(ROOT, load_catalog(ROOT))
+ARTICLES = articles.kept()
+COUNTS = {"R": 17, "L": 10, "D": 12, "T": 7, "S": 6, "X": 5}
+
+FILE = """
+[article]
+key = "Q"
+about = "Something"
+
+[[claims]]
+id = "Q1"
+says = "One is faster."
+
+[claims.cells]
+a = { scenario = "hello", entry = "java-tomcat:virtual", tier = ["100", "1k"] }
+b = { scenario = "hello", entry = "java-tomcat:platform", tier = ["100", "1k"] }
+
+[[claims.rules]]
+rule = "ratio"
+quantity = "requests"
+of = "a"
+over = "b"
+at_least = 1.2
+"""
+
+
+def scenarios() -> set[str]:
+    return {cells.scenario for claim in LEDGER.claims for cells in claim.cells.values()}
+
+
+def test_all_claims_are_there() -> None:
+    assert {key: len(LEDGER.of([key])) for key in LEDGER.articles} == COUNTS
+    assert [c.id for c in LEDGER.of(["S"])] == [f"S{n}" for n in range(1, 7)]
+
+
+@pytest.mark.parametrize("claim", LEDGER.claims, ids=lambda claim: claim.id)
+def test_published_figures_stand_in_the_article(claim: Claim) -> None:
+    """Of graphs and of articles that are not kept nothing can be checked; they say so."""
+    if not LEDGER.articles[claim.article].kept:
+        return
+    for figure in claim.published:
+        if figure.quote is None:
+            assert claim.ambiguous, f"{figure.of} is in no text, and the claim does not say where it is from"
+            continue
+        assert articles.states(ARTICLES[claim.article], figure.quote), f"{figure.quote!r} is not in the article"
+        assert figure.value == number(figure.quote)
+
+
+def number(quote: str) -> float:
+    """The value of a figure as printed: `24k`, `165298.27`, `7 times`."""
+    token = quote.split(maxsplit=1)[0]
+    found = re.match(r"\d+(?:\.\d+)?", token)
+    assert found
+    return float(found[0]) * (1000 if token == f"{found[0]}k" else 1)
+
+
+@pytest.mark.skipif("ZOO_ARTICLES" not in os.environ, reason="ZOO_ARTICLES names no folder with the articles' texts")
+def test_the_kept_figures_are_those_of_the_articles() -> None:
+    assert articles.read(Path(os.environ["ZOO_ARTICLES"])) == ARTICLES
+
+
+def test_a_figure_that_is_not_in_the_text_is_noticed() -> None:
+    assert articles.states(ARTICLES["R"], "44104")
+    assert articles.states(ARTICLES["R"], "7 times")
+    assert not articles.states(ARTICLES["R"], "44105")
+    assert not articles.states(ARTICLES["R"], "4410")
+
+
+def test_every_scenario_is_one_that_the_zoo_has() -> None:
+    assert scenarios() <= ledgers.KNOWN
+
+
+@pytest.mark.parametrize("claim", LEDGER.claims, ids=lambda claim: claim.id)
+def test_every_rule_has_cells_to_judge(claim: Claim) -> None:
+    for rule in claim.rules:
+        cells = [claim.cells[name] for name in rule.names]
+        assert list(combinations(rule, cells))
+        if isinstance(rule, Judged) and not isinstance(rule, Count) and rule.leans_above is not None:
+            assert rule.at_least is not None
+            assert rule.leans_above <= rule.at_least
+
+
+def test_lists_stand_for_all_their_combinations(tmp_path: Path) -> None:
+    claim = load_file(written(tmp_path)).claims[0]
+    rule = claim.rules[0]
+    pairs = list(combinations(rule, [claim.cells["a"], claim.cells["b"]]))
+    assert [(a.text, b.text) for a, b in pairs] == [
+        ("java-tomcat:virtual, hello 100", "java-tomcat:platform, hello 100"),
+        ("java-tomcat:virtual, hello 1k", "java-tomcat:platform, hello 1k"),
+    ]
+    assert len(points(claim.cells["a"])) == 2
+    assert [p.text for p in points(claim.cells["a"], over_tiers=True)] == ["java-tomcat:virtual, hello 100–1k"]
+
+
+def written(folder: Path, text: str = FILE, name: str = "Q.toml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ('key = "Q"', 'key = "q"', "article.key: String should match pattern"),
+        ('says = "One is faster."\n', "", "claims.0.says: Field required"),
+        ('id = "Q1"', 'id = "R1"', "expected ids that begin with Q, got R1"),
+        ('rule = "ratio"', 'rule = "feeling"', "'ratio'"),
+        ('quantity = "requests"', 'quantity = "beauty"', 'no quantity "beauty"; known: requests, operations'),
+        ("at_least = 1.2", "", "expected at_least, at_most or both"),
+        ("at_least = 1.2", "at_least = 2\nat_most = 1", "expected at_least ≤ at_most, got 2 > 1"),
+        ("at_least = 1.2", "at_least = 1.2\nleans_above = 1\nleans_below = 1", "expected one direction"),
+        ("at_least = 1.2", "at_least = 1.2\nin_cells = 0.5\ntogether = true\nhue = 1", "hue: Extra inputs"),
+        ('of = "a"', 'of = "c"', "which differs in: a, c"),
+        (
+            'platform", tier = ["100", "1k"]',
+            'platform", tier = ["100"]',
+            "where both list tier, the lists must be alike",
+        ),
+        ('faster."\n', 'faster."\nunmeasured = "no"\n', "expected either rules or"),
+    ],
+)
+def test_a_fault_names_file_key_and_what_was_expected(tmp_path: Path, before: str, after: str, expected: str) -> None:
+    assert before in FILE
+    path = written(tmp_path, FILE.replace(before, after, 1))
+    with pytest.raises(LedgerError) as caught:
+        load_file(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert expected in str(caught.value)
+
+
+def test_a_claim_needs_rules_or_a_reason_why_there_are_none(tmp_path: Path) -> None:
+    text = FILE.partition("[claims.cells]")[0]
+    with pytest.raises(LedgerError, match="expected either rules or"):
+        load_file(written(tmp_path, text))
+    assert load_file(written(tmp_path, text + 'unmeasured = "no such machine"\n')).claims[0].unmeasured
+
+
+def test_a_file_is_named_after_its_article(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match='expected the file\'s name "Z", got "Q"'):
+        load_file(written(tmp_path, name="Z.toml"))
+
+
+def test_a_folder_without_a_ledger_is_told(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="no ledger there"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("java-tomcat:platform", "java-tomcat:threads", 'Q1: no entry "java-tomcat:threads"'),
+        ('scenario = "hello"', 'scenario = "cpu", case = "9ms"', 'Q1: scenario cpu has no case "9ms"; known: 0.1ms'),
+        ('["100", "1k"]', '["100", "many"]', 'Q1: tier must be a connection count such as 100, 1k or 25k, got "many"'),
+    ],
+)
+def test_what_a_claim_names_must_be_there(tmp_path: Path, before: str, after: str, expected: str) -> None:
+    (tmp_path / "claims").mkdir()
+    written(tmp_path / "claims", FILE.replace(before, after))
+    with pytest.raises(LedgerError, match=re.escape(f"claims/Q.toml: {expected}")):
+        ledgers.read(tmp_path, load_catalog(ROOT))
+
+
+def test_claims_are_chosen_by_article_and_id() -> None:
+    assert [claim.id for claim in LEDGER.of(["t"], ["R7", "r1"])] == ["R1", "R7", *(f"T{n}" for n in range(1, 8))]
+    with pytest.raises(LedgerError, match='no article or claim "Z"; articles: D, L, R, S, T, X'):
+        LEDGER.of(["Z"])

@@ -1,0 +1,128 @@
+"""What a reader sees of the ledger: page, Markdown, badge."""
+
+from __future__ import annotations
+
+import html
+import re
+from xml.etree import ElementTree
+
+import builders
+import pytest
+from claimed import PLATFORM, STEADY, VIRTUAL, archive, claim, hello, records, times
+
+from zoo.claims.estimates import Estimate, Evidence
+from zoo.claims.judge import Word
+from zoo.claims.ledger import Ledger, LedgerFile
+from zoo.claims.rules import Ratio
+from zoo.claims.verdicts import Verdict, verdicts
+from zoo.records import Record
+from zoo.report import claims as told
+from zoo.report.badge import badge
+from zoo.report.ledger import page
+from zoo.report.markdown import render
+from zoo.report.strips import strips
+
+RATIO = {"rule": "ratio", "quantity": "requests", "of": "virtual", "over": "platform", "at_least": 0.6, "at_most": 0.9}
+PAIR = {"virtual": hello(VIRTUAL), "platform": hello(PLATFORM)}
+EVIL = "</script><script>document.title = 'taken over'</script>"
+
+
+def ledger() -> Ledger:
+    """Four claims: one holds, one does not, one lacks its cells, one cannot be decided."""
+    article = {"key": "Q", "about": f"Pools & threads {EVIL}", "machine": "Big Iron", "cores": 64, "jdk": "21"}
+    figures = [{"of": "ratio", "value": 0.74, "quote": "0.74"}, {"of": "graph", "value": 2, "unit": "×"}]
+    made = [
+        claim([RATIO], PAIR, published=figures, ambiguous="What a pool is.", note="Ours is small."),
+        claim(
+            [{**RATIO, "at_least": 1.5, "at_most": 2}, {**RATIO, "quantity": "peak RSS", "at_most": 2}], PAIR, id="Q2"
+        ),
+        claim([RATIO], {**PAIR, "virtual": hello(VIRTUAL, "100")}, id="Q3"),
+        claim([], {}, id="Q4", unmeasured="there is no such machine"),
+    ]
+    return Ledger((LedgerFile.model_validate({"article": article, "claims": made}),))
+
+
+def measured() -> list[Record]:
+    return records(VIRTUAL, times(740, STEADY)) + records(PLATFORM, [1000.0] * 3)
+
+
+def said(found: Ledger) -> list[Verdict]:
+    return verdicts(found.claims, Evidence([archive(measured())], frozenset({"hello"})))
+
+
+def test_every_claim_is_a_row_that_opens_to_its_evidence() -> None:
+    text = page(ledger(), said(ledger()))
+    rows = dict(re.findall(r'<details class="claim" id="(Q\d)" .*?data-verdict="([^"]+)"', text))
+    assert rows == {"Q1": "reproduced", "Q2": "contradicted", "Q3": "not measured", "Q4": "not measured"}
+    first = text.partition('id="Q1"')[2].partition("</details>")[0]
+    for words in (
+        "ratio 0.74; graph 2 × (graph)",
+        "×0.74 [0.74, 0.74]",
+        "requests, virtual ÷ platform: 0.6 to 0.9",
+        "What a pool is.",
+        "Ours is small.",
+        'href="../results/20260102-030405-full/records.ndjson"',
+        "lines 1, 2, 3, 4, 5, 6",
+        "Published on Big Iron, 64 cores; measured on Some CPU, 2 cores, shared by server and generator.",
+        "JDK there 21, here 25.0.1.",
+        "20,000 descriptors a process",
+    ):
+        assert words in first
+    assert "of 2 parts 1 reproduced, 1 contradicted" in text.partition('id="Q2"')[2].partition("</details>")[0].lower()
+    assert "no run given has java-a:virtual, hello 100" in text.partition('id="Q3"')[2]
+    assert "there is no such machine" in text.partition('id="Q4"')[2]
+
+
+def test_the_page_needs_no_network_and_runs_no_script_but_its_own() -> None:
+    text = page(ledger(), said(ledger()))
+    assert "default-src 'none'" in html.unescape(text)
+    assert EVIL not in text
+    assert not re.search(r'(?:src|href)="(?:https?:)?//', text)
+
+
+def test_the_ledger_as_markdown_links_the_runs() -> None:
+    found = ledger()
+    text = render(told.sections(found, said(found), links=True))
+    assert "1 reproduced, 1 contradicted, 2 not measured." in text
+    assert "reproduced ([20260102-030405-full](../results/20260102-030405-full/))" in text
+    assert "- Q4 not measured: there is no such machine" in text
+    plain = render(told.sections(found, said(found)))
+    assert "](" not in plain
+
+
+def test_the_badge_is_a_picture_that_says_what_it_shows() -> None:
+    drawn = ElementTree.fromstring(badge({Word.REPRODUCED: 12, Word.NOT_MEASURED: 3}))
+    name = "{http://www.w3.org/2000/svg}"
+    assert drawn.findtext(f"{name}title") == "published claims, measured: 12 reproduced, 3 not measured"
+    assert [text.text for text in drawn.iter(f"{name}text")] == [
+        "published claims, measured",
+        "12 reproduced",
+        "3 not measured",
+    ]
+    widths = [float(rect.attrib["width"]) for rect in drawn.iter(f"{name}rect")]
+    assert sum(widths) == pytest.approx(float(drawn.attrib["width"]), abs=0.2)
+
+
+def test_a_strip_shows_where_the_interval_lies_against_the_band() -> None:
+    rule = Ratio.model_validate({**RATIO})
+    inside = Estimate("inside", "×", 0.75, 0.7, 0.8, 3)
+    above = Estimate("above", "×", 2.0, 1.5, float("inf"), 3)
+    lost = Estimate("lost", why="nothing was measured")
+    first, second, third = strips(rule, [inside, above, lost])
+    assert third is None
+    assert first is not None
+    assert second is not None
+    assert first.band_low < first.low < first.value < first.high < first.band_high < second.low < second.value
+    assert second.high == 100
+    assert first.band_high < (first.one or 0) < second.low
+
+
+def test_figures_are_told_with_intervals_and_units() -> None:
+    found = ledger()
+    first, *_ = said(found)
+    assert told.measured(first) == "×0.74 [0.74, 0.74]"
+    count = claim([{"rule": "count", "quantity": "failing", "of": "it", "at_most": 0}], {"it": hello(VIRTUAL)})
+    failed = [builders.record(VIRTUAL, round_number=1), builders.record(VIRTUAL, round_number=2, failure="hung")]
+    (verdict,) = verdicts([count], Evidence([archive(failed)], frozenset({"hello"})))
+    assert told.measured(verdict) == "0, 1"
+    assert told.why(verdict) == "so in 1 of 2 rounds"

@@ -1,0 +1,31 @@
+"use strict";
+(() => {
+  const form = document.querySelector("form.filter");
+  const claims = [...document.querySelectorAll("details.claim")];
+  const filter = () => {
+    const wanted = [...form.querySelectorAll("select")].map((select) => [select.dataset.filter, select.value]);
+    for (const claim of claims) claim.hidden = !wanted.every(([name, value]) => !value || claim.dataset[name] === value);
+    const seen = claims.filter((claim) => !claim.hidden);
+    for (const part of document.querySelectorAll(".article")) part.hidden = !seen.some((claim) => part.contains(claim));
+    form.querySelector("output").textContent = `${seen.length} of ${claims.length} claims`;
+  };
+  const openAll = () => {
+    const seen = claims.filter((claim) => !claim.hidden);
+    const open = seen.some((claim) => !claim.open);
+    seen.forEach((claim) => { claim.open = open; });
+  };
+  form.hidden = false;
+  form.addEventListener("change", filter);
+  form.addEventListener("reset", () => setTimeout(filter));
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.querySelector("[data-open]").addEventListener("click", openAll);
+  filter();
+
+  // A link to a claim opens it.
+  const unfold = () => {
+    const target = claims.find((claim) => `#${claim.id}` === location.hash);
+    if (target) target.open = true;
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
+})();
