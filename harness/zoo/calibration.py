@@ -21,7 +21,8 @@ def calibrated(planned: PlanFacts, catalog: Catalog, runtime: Runtime, store: St
 
     `RuntimeFailure` or `LoadError` when it cannot.
     """
-    entries = sorted((catalog.entry(name) for name in planned.entries), key=lambda entry: not entry.native)
+    own = [catalog.entry(name) for name in planned.entries if name not in planned.targets]
+    entries = sorted(own, key=lambda entry: not entry.native)
     programs = dict(planned.programs)
     for name, program in planned.programs.items():
         fill = SCENARIOS[name].calibrate
