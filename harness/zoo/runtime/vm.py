@@ -36,6 +36,7 @@ from zoo.vm import guest, image, kernel, qemu
 from zoo.vm.qemu import Machine
 
 FOLDER = Path(".tools/vm")
+PANIC = "Kernel panic"
 TICK_S = 0.05
 MOST_KB = 64 << 20
 
@@ -87,7 +88,10 @@ class Guest:
             time.sleep(TICK_S)
 
     def tail(self, lines: int = 20) -> str:
-        return "\n".join(self._text().splitlines()[-lines:])
+        """The console's last lines; of a panic also its first, as a trace may be longer."""
+        told = self._text().splitlines()
+        panic = [line for line in told[:-lines] if PANIC in line]
+        return "\n".join([*panic[:1], *told[-lines:]])
 
     def end(self) -> None:
         """At once; nothing in it is worth keeping."""
