@@ -166,6 +166,7 @@ remove_traces() {
         find /sys/fs/cgroup -depth -type d -name "*$group*" -exec rmdir {} + 2>/dev/null || true
     done
     for bridge in /sys/class/net/br-*; do
+        [ -e "$bridge" ] || continue
         if grep -aqF "${bridge##*/br-}" "$state/data/network/files/local-kv.db" 2>/dev/null; then
             ip link delete "${bridge##*/}" || true
         fi
