@@ -36,11 +36,14 @@ from zoo.vm.qemu import Machine
 FAKE_SERVER = ROOT / "contract" / "suite_proof" / "fake" / "fake.py"
 SHORT = replace(EMULATED, sleep_warmup_s=1, sleep_delay_s=2, idle_s=0.1, rest_s=0.1)
 PATIENCE = Patience(boot=60, ready=60, answer=8, alive=2, times=1)
+PORT = 8187 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+"""Each worker its own."""
+
 MANIFEST = """
 name = "fake"
 title = "A server of one file"
 language = "rust"
-port = 8197
+port = PORT
 
 [build]
 command = ["true"]
@@ -54,7 +57,7 @@ command = ["PYTHON", "SCRIPT"]
 name = "eventloop"
 model = "event-loop"
 summary = "one loop"
-"""
+""".replace("PORT", str(PORT))
 
 
 class NoFiles:
@@ -124,7 +127,8 @@ def bed(tmp_path: Path) -> Iterator[Bed]:
     made = Bed(tmp_path)
     yield made
     for process in psutil.process_iter(["cmdline", "environ"]):
-        if str(FAKE_SERVER) in (process.info["cmdline"] or []) and "8197" in (process.info["environ"] or {}).values():
+        own = str(PORT) in (process.info["environ"] or {}).values()
+        if own and str(FAKE_SERVER) in (process.info["cmdline"] or []):
             process.kill()
     assert eventually(lambda: not made.running("fake_qemu"))
 
@@ -170,7 +174,7 @@ def test_the_log_of_a_start_is_the_console(bed: Bed) -> None:
     hosted = bed.runtime("well").start(bed.launch())
     try:
         assert hosted.alive()
-        assert hosted.log_tail(1) == "listening on http://127.0.0.1:8197 (fake:eventloop)"
+        assert hosted.log_tail(1) == f"listening on http://127.0.0.1:{PORT} (fake:eventloop)"
         assert hosted.instruments.answers(hosted.url)
         snapshot = hosted.instruments.snapshot(hosted.pid)
         assert snapshot is not None
