@@ -9,7 +9,7 @@ import pytest
 from fakes import IDLE_KB, Call, FakeClock, FakeReporter, FakeRuntime, World
 
 from zoo import plan
-from zoo.bench import Wish, plan_of, seconds
+from zoo.bench import Wish, entries_of, plan_of, seconds
 from zoo.calibration import calibrated
 from zoo.catalog import Catalog
 from zoo.held import costs, given_back
@@ -253,7 +253,7 @@ def test_scale_takes_no_memory_that_is_not_there(bed: Bed) -> None:
 def test_rounds_are_calibrated_once_and_asked_of_all(bed: Bed) -> None:
     bed.world.seconds_a_round = 2e-7
     made = planned("cpu", rounds=1, cases=["0.5ms", "2ms+2ms"], tiers=["5", "50"])
-    made = calibrated(made, catalog(), bed.runtime, bed.store, builders.console())
+    made = calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console())
     assert {case.name: case.path for case in made.programs["cpu"].cases} == {
         "0.5ms": "/cpu?rounds=2500",
         "2ms+2ms": "/cpu?rounds=10000&ms=2",
@@ -263,7 +263,7 @@ def test_rounds_are_calibrated_once_and_asked_of_all(bed: Bed) -> None:
     assert {seen(r).load.path for r in records if r.case == "2ms+2ms"} == {"/cpu?rounds=10000&ms=2"}
     together = {frozenset(r.together) for r in records if r.entry != BARE}
     assert together == {frozenset({PLATFORM, VIRTUAL})}, "variants of a server are compared in turns"
-    assert calibrated(made, catalog(), bed.runtime, bed.store, builders.console()) == made
+    assert calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console()) == made
 
 
 def test_bodies_are_asked_by_a_thread_for_each_connection_and_the_first_window_is_dropped(bed: Bed) -> None:
@@ -314,7 +314,7 @@ def test_a_generator_that_fell_behind_makes_no_data(bed: Bed) -> None:
 def test_fixed_rates_are_shares_of_the_slowest_entry(bed: Bed) -> None:
     """64 users, each answered after 10 ms: 6,400 a second."""
     made = planned("rate", rounds=1, cases=["50pct", "90pct"])
-    made = calibrated(made, catalog(), bed.runtime, bed.store, builders.console())
+    made = calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console())
     assert made.programs["rate"].capacity_rps == pytest.approx(6_400)
     assert [case.rate for case in made.programs["rate"].cases] == [3_200, 5_760]
     found = [trial(r).result for r in bed.run(made) if r.case == "90pct"]

@@ -216,7 +216,7 @@ def carry_out(root: Path, store: Store, catalog: Catalog, console: Console) -> l
     conditions = {"": run.plan.condition, **run.plan.variations}
     with interruptible(), hosting(root, conditions, entries) as (runtimes, host):
         try:
-            planned = calibrated(run.plan, catalog, runtimes[""], store, console)
+            planned = calibrated(run.plan, entries, runtimes[""], store, console)
         except RuntimeFailure as error:
             raise BenchError(f"not calibrated: {error.message}\n{error.log_tail}") from error
         run = run.model_copy(update={"host": host, "plan": planned})

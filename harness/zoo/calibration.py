@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
 from rich.console import Console
 
-from zoo.catalog import Catalog, Entry
+from zoo.catalog import Entry
 from zoo.plan import BACKLOG_GRACE_S
 from zoo.records import PlanFacts, stem
 from zoo.runtime.base import Hosted, Launch, Runtime
@@ -16,20 +16,21 @@ from zoo.scenario import SCENARIOS
 from zoo.store import Store
 
 
-def calibrated(planned: PlanFacts, catalog: Catalog, runtime: Runtime, store: Store, console: Console) -> PlanFacts:
+def calibrated(
+    planned: PlanFacts, entries: Sequence[Entry], runtime: Runtime, store: Store, console: Console
+) -> PlanFacts:
     """The plan with all paths and rates filled in; each scenario does so once, and for all entries alike.
 
     `RuntimeFailure` or `LoadError` when it cannot.
     """
-    own = [catalog.entry(name) for name in planned.entries if name not in planned.targets]
-    entries = sorted(own, key=lambda entry: not entry.native)
+    quickest = sorted(entries, key=lambda entry: not entry.native)
     programs = dict(planned.programs)
     for name, program in planned.programs.items():
         fill = SCENARIOS[name].calibrate
         if fill is None or program.calibrated:
             continue
         with console.status(f"calibrating {name}"):
-            filled = fill(program, [partial(_started, runtime, entry, planned, store) for entry in entries])
+            filled = fill(program, [partial(_started, runtime, entry, planned, store) for entry in quickest])
         programs[name] = filled.model_copy(update={"calibrated": True})
     return planned.model_copy(update={"programs": programs})
 
