@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -16,7 +16,7 @@ from pathlib import Path
 from zoo.host.jdk import Jdk
 from zoo.interval import Interval, of_median
 from zoo.runtime.base import Launch, RuntimeFailure
-from zoo.runtime.process import command, environment, port_for
+from zoo.runtime.process import command, environment, port_for, spawn
 from zoo.sample.proc import snapshot
 
 POLL_S = 0.001
@@ -186,7 +186,7 @@ def _running(launch: Launch, jdk: Jdk | None, grace_s: float) -> Iterator[_Serve
     launch.log.parent.mkdir(parents=True, exist_ok=True)
     with launch.log.open("wb") as log:
         begun = time.monotonic()
-        child = _spawn(argv, launch.entry.server.folder, env, log.fileno())
+        child = spawn(argv, launch.entry.server.folder, env, log)
     try:
         yield _Server(child, begun, port, launch.log)
         child.terminate()
@@ -197,21 +197,6 @@ def _running(launch: Launch, jdk: Jdk | None, grace_s: float) -> Iterator[_Serve
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-
-
-def _spawn(argv: Sequence[str], folder: Path, env: dict[str, str], log: int) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(
-            argv,
-            cwd=folder,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise RuntimeFailure("not_started", f"{argv[0]}: {error.strerror}") from error
 
 
 def _tail(log: Path) -> str:

@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from zoo.catalog import Entry
 from zoo.host.jdk import Jdk
@@ -48,6 +50,22 @@ def environment(launch: Launch, port: int) -> dict[str, str]:
         "PORT": str(port),
         **launch.env,
     }
+
+
+def spawn(argv: Sequence[str], folder: Path, env: Mapping[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """A server in a session of its own; `RuntimeFailure` when its command cannot be run."""
+    try:
+        return subprocess.Popen(
+            argv,
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise RuntimeFailure("not_started", f"{argv[0]}: {error.strerror}") from error
 
 
 class HostedProcess(Attached):
@@ -115,18 +133,7 @@ class ProcessRuntime:
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
         with launch.log.open("wb") as log:
-            try:
-                child = subprocess.Popen(
-                    argv,
-                    cwd=entry.server.folder,
-                    env=env,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise RuntimeFailure("not_started", f"{argv[0]}: {error.strerror}") from error
+            child = spawn(argv, entry.server.folder, env, log)
         hosted = HostedProcess(child, launch, port, self.jdk)
         try:
             hosted.wait_ready(started, ready_timeout_s)
