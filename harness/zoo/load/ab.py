@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from zoo.load.base import LoadError
-from zoo.load.children import BusyThreads, Children, hard_nofile
+from zoo.load.children import BusyThreads, Children, hard_nofile, program
 
 MISSING = "is not there. Install it: `make tools`, or `apt-get install apache2-utils` (Debian, Ubuntu)"
 LIMIT_S = 600.0
@@ -79,7 +78,9 @@ class LocalAb:
         self._children: Children | None = None
 
     def version(self) -> str:
-        printed = subprocess.run([self._path(), "-V"], capture_output=True, text=True, check=False, timeout=10)
+        printed = subprocess.run(
+            [program(self._binary, MISSING), "-V"], capture_output=True, text=True, check=False, timeout=10
+        )
         found = re.search(r"Version (\S+)(?: <\$Revision: (\d+) \$>)?", printed.stdout)
         return ".r".join(part for part in found.groups() if part) if found else "unknown"
 
@@ -108,15 +109,13 @@ class LocalAb:
         finally:
             self._children = None
 
-    def _path(self) -> str:
-        path = shutil.which(self._binary)
-        if path is None:
-            raise LoadError("generator_missing", f"{self._binary} {MISSING}")
-        return path
-
     def _command(self, spec: AbSpec, table: Path) -> list[str]:
         return [
-            *(self._path(), "-q", "-r"),  # -r: a broken connection is counted, where ab would otherwise give up
+            *(
+                program(self._binary, MISSING),
+                "-q",
+                "-r",
+            ),  # -r: a broken connection is counted, where ab would otherwise give up
             *(["-k"] if spec.keep_alive else []),
             *(f"-n{spec.requests}", f"-c{spec.connections}", f"-s{spec.timeout_s}", f"-e{table}", spec.url),
         ]

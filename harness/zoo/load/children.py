@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -120,6 +121,14 @@ def hard_nofile() -> int:
     """The hard limit of descriptors of one process started from here."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     return MOST_FILES if hard == resource.RLIM_INFINITY else hard
+
+
+def program(binary: str, missing: str) -> str:
+    """The path of a generator; `LoadError` with what to do when it is not there."""
+    path = shutil.which(binary)
+    if path is None:
+        raise LoadError("generator_missing", f"{binary} {missing}")
+    return path
 
 
 def tail(output: Path) -> str:

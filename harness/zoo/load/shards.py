@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from zoo.load.base import LoadError, LoadSpec
-from zoo.load.children import BusyThreads, Children, hard_nofile, tail
+from zoo.load.children import BusyThreads, Children, hard_nofile, program, tail
 
 SCRIPT = Path(__file__).resolve().parents[3] / "wrk-scripts" / "report.lua"
 OVERRUN_S = 60.0  # wrk stops within 0.1 s, but not before its threads have opened all their connections
@@ -76,7 +75,9 @@ class LocalShards:
     def version(self) -> str:
         if self._version is None:
             # -v alone also prints the usage and ends with code 1
-            printed = subprocess.run([self._path(), "-v"], capture_output=True, text=True, check=False, timeout=10)
+            printed = subprocess.run(
+                [program(self._binary, MISSING), "-v"], capture_output=True, text=True, check=False, timeout=10
+            )
             found = re.search(r"wrk \D*(\d+\.\d+(?:\.\d+)?)", printed.stdout)
             if not found:
                 raise LoadError("generator_failed", f"`{self._binary} -v` names no version", printed.stdout[:500])
@@ -116,15 +117,9 @@ class LocalShards:
     def pids(self) -> list[int]:
         return self._children.pids() if self._children else []
 
-    def _path(self) -> str:
-        path = shutil.which(self._binary)
-        if path is None:
-            raise LoadError("generator_missing", f"{self._binary} {MISSING}")
-        return path
-
     def _command(self, spec: LoadSpec, shard: Shard) -> list[str]:
         return [
-            self._path(),
+            program(self._binary, MISSING),
             f"-t{shard.threads}",
             f"-c{shard.connections}",
             f"-d{math.ceil(spec.duration_s)}s",

@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import math
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from zoo.load.base import LoadError
-from zoo.load.children import BusyThreads, Children, hard_nofile
+from zoo.load.children import BusyThreads, Children, hard_nofile, program
 
 BUILT = Path(__file__).resolve().parents[3] / ".tools" / "bin" / "vegeta"
 RESERVED_FILES = 64  # descriptors of one process that are no connections, and connections that are just being closed
@@ -108,7 +107,9 @@ class LocalVegeta:
         self._children: Children | None = None
 
     def version(self) -> str:
-        printed = subprocess.run([self._path(), "-version"], capture_output=True, text=True, check=False, timeout=10)
+        printed = subprocess.run(
+            [program(self._binary, MISSING), "-version"], capture_output=True, text=True, check=False, timeout=10
+        )
         found = re.search(r"Version:[ \t]*v?(\d+\.\d+\.\d+)", printed.stdout)
         return found[1] if found else "unknown"
 
@@ -135,16 +136,15 @@ class LocalVegeta:
         finally:
             self._children = None
 
-    def _path(self) -> str:
-        path = shutil.which(self._binary)
-        if path is None:
-            raise LoadError("generator_missing", f"{self._binary} {MISSING}")
-        return path
-
     def _command(self, attack: Attack, count: int, folder: Path, number: int) -> list[str]:
         workers = math.ceil(attack.under_way / count)
         return [
-            *(self._path(), "attack", f"-targets={folder / 'targets'}", f"-output={folder / f'{number}.gob'}"),
+            *(
+                program(self._binary, MISSING),
+                "attack",
+                f"-targets={folder / 'targets'}",
+                f"-output={folder / f'{number}.gob'}",
+            ),
             f"-rate={attack.rate}/{count}s" if attack.rate else "-rate=0",
             *(f"-duration={attack.duration_s:g}s", f"-timeout={attack.timeout_s:g}s"),
             *([] if attack.rate else [f"-workers={workers}"]),  # all users at once, not one after the other
@@ -157,7 +157,7 @@ class LocalVegeta:
         if not gob.stat().st_size:
             return
         table = gob.with_suffix(".csv")
-        encode = [self._path(), "encode", "-to=csv", f"-output={table}", str(gob)]
+        encode = [program(self._binary, MISSING), "encode", "-to=csv", f"-output={table}", str(gob)]
         done = subprocess.run(encode, capture_output=True, text=True, check=False, timeout=ENCODE_S)
         if done.returncode:
             raise LoadError("generator_failed", "vegeta cannot read what it wrote", done.stderr[-2000:])
