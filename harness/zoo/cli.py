@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -29,6 +28,7 @@ from zoo.host.limits import Limits
 from zoo.jdbc import cli as databases
 from zoo.jdbc.store import JdbcStore, is_jdbc
 from zoo.load.base import LoadError
+from zoo.plainly import plainly
 from zoo.plan import Design, PlanError
 from zoo.records import Condition, PlanFacts, Target
 from zoo.report import terminal
@@ -110,20 +110,10 @@ Results = Annotated[Path | None, typer.Option(help="where runs are written; resu
 Seed = Annotated[int | None, typer.Option(help="of the order of entries; random and stored without it")]
 
 
-@contextmanager
-def _plainly() -> Iterator[None]:
-    """A user's mistake is told in plain words, without a stack trace."""
-    try:
-        yield
-    except FAULTS as fault:
-        print(f"zoo: {fault}", file=sys.stderr)
-        raise typer.Exit(2) from None
-
-
 @app.command("list")
 def list_entries() -> None:
     """The entries of the zoo."""
-    with _plainly():
+    with plainly(FAULTS):
         table = Table(header_style="bold")
         for column in ("entry", "model", "port", "what it is"):
             table.add_column(column, overflow="fold")
@@ -150,7 +140,7 @@ def doctor() -> None:
 @app.command()
 def build(server: Servers = None) -> None:
     """Build servers whose sources changed."""
-    with _plainly():
+    with plainly(FAULTS):
         entries = _catalog().select(server or ())
         benches.build_all(entries, conditions.jdk_for(entries), console)
 
@@ -184,7 +174,7 @@ def show_plan(
 
     Example: zoo plan --precision 3% --pilot results/latest
     """
-    with _plainly():
+    with plainly(FAULTS):
         catalog = _catalog()
         if precision is not None:
             folder = pilot_run or ROOT / "results" / "latest"
@@ -228,7 +218,7 @@ def bench(
 
     Example: zoo bench --target http://127.0.0.1:9000/ --pid 4711 --server rust-axum --variant hyper --tiers 100
     """
-    with _plainly():
+    with plainly(FAULTS):
         catalog = _catalog()
         runs = results or ROOT / "results"
         if resume:
@@ -268,7 +258,7 @@ def report(
 
     Example: zoo report results/latest
     """
-    with _plainly():
+    with plainly(FAULTS):
         if is_jdbc(run):
             databases.report(run, console, quiet=quiet, svg=svg)
             return
@@ -288,7 +278,7 @@ def compare_runs(
 
     Example: zoo compare results/20260101-120000-full results/latest --fail-if-slower 5%
     """
-    with _plainly():
+    with plainly(FAULTS):
         by = None if fail_if_slower is None else pilot.percent(fail_if_slower, "a loss")
         sections, pairs = inquiries.between(first, second, load_catalog(ROOT), anyway=anyway)
         terminal.show(sections, console)
@@ -307,21 +297,21 @@ def export(
 
     Example: zoo export results/latest --csv > run.csv
     """
-    with _plainly():
+    with plainly(FAULTS):
         records: Sequence[Keyed] = JdbcStore.open(run).records() if is_jdbc(run) else Store.open(run).records()
         print(to_csv(records), end="")
 
 
 jdbc = typer.Typer(no_args_is_help=True, help="Database access by executor: java-jdbc (JMH) on PostgreSQL and MariaDB.")
-jdbc.command("bench")(_plainly()(databases.bench))
-jdbc.command("plan")(_plainly()(databases.show_plan))
+jdbc.command("bench")(plainly(FAULTS)(databases.bench))
+jdbc.command("plan")(plainly(FAULTS)(databases.show_plan))
 app.add_typer(jdbc, name="jdbc")
 
 
 @app.command()
 def jvm(results: Results = None) -> None:
     """Measure the JVM with no server: start and end, memory at rest and watched by a monitor. Takes some minutes."""
-    with _plainly():
+    with plainly(FAULTS):
         benches.be_alone(ROOT)
         jdk = find_jdk(wanted=os.environ.get("JDK"))
         console.print(f"{jdk.label}, about {baseline.seconds() / 60:.0f} min")
@@ -334,7 +324,7 @@ def jvm(results: Results = None) -> None:
 @app.command()
 def docs(check: Annotated[bool, typer.Option("--check", help="only say whether they are up to date")] = False) -> None:
     """Generate what documents quote of the reference runs (tables, charts, reports) and the schema of records."""
-    with _plainly():
+    with plainly(FAULTS):
         stale = documents.refresh(ROOT, load_catalog(ROOT), write=not check)
         for path in stale:
             print(f"{'stale' if check else 'wrote'}: {path.relative_to(ROOT)}")
@@ -443,7 +433,7 @@ def measure(
     private: Annotated[bool, typer.Option(help="this process is in a network namespace of its own")],
 ) -> None:
     """Measure what the run in this folder lacks."""
-    with _plainly():
+    with plainly(FAULTS):
         if private:
             for name in namespace.prepare():
                 console.print(f"{name} could not be set in the run's network namespace")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +21,7 @@ from zoo.conditions import PASSED_ON, BenchError, condition_of
 from zoo.host.jdk import JdkError
 from zoo.jdbc import plan as databases
 from zoo.jdbc.plan import Choice
+from zoo.plainly import plainly
 from zoo.plan import PlanError
 from zoo.report import terminal
 from zoo.report.claims import sections
@@ -66,22 +65,13 @@ PROGRAMS = {
 }
 
 
-@contextmanager
-def _plainly() -> Iterator[None]:
-    try:
-        yield
-    except FAULTS as fault:
-        print(f"zoo: {fault}", file=sys.stderr)
-        raise typer.Exit(2) from None
-
-
 @app.command("plan")
 def show_plan(article: Articles = None, claim: Ids = None, run: Runs = None) -> None:
     """Which cells the claims need that no run has, put together into runs, and their time.
 
     Example: zoo claims plan --article R
     """
-    with _plainly():
+    with plainly(FAULTS):
         _planned(_Asked.of(article, claim, run))
 
 
@@ -91,7 +81,7 @@ def measure(article: Articles = None, claim: Ids = None, run: Runs = None) -> No
 
     Example: zoo claims run --article T
     """
-    with _plainly():
+    with plainly(FAULTS):
         asked = _Asked.of(article, claim, run)
         failed = [command for command in _planned(asked) if not _carry_out(*command)]
         _judge(_Asked.of(article, claim, run and [*run, *_newer(asked.runs)]), None)
@@ -111,7 +101,7 @@ def judge(
 
     Example: zoo claims verdict --article R --run results/reference/claims-hello
     """
-    with _plainly():
+    with plainly(FAULTS):
         _judge(_Asked.of(article, claim, run), to)
 
 
