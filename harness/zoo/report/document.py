@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from zoo.analysis import Row, rows
 from zoo.pairs import Compared, compare
@@ -135,26 +135,22 @@ def _question(scenario: str, found: Sequence[Row]) -> str:
 def _busy_table(title: str, at: Sequence[Row]) -> Table:
     columns = ["entry", "req/s", "p50 ms", "p99 ms", "errors", "peak RSS MB", "peak threads"]
     columns += ["server CPU s/M req", "wrk CPU s/M req", "flags"]
-    body = []
-    for row in at:
-        if not row.measured:
-            body.append(_failed(row, len(columns)))
-            continue
-        body.append(
-            [
-                row.entry,
-                shown(row.rps, bound=row.lower_bound),
-                shown(row.p50_us, 1e-3),
-                shown(row.p99_us, 1e-3),
-                f"{row.errors:,}",
-                shown(row.rss_peak_mb),
-                shown(row.threads_peak),
-                shown(row.cpu_s_per_million),
-                shown(row.generator_cpu_s_per_million),
-                _marks(row),
-            ]
-        )
-    return Table(title, columns, body)
+
+    def cells(row: Row) -> list[str]:
+        return [
+            row.entry,
+            shown(row.rps, bound=row.lower_bound),
+            shown(row.p50_us, 1e-3),
+            shown(row.p99_us, 1e-3),
+            f"{row.errors:,}",
+            shown(row.rss_peak_mb),
+            shown(row.threads_peak),
+            shown(row.cpu_s_per_million),
+            shown(row.generator_cpu_s_per_million),
+            _marks(row),
+        ]
+
+    return Table(title, columns, _body(at, columns, cells))
 
 
 def _sleep_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
@@ -162,12 +158,9 @@ def _sleep_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
     columns += ["server CPU s/M req", "sockets MB", "flags"]
     if highest:
         columns.insert(8, "RSS per connection kB")
-    body = []
-    for row in at:
-        if not row.measured:
-            body.append(_failed(row, len(columns)))
-            continue
-        cells = [
+
+    def cells(row: Row) -> list[str]:
+        words = [
             row.entry,
             "yes" if row.held else "no",
             shown(row.rps),
@@ -182,9 +175,10 @@ def _sleep_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
             _marks(row),
         ]
         if highest:
-            cells.insert(8, shown(row.kb_per_connection))
-        body.append(cells)
-    return Table(title, columns, body, text=2)
+            words.insert(8, shown(row.kb_per_connection))
+        return words
+
+    return Table(title, columns, _body(at, columns, cells), text=2)
 
 
 def _emulated_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
@@ -192,12 +186,9 @@ def _emulated_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
     columns = ["entry", "all held", "answers", "wait s", "errors", "peak RSS MB", "peak threads", "sockets MB", "flags"]
     if highest:
         columns.insert(6, "RSS per connection kB")
-    body = []
-    for row in at:
-        if not row.measured:
-            body.append(_failed(row, len(columns)))
-            continue
-        cells = [
+
+    def cells(row: Row) -> list[str]:
+        words = [
             row.entry,
             _held(row),
             shown(row.answers),
@@ -209,9 +200,15 @@ def _emulated_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
             _marks(row),
         ]
         if highest:
-            cells.insert(6, shown(row.kb_per_connection))
-        body.append(cells)
-    return Table(title, columns, body, text=2)
+            words.insert(6, shown(row.kb_per_connection))
+        return words
+
+    return Table(title, columns, _body(at, columns, cells), text=2)
+
+
+def _body(at: Sequence[Row], columns: Sequence[str], cells: Callable[[Row], list[str]]) -> list[list[str]]:
+    """A line a row; one without a measurement says why."""
+    return [cells(row) if row.measured else _failed(row, len(columns)) for row in at]
 
 
 def _held(row: Row) -> str:
