@@ -20,6 +20,7 @@ public final class Main {
     /** Liberty refuses a greater one. */
     private static final int LONGEST_BACKLOG = 512;
     private static final long LOOK_AGAIN_MS = 10;
+    private static final int LOOKS = 3_000;
 
     private Main() {
     }
@@ -43,12 +44,13 @@ public final class Main {
         Drain.onSignals(folder);
         Server liberty = new ServerBuilder().setName(WorkFolder.SERVER)
                 .setUserDir(folder.file()).setOutputDir(folder.file()).build();
-        if (!liberty.start(properties(settings)).get().successful()) {
-            System.err.println("Liberty did not start");
+        Server.Result started = liberty.start(properties(settings)).get();
+        if (!started.successful() || !opensPort(settings)) {
+            System.err.println("Liberty did not start; its log:");
+            folder.printLog(System.err);
             folder.remove();
             Runtime.getRuntime().halt(1);
         }
-        awaitPort(settings);
         console.println("listening on http://%s (java-liberty:%s)".formatted(
                 settings.authority(), settings.variant().label));
         Thread.currentThread().join();  // for ever: all of Liberty's threads are daemons
@@ -80,10 +82,14 @@ public final class Main {
     }
 
     /** Liberty opens the port when its application has started, soon after it calls itself started. */
-    private static void awaitPort(Settings settings) throws InterruptedException {
-        while (!accepts(settings)) {
+    private static boolean opensPort(Settings settings) throws InterruptedException {
+        for (int look = 0; look < LOOKS; look++) {
+            if (accepts(settings)) {
+                return true;
+            }
             Thread.sleep(LOOK_AGAIN_MS);
         }
+        return false;
     }
 
     private static boolean accepts(Settings settings) {

@@ -6,6 +6,7 @@ import static java.nio.file.StandardOpenOption.WRITE;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.PrintStream;
 import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.DirectoryStream;
@@ -47,6 +48,14 @@ final class WorkFolder {
 
     File file() {
         return path.toFile();
+    }
+
+    /** What Liberty has to say, if it came so far. */
+    void printLog(PrintStream to) throws IOException {
+        Path log = path.resolve(SERVER).resolve("logs").resolve("messages.log");
+        if (Files.exists(log)) {
+            Files.copy(log, to);
+        }
     }
 
     void remove() {
