@@ -116,6 +116,7 @@ def memory(
         heap_max_kb=_kb(info.heap_max) if info else None,
         thread_reserved_kb=deep.thread_reserved_kb,
         thread_committed_kb=deep.thread_committed_kb,
+        direct_used_kb=_kb(info.direct_used) if info else None,
     )
 
 

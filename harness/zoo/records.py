@@ -198,6 +198,9 @@ class Memory(_Data):
         default=None, description="of platform threads, where the JVM tracks native memory; not resident"
     )
     thread_committed_kb: int | None = None
+    direct_used_kb: int | None = Field(
+        default=None, description="direct buffers, where a JVM tells: in use, or waiting for its collector"
+    )
 
 
 class Work(_Data):

@@ -30,7 +30,7 @@ class ServerLimits(BaseModel):
 
 
 class Info(BaseModel):
-    """The contract's keys, no more and no less. Heap is None where there is no JVM."""
+    """The contract's keys, no more and no less; None where there is no JVM, and for direct buffers where none tells."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -49,6 +49,7 @@ class Info(BaseModel):
     heap_used: int | None
     heap_committed: int | None
     heap_max: int | None
+    direct_used: int | None = None
     gc: list[str]
     gc_count: int = Field(ge=0)
     gc_time_ms: int = Field(ge=0)

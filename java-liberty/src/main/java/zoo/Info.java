@@ -1,6 +1,7 @@
 package zoo;
 
 import java.io.IOException;
+import java.lang.management.BufferPoolMXBean;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -29,7 +30,8 @@ final class Info {
                 {"server":"java-liberty","variant":"%s","model":"%s",\
                 "framework":"Open Liberty","framework_version":"%s","runtime":"%s","runtime_version":"%s",\
                 "pid":%d,"processors":%d,"thread":"%s","virtual":%b,"os_threads":%s,\
-                "heap_used":%d,"heap_committed":%d,"heap_max":%d,"gc":[%s],"gc_count":%d,"gc_time_ms":%d,\
+                "heap_used":%d,"heap_committed":%d,"heap_max":%d,"direct_used":%d,\
+                "gc":[%s],"gc_count":%d,"gc_time_ms":%d,\
                 "requests":%d,\
                 "limits":{"max_threads":%s,"max_connections":%d,"backlog":%d,"nofile":%s}}""".formatted(
                 settings.variant().label, settings.variant().model,
@@ -38,6 +40,7 @@ final class Info {
                 ProcessHandle.current().pid(), runtime.availableProcessors(), thread.getName(), thread.isVirtual(),
                 osThreads(),
                 heapCommitted - runtime.freeMemory(), heapCommitted, runtime.maxMemory(),
+                directUsed(),
                 collectors.stream().map(gc -> '"' + gc.getName() + '"').collect(Collectors.joining(",")),
                 collectors.stream().mapToLong(GarbageCollectorMXBean::getCollectionCount).sum(),
                 collectors.stream().mapToLong(GarbageCollectorMXBean::getCollectionTime).sum(),
@@ -57,6 +60,13 @@ final class Info {
             return "null";
         }
         return Integer.toString(Math.max(settings.maxThreads().getAsInt(), SMALLEST_POOL));
+    }
+
+    /** Buffers outside the heap, also those that only wait for the garbage collector to give them back. */
+    private static long directUsed() {
+        return ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+                .filter(pool -> pool.getName().equals("direct"))
+                .mapToLong(BufferPoolMXBean::getMemoryUsed).sum();
     }
 
     private static String osThreads() {
