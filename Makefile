@@ -217,4 +217,4 @@ lint: $(VENV)/.ready ## formatting, lint and types, without changing a file
 	@cd rust-axum && cargo fmt --check && cargo clippy --quiet --locked --all-targets -- -D warnings
 
 clean: ## remove what builds made; runs in results/ stay
-	@rm -rf $(VENV) */target .mypy_cache .ruff_cache .pytest_cache
+	@rm -rf $(VENV) */target */target-* .mypy_cache .ruff_cache .pytest_cache

@@ -130,7 +130,7 @@ def test_a_server_that_never_listens_is_removed(tmp_path: Path) -> None:
 def test_an_image_that_does_not_build_fails_that_servers_cells_only(tmp_path: Path) -> None:
     script = 'case "$*" in *java-a-*) echo "ERROR: failed to solve" >&2; exit 1;; esac; exit 0'
     runtime = ContainerRuntime(engine(tmp_path, script), Resources())
-    runtime.build(tmp_path, [ENTRY.server, builders.entry("rust-n:bare").server])
+    runtime.build(tmp_path, [ENTRY.server, builders.entry("rust-n:bare").server], {})
     assert set(runtime.broken) == {"java-a"}
     with pytest.raises(RuntimeFailure, match="image could not be built") as caught:
         runtime.start(launch(tmp_path))

@@ -179,7 +179,7 @@ def test_a_folder_with_a_manifest_is_all_it_takes_to_add_a_server(results: Path)
     (folder / "server.toml").write_text(MANIFEST.replace("PYTHON", sys.executable), encoding="utf-8")
     catalog = load_catalog(results)
     assert [entry.id for entry in catalog.entries] == ["fake:eventloop"]
-    benches.build_all(catalog.entries, None, Console(quiet=True))
+    benches.build_all([e.server for e in catalog.entries], None, Console(quiet=True))
 
     wish = Wish(scenarios=["hello"], tiers=["10"], quick=True, duration_s=1)
     run = benches.new_run(results, wish, benches.plan_of(wish, catalog, Condition()), facts.gather())

@@ -7,7 +7,7 @@ import os
 import secrets
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from rich.console import Console
 from zoo import __version__, plan
 from zoo.build import build, is_built
 from zoo.calibration import calibrated
-from zoo.catalog import Catalog, Entry, Model
+from zoo.catalog import Catalog, Entry, Model, Server
 from zoo.clock import RealClock
 from zoo.conditions import BenchError
 from zoo.host.facts import HostFacts
@@ -174,15 +174,19 @@ def seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> floa
     return total
 
 
-def build_all(entries: Sequence[Entry], jdk: Jdk | None, console: Console) -> None:
+def build_all(servers: Sequence[Server], jdk: Jdk | None, console: Console) -> None:
     """Build what is not built or stale, one server at a time."""
-    for server in dict.fromkeys(e.server.name for e in entries):
-        folder = next(e.server for e in entries if e.server.name == server)
-        if is_built(folder):
+    for server in servers:
+        if is_built(server):
             continue
-        with console.status(f"building {server}"):
-            build(folder, jdk)
-        console.print(f"built {server}")
+        with console.status(f"building {server.label}"):
+            build(server, jdk)
+        console.print(f"built {server.label}")
+
+
+def built_here(entries: Sequence[Entry], conditions: Iterable[Condition]) -> list[Server]:
+    """The servers that these conditions start from what this host builds, at the releases that they name."""
+    return [e.server.at(c.env) for c in conditions if c.runtime != "container" for e in entries]
 
 
 def new_run(root: Path, wish: Wish, planned: PlanFacts, host: HostFacts) -> Run:

@@ -39,7 +39,7 @@ def calibrated(
 def _started(runtime: Runtime, entry: Entry, planned: PlanFacts, store: Store) -> Iterator[Hosted]:
     condition = planned.condition
     log = store.raw / f"{stem(entry.id, 'calibration')}.log"
-    hosted = runtime.start(Launch(entry, log, condition.env, tuple(condition.jvm_flags)))
+    hosted = runtime.start(Launch(entry, log, condition.env, tuple(condition.jvm_flags), condition.cpus))
     try:
         yield hosted
     finally:

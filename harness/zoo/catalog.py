@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from zoo import toml
+from zoo.host.jdk import version_key
 from zoo.variations import plain
 
 
@@ -37,6 +38,9 @@ class Language(StrEnum):
     OTHER = "other"
 
 
+BUILT = "target"
+"""The folder that builds make, as Maven and Cargo name it."""
+
 Words = Annotated[list[str], Field(min_length=1)]
 
 
@@ -56,6 +60,22 @@ class Run(_Table):
     """The start command; `{java}` and `{jvm_flags}` are filled in by the runtime."""
 
     command: Words
+
+
+class Release(_Table):
+    """Another release of a server's framework: the variable that names it, what the build command is given besides,
+    and the first release for each Java; one between two of them counts as the older.
+
+    It is built in `target-RELEASE`, in place of `target`."""
+
+    setting: str = Field(pattern=r"^[A-Z][A-Z0-9_]*$")
+    build: Words
+    java: dict[int, str] = {}
+
+    def newest_java(self, release: str) -> int | None:
+        """The newest Java that this release is known to support; None where no limit is known."""
+        later = [java for java, first in self.java.items() if version_key(first) > version_key(release)]
+        return min(later) - 1 if later else None
 
 
 class Variant(_Table):
@@ -81,6 +101,7 @@ class Manifest(_Table):
     build: Build | None = None
     run: Run
     jvm: dict[str, list[str]] = {}
+    release: Release | None = None
     paths: list[str] = []
     """Beyond the contract's: those that some scenarios ask for."""
     variants: list[Variant] = Field(min_length=1)
@@ -96,15 +117,40 @@ class Manifest(_Table):
 
 @dataclass(frozen=True)
 class Server:
-    """A folder of the zoo, or a guest's elsewhere, and its manifest."""
+    """A folder of the zoo, or a guest's elsewhere, and its manifest; `release` where it is not the framework's release
+    that the folder names."""
 
     folder: Path
     manifest: Manifest
     guest: bool = False
+    release: str | None = None
 
     @property
     def name(self) -> str:
         return self.manifest.name
+
+    @property
+    def label(self) -> str:
+        """The name, with the release where another one is meant."""
+        return " ".join(filter(None, [self.name, self.release]))
+
+    def at(self, settings: Mapping[str, str]) -> Server:
+        """With the release of the framework that the settings name, where they name one."""
+        release, build, run = self.manifest.release, self.manifest.build, self.manifest.run
+        if release is None or build is None or release.setting not in settings:
+            return self
+        version = settings[release.setting]
+        further = [word.replace("{release}", version) for word in release.build]
+        made = {
+            "build": build.model_copy(
+                update={
+                    "command": [*build.command, *further],
+                    "makes": [_beside(path, version) for path in build.makes],
+                }
+            ),
+            "run": run.model_copy(update={"command": [_beside(word, version) for word in run.command]}),
+        }
+        return replace(self, manifest=self.manifest.model_copy(update=made), release=version)
 
 
 @dataclass(frozen=True)
@@ -122,6 +168,10 @@ class Entry:
     def native(self) -> bool:
         """True when no virtual machine has to warm up."""
         return self.server.manifest.language is Language.RUST
+
+    def at(self, settings: Mapping[str, str]) -> Entry:
+        """With its server at the release that the settings name."""
+        return replace(self, server=self.server.at(settings))
 
 
 @dataclass(frozen=True)
@@ -209,3 +259,9 @@ def _manifests(folder: Path) -> list[Path]:
     if not found:
         raise CatalogError(f"{folder}: expected a server.toml there or in a folder right below")
     return found
+
+
+def _beside(path: str, release: str) -> str:
+    """The path in the build of another release; words that are no such path stay as they are."""
+    folder, *rest = path.split("/")
+    return "/".join([f"{folder}-{release}", *rest]) if folder == BUILT else path

@@ -21,6 +21,7 @@ from zoo.claims import cli as claims
 from zoo.claims.ledger import LedgerError
 from zoo.conditions import BenchError
 from zoo.export import Keyed, to_csv
+from zoo.feasible import ConditionError
 from zoo.host import doctor as doctors
 from zoo.host import facts, namespace
 from zoo.host.jdk import JdkError, find_jdk
@@ -40,7 +41,7 @@ from zoo.vm import qemu
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = (
-    *(documents.DocumentError, CatalogError, PlanError, TargetError, BenchError),
+    *(documents.DocumentError, CatalogError, ConditionError, PlanError, TargetError, BenchError),
     *(BuildError, JdkError, StoreError, LoadError, LedgerError),
 )
 
@@ -88,7 +89,7 @@ Vary = Annotated[
     list[str] | None,
     typer.Option(
         help="measure each entry under a further condition too: runtime=container, heap=50m, jdk=21, "
-        "flags=-XX:+UseSerialGC, MAX_THREADS=400; repeat"
+        "flags=-XX:+UseSerialGC, cpus=1, MAX_THREADS=400, liberty=23.0.0.10; repeat"
     ),
 ]
 HowSet = Annotated[
@@ -142,7 +143,8 @@ def build(server: Servers = None) -> None:
     """Build servers whose sources changed."""
     with plainly(FAULTS):
         entries = _catalog().select(server or ())
-        benches.build_all(entries, conditions.jdk_for(entries), console)
+        condition = conditions.condition_of("process", entries, ROOT)
+        benches.build_all(benches.built_here(entries, [condition]), conditions.jdk_for(entries), console)
 
 
 @app.command("plan")
@@ -241,8 +243,9 @@ def bench(
             for one in {c.runtime: c for c in (condition, *variations.values())}.values():
                 _refuse_clamped(planned, hosting.limits_for(ROOT, one, run.host), strict_tiers)
             benches.be_alone(ROOT)
-        if {"process", "vm"} & {c.runtime for c in (condition, *variations.values())}:
-            benches.build_all(entries, conditions.jdk_for(entries), console)
+        built = benches.built_here(entries, [condition, *variations.values()])
+        if built:
+            benches.build_all(built, conditions.jdk_for(entries), console)
         if not resume:
             store = Store.create(runs, run)
         _enter(store, catalog)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from zoo import plan
 from zoo.catalog import Entry, Language
+from zoo.feasible import check_release_setting, checked, release_settings
 from zoo.host import namespace
 from zoo.host.engine import Engine, EngineError
 from zoo.host.jdk import Jdk, find_jdk
@@ -66,50 +67,62 @@ def condition_of(runtime: str, entries: Sequence[Entry], root: Path, *, targets:
 
     Targets listen on the host's loopback, which a network namespace of the run's own does not have.
     """
-    env = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return checked(_condition(runtime, entries, root, targets=targets), entries)
+
+
+def _condition(runtime: str, entries: Sequence[Entry], root: Path, *, targets: bool = False) -> Condition:
+    env = {name: os.environ[name] for name in (*PASSED_ON, *release_settings(entries)) if name in os.environ}
+    try:
+        resources = resources_of(os.environ)
+    except ValueError as error:
+        raise BenchError(str(error)) from None
     if runtime == "container":
-        try:
-            resources = resources_of(os.environ)
-        except ValueError as error:
-            raise BenchError(str(error)) from None
         java = any(e.server.manifest.language is Language.JAVA for e in entries)
         jdk = os.environ.get("JDK", IMAGE_JDK) if java else None
         return Condition(
             runtime=runtime, network=runtime, jdk=jdk, env=env, cpus=resources.cpus, memory=resources.memory
         )
     found = jdk_for(entries)
+    version = found.version if found else None
     if runtime == "vm":
         try:
             by, memory = vm.accelerator(root, os.environ), vm.memory_of(os.environ)
         except vm.VmError as error:
             raise BenchError(str(error)) from None
-        version = found.version if found else None
         return Condition(runtime=runtime, network=runtime, jdk=version, env=env, memory=memory, accelerator=by)
     network = "private" if not targets and namespace.wrapper() else "host"
-    return Condition(runtime=runtime, network=network, jdk=found.version if found else None, env=env)
+    return Condition(runtime=runtime, network=network, jdk=version, env=env, cpus=resources.cpus)
 
 
 def varied(texts: Sequence[str], base: Condition, entries: Sequence[Entry], root: Path) -> dict[str, Condition]:
     """Conditions that differ from the base in one thing, by that name: `runtime=container`, `heap=50m`, `jdk=21`."""
-    made = {}
-    for text in texts:
-        key, _, value = text.partition("=")
-        if key == "runtime" and {value, base.runtime} == {"process", "container"}:
-            made[text] = condition_of(runtime_named(value), entries, root)
-        elif key == "heap" and re.fullmatch(r"[1-9]\d*[kmg]", value):
-            made[text] = base.model_copy(update={"jvm_flags": [*base.jvm_flags, f"-Xmx{value}"]})
-        elif key == "jdk" and value.isdecimal() and base.runtime == "process":
-            made[text] = base.model_copy(update={"jdk": find_jdk(wanted=value).version})
-        elif key == "flags" and re.fullmatch(r"-[\w:+=.,-]+", value):
-            made[text] = base.model_copy(update={"jvm_flags": [*base.jvm_flags, *value.split(",")]})
-        elif key in PASSED_ON and re.fullmatch(r"[\w.-]+", value):
-            made[text] = base.model_copy(update={"env": {**base.env, key: value}})
-        else:
-            raise BenchError(
-                "vary takes runtime=container, heap=50m, flags=-XX:+UseSerialGC (more with commas between), "
-                f'MAX_THREADS=400 or (as a process) jdk=21, got "{text}"'
-            )
-    return made
+    return {text: checked(_variation(text, base, entries, root), entries) for text in texts}
+
+
+def _variation(text: str, base: Condition, entries: Sequence[Entry], root: Path) -> Condition:
+    key, _, value = text.partition("=")
+    changes: dict[str, object] = {}
+    if key == "runtime" and {value, base.runtime} == {"process", "container"}:
+        return _condition(runtime_named(value), entries, root)
+    if key == "heap" and re.fullmatch(r"[1-9]\d*[kmg]", value):
+        changes = {"jvm_flags": [*base.jvm_flags, f"-Xmx{value}"]}
+    elif key == "jdk" and value.isdecimal() and base.runtime == "process":
+        changes = {"jdk": find_jdk(wanted=value).version}
+    elif key == "flags" and re.fullmatch(r"-[\w:+=.,-]+", value):
+        changes = {"jvm_flags": [*base.jvm_flags, *value.split(",")]}
+    elif key == "cpus" and re.fullmatch(r"\d+(\.\d+)?", value) and float(value) and base.runtime != "vm":
+        changes = {"cpus": float(value)}
+    elif key in PASSED_ON and re.fullmatch(r"[\w.-]+", value):
+        changes = {"env": {**base.env, key: value}}
+    elif key.upper() in release_settings(entries):
+        check_release_setting(key.upper(), entries)
+        changes = {"env": {**base.env, key.upper(): value}}
+    if not changes:
+        raise BenchError(
+            "vary takes runtime=container, heap=50m, flags=-XX:+UseSerialGC (more with commas between), cpus=1, "
+            f'MAX_THREADS=400, liberty=23.0.0.10 or (as a process) jdk=21, got "{text}"'
+        )
+    return base.model_copy(update=changes)
 
 
 def settings(condition: Condition) -> Mapping[str, str]:

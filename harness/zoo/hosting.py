@@ -53,7 +53,8 @@ def hosting(
                 found.append(facts.gather(jdk))
                 continue
             if condition.runtime not in shared:
-                shared[condition.runtime], seen = stack.enter_context(_enclosed(root, condition, entries))
+                alike = [c for c in conditions.values() if c.runtime == condition.runtime]
+                shared[condition.runtime], seen = stack.enter_context(_enclosed(root, alike, entries))
                 found.append(seen)
             runtimes[name] = shared[condition.runtime]
         least = min(found, key=lambda f: f.limits.nofile_hard or math.inf)
@@ -61,9 +62,10 @@ def hosting(
 
 
 def _enclosed(
-    root: Path, condition: Condition, entries: Sequence[Entry]
+    root: Path, conditions: Sequence[Condition], entries: Sequence[Entry]
 ) -> AbstractContextManager[tuple[Runtime, HostFacts]]:
-    return _guests(root, condition, entries) if condition.runtime == "vm" else _containers(root, entries)
+    in_guests = conditions[0].runtime == "vm"
+    return _guests(root, conditions[0], entries) if in_guests else _containers(root, conditions, entries)
 
 
 @contextmanager
@@ -77,11 +79,18 @@ def _guests(root: Path, condition: Condition, entries: Sequence[Entry]) -> Itera
 
 
 @contextmanager
-def _containers(root: Path, entries: Sequence[Entry]) -> Iterator[tuple[Runtime, HostFacts]]:
+def _containers(
+    root: Path, conditions: Sequence[Condition], entries: Sequence[Entry]
+) -> Iterator[tuple[Runtime, HostFacts]]:
     """All images built or found broken; afterwards no container is left, or a person is told which may be."""
     runtime = ContainerRuntime(Engine(), resources_of(os.environ), os.environ.get("SAMPLER", "auto"))
+    built: set[str] = set()
     try:
-        runtime.build(root, list({e.server.name: e.server for e in entries}.values()))
+        for place, condition in enumerate(conditions):
+            servers = {s.label: s for s in (e.server.at(condition.env) for e in entries) if s.label not in built}
+            if servers or not place:
+                runtime.build(root, list(servers.values()), _variables(condition))
+            built |= set(servers)
         yield runtime, runtime.facts()
     except EngineError as error:
         raise BenchError(f"container engine: {error}") from None
@@ -90,3 +99,8 @@ def _containers(root: Path, entries: Sequence[Entry]) -> Iterator[tuple[Runtime,
             runtime.close()
         except EngineError as error:
             print(f"zoo: container engine: {error}", file=sys.stderr)
+
+
+def _variables(condition: Condition) -> dict[str, str]:
+    """Those of the compose file that decide what is in an image."""
+    return condition.env | ({"JDK": condition.jdk} if condition.jdk else {})

@@ -87,7 +87,9 @@ class Condition(_Data):
     jdk: str | None = None
     jvm_flags: list[str] = []
     env: dict[str, str] = {}
-    cpus: float | None = Field(default=None, description="limit of the server's container")
+    cpus: float | None = Field(
+        default=None, description="a limit of the server's container; of a process: the processors it is given"
+    )
     memory: str | None = Field(
         default=None,
         description="limit of the server's container, or all of the guest's memory, as the engine takes it: 512m, 2g",

@@ -177,6 +177,7 @@ class _BlockRun:
             log=_fresh(log),
             env=condition.env,
             jvm_flags=tuple(condition.jvm_flags),
+            cpus=condition.cpus,
         )
 
     def _end(self, name: str) -> None:

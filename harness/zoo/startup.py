@@ -16,7 +16,7 @@ from pathlib import Path
 from zoo.host.jdk import Jdk
 from zoo.interval import Interval, of_median
 from zoo.runtime.base import Launch, RuntimeFailure
-from zoo.runtime.process import command, environment, port_for, spawn
+from zoo.runtime.process import confined, environment, port_for, spawn, start_command
 from zoo.sample.proc import snapshot
 
 POLL_S = 0.001
@@ -180,11 +180,11 @@ class _Server:
 @contextmanager
 def _running(launch: Launch, jdk: Jdk | None, grace_s: float) -> Iterator[_Server]:
     """The entry's process, in a session of its own; ended by SIGTERM, and by SIGKILL after the grace."""
-    argv = command(launch.entry, jdk.java if jdk else None, launch.jvm_flags)
+    argv = start_command(launch, jdk)
     port = port_for(launch.entry)
     env = environment(launch, port)
     launch.log.parent.mkdir(parents=True, exist_ok=True)
-    with launch.log.open("wb") as log:
+    with launch.log.open("wb") as log, confined(launch.cpus):
         begun = time.monotonic()
         child = spawn(argv, launch.entry.server.folder, env, log)
     try:

@@ -113,11 +113,18 @@ class Engine:
         if containers:
             self.call("rm", "--force", "--volumes", *containers, tolerate=("No such container", "already in progress"))
 
-    def compose_build(self, root: Path, services: Sequence[str]) -> None:
-        """Build images by the compose file; `EngineError` with the builder's last lines."""
+    def compose_build(self, root: Path, services: Sequence[str], settings: Mapping[str, str]) -> None:
+        """Build images by the compose file with these variables; `EngineError` with the builder's last lines."""
         command = [self._path(), "compose", "--profile", "generator", "--profile", "jdbc", "build", *services]
         done = subprocess.run(
-            command, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+            command,
+            cwd=root,
+            env={**os.environ, **settings},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
         )
         if done.returncode:
             raise EngineError("\n".join((done.stdout + done.stderr).splitlines()[-30:]))
@@ -178,6 +185,11 @@ def reason(told: str) -> str:
     return next((line for line in lines if line and not line.startswith(hints)), lines[-1] if lines else "")
 
 
-def image(name: str, environment: Mapping[str, str] = os.environ) -> str:
+def image(name: str, environment: Mapping[str, str] = os.environ, release: str | None = None) -> str:
     """The image of a server or of the generator, as the compose file names it."""
-    return f"{environment.get('ZOO_IMAGES', 'server-zoo')}/{name}:{environment.get('ZOO_TAG', 'latest')}"
+    return f"{environment.get('ZOO_IMAGES', 'server-zoo')}/{name}:{tag(environment, release)}"
+
+
+def tag(environment: Mapping[str, str], release: str | None) -> str:
+    """Of images, one of its own for another release than the usual one."""
+    return "-".join(filter(None, [environment.get("ZOO_TAG", "latest"), release]))

@@ -53,7 +53,7 @@ class Containers:
 
     def build(self, root: Path) -> None:
         """All images; `EngineError` when one does not build."""
-        self.engine.compose_build(root, list(PORTS))
+        self.engine.compose_build(root, list(PORTS), {})
 
     @contextmanager
     def serving(self, database: str, max_connections: int | None, *, wire: bool) -> Iterator[Mapping[str, str]]:

@@ -33,12 +33,13 @@ class RuntimeFailure(Exception):
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of an entry: where its log goes, and what differs from the defaults."""
+    """One start of an entry: where its log goes, and what differs from the defaults. `cpus`: so many processors."""
 
     entry: Entry
     log: Path
     env: Mapping[str, str] = field(default_factory=dict)
     jvm_flags: tuple[str, ...] = ()
+    cpus: float | None = None
 
 
 class Hosted(Protocol):

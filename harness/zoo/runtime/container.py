@@ -8,13 +8,13 @@ import secrets
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
 from zoo.catalog import Server
 from zoo.host import namespace
-from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image, reason
+from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image, reason, tag
 from zoo.host.facts import HostFacts
 from zoo.load.ab import Benchmarker
 from zoo.load.base import Generator
@@ -167,14 +167,16 @@ class ContainerRuntime:
     name: str = "container"
     jdk: None = None  # the image's own
 
-    def build(self, root: Path, servers: Sequence[Server]) -> None:
-        """Build or find all images; a server whose image does not build fails its cells, not the run."""
+    def build(self, root: Path, servers: Sequence[Server], variables: Mapping[str, str]) -> None:
+        """Build or find all images with these variables of the compose file, one of another release beside the usual
+        one; a server whose image does not build fails its cells, not the run."""
         for server in servers:
+            named = {**variables, "ZOO_TAG": tag(os.environ, server.release)}
             try:
-                self.engine.compose_build(root, [f"{server.name}-{server.manifest.variants[0].name}"])
+                self.engine.compose_build(root, [f"{server.name}-{server.manifest.variants[0].name}"], named)
             except EngineError as error:
-                self.broken[server.name] = str(error)
-        self.engine.compose_build(root, [GENERATOR])
+                self.broken[server.label] = str(error)
+        self.engine.compose_build(root, [GENERATOR], variables)
 
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedContainer:
         try:
@@ -194,8 +196,9 @@ class ContainerRuntime:
 
     def _start(self, launch: Launch, ready_timeout_s: float) -> HostedContainer:
         entry = launch.entry
-        if entry.server.name in self.broken:
-            raise RuntimeFailure("no_image", "its image could not be built", self.broken[entry.server.name])
+        label = entry.at(launch.env).server.label
+        if label in self.broken:
+            raise RuntimeFailure("no_image", "its image could not be built", self.broken[label])
         name = f"{self.prefix}{entry.id.replace(':', '-')}-{secrets.token_hex(2)}"
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
@@ -221,7 +224,9 @@ class ContainerRuntime:
 
     def words(self, name: str, launch: Launch) -> list[str]:
         """The `docker run` that starts a server, without the command's own name. Pure."""
-        entry = launch.entry
+        entry, resources = launch.entry, self.resources
+        if launch.cpus is not None:
+            resources = replace(resources, cpus=launch.cpus)
         env = {
             **entry.variant.env,
             "VARIANT": entry.variant.name,
@@ -233,9 +238,9 @@ class ContainerRuntime:
             *("run", "--rm", *self._named(name)),
             *OWN_NETWORK,
             *SAFE,
-            *self.resources.words(),
+            *resources.words(),
             *(f"--env={key}={value}" for key, value in env.items()),
-            image(entry.server.name),
+            image(entry.server.name, release=entry.at(launch.env).server.release),
             *command(entry, Path("java"), launch.jvm_flags),
         ]
 

@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -37,6 +38,25 @@ def command(entry: Entry, java: Path | None, jvm_flags: tuple[str, ...] = ()) ->
         else:
             words.append(word)
     return words
+
+
+def start_command(launch: Launch, jdk: Jdk | None) -> list[str]:
+    """The words that start it as a process, at the release that its settings name."""
+    return command(launch.entry.at(launch.env), jdk.java if jdk else None, launch.jvm_flags)
+
+
+@contextmanager
+def confined(cpus: float | None) -> Iterator[None]:
+    """Processes that this thread starts meanwhile have so many processors, which Linux hands down; None: all."""
+    if cpus is None:
+        yield
+        return
+    mine = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(mine)[: int(cpus)])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, mine)
 
 
 def environment(launch: Launch, port: int) -> dict[str, str]:
@@ -126,14 +146,13 @@ class ProcessRuntime:
         self.jdk = jdk
 
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedProcess:
-        entry = launch.entry
-        argv = command(entry, self.jdk.java if self.jdk else None, launch.jvm_flags)
-        port = port_for(entry)
+        argv = start_command(launch, self.jdk)
+        port = port_for(launch.entry)
         env = environment(launch, port)
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
-        with launch.log.open("wb") as log:
-            child = spawn(argv, entry.server.folder, env, log)
+        with launch.log.open("wb") as log, confined(launch.cpus):
+            child = spawn(argv, launch.entry.server.folder, env, log)
         hosted = HostedProcess(child, launch, port, self.jdk)
         try:
             hosted.wait_ready(started, ready_timeout_s)

@@ -1,0 +1,154 @@
+"""Conditions: another release of a server's framework, and fewer processors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import builders
+import pytest
+
+from zoo import build
+from zoo.catalog import Entry, Server
+from zoo.conditions import varied
+from zoo.feasible import ConditionError, checked
+from zoo.host.engine import Engine
+from zoo.records import Condition
+from zoo.runtime.base import Launch
+from zoo.runtime.container import ContainerRuntime, Resources
+from zoo.runtime.process import command, confined
+
+RELEASE = {
+    "setting": "THING",
+    "build": ["-Dthing={release}"],
+    "java": {"21": "23.0.0.10", "22": "24.0.0.4", "26": "26.0.0.4"},
+}
+
+
+@pytest.fixture
+def server() -> Server:
+    return builders.server(
+        "java-a",
+        8101,
+        "platform-thread",
+        build={"command": ["mvn", "package"], "makes": ["target/it.jar", "target/app"], "sources": ["src", "pom.xml"]},
+        run={"command": ["{java}", "{jvm_flags}", "-jar", "target/it.jar", "targets/x"]},
+        release=RELEASE,
+    )
+
+
+@pytest.fixture
+def entry(server: Server) -> Entry:
+    return Entry(server, server.manifest.variants[0])
+
+
+def process(jdk: str = "21.0.4+7", **changes: object) -> Condition:
+    return Condition.model_validate({"jdk": jdk, **changes})
+
+
+def test_another_release_is_built_and_run_beside_the_usual_one(entry: Entry) -> None:
+    other = entry.at({"THING": "23.0.0.10", "MAX_THREADS": "4"})
+    made = other.server.manifest.build
+    assert made is not None
+    assert made.command == ["mvn", "package", "-Dthing=23.0.0.10"]
+    assert made.makes == ["target-23.0.0.10/it.jar", "target-23.0.0.10/app"]
+    assert made.sources == ["src", "pom.xml"]
+    assert command(other, Path("java")) == ["java", "-jar", "target-23.0.0.10/it.jar", "targets/x"]
+    assert other.server.label == "java-a 23.0.0.10"
+    assert other.id == entry.id
+    assert entry.at({"MAX_THREADS": "4"}) == entry
+
+
+def test_a_build_of_one_release_says_nothing_of_the_other(server: Server, tmp_path: Path) -> None:
+    assert server.manifest.build is not None
+    nothing_to_do = server.manifest.build.model_copy(update={"command": ["true"]})
+    usual = Server(tmp_path, server.manifest.model_copy(update={"build": nothing_to_do}))
+    other = usual.at({"THING": "23.0.0.10"})
+    (tmp_path / "server.toml").touch()
+    for folder in ("target", "target-23.0.0.10"):
+        (tmp_path / folder / "app").mkdir(parents=True)
+        (tmp_path / folder / "it.jar").touch()
+    build.build(usual, None)
+    assert (build.is_built(usual), build.is_built(other)) == (True, False)
+    build.build(other, None)
+    assert (build.is_built(usual), build.is_built(other)) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("release", "newest"), [("23.0.0.9", 20), ("23.0.0.10", 21), ("24.0.0.4", 25), ("25.0.0.1", 25), ("26.0.0.4", None)]
+)
+def test_the_newest_java_of_a_release(server: Server, release: str, newest: int | None) -> None:
+    assert server.manifest.release is not None
+    assert server.manifest.release.newest_java(release) == newest
+
+
+@pytest.mark.parametrize("jdk", ["25.0.1", "25"])
+def test_a_release_on_a_jdk_that_it_does_not_support_is_refused(entry: Entry, jdk: str) -> None:
+    with pytest.raises(ConditionError, match=r"java-a 23\.0\.0\.10 supports Java up to 21, not 25.*JDK=21"):
+        checked(process(jdk, env={"THING": "23.0.0.10"}), [entry])
+
+
+def test_a_release_on_a_jdk_that_it_supports_is_taken(entry: Entry) -> None:
+    condition = process("21.0.4+7", env={"THING": "23.0.0.10"})
+    assert checked(condition, [entry]) == condition
+
+
+def test_a_release_from_before_the_zoo_s_oldest_java_is_refused(entry: Entry) -> None:
+    with pytest.raises(ConditionError, match="up to 20, and the zoo needs 21"):
+        checked(process(env={"THING": "23.0.0.9"}), [entry])
+
+
+@pytest.mark.parametrize("release", ["newest", "../23.0", "23", "23.0.0.10 -X", ""])
+def test_what_is_no_release_is_refused(entry: Entry, release: str) -> None:
+    with pytest.raises(ConditionError, match="THING must be a release"):
+        checked(process(env={"THING": release}), [entry])
+
+
+def test_a_release_is_refused_in_a_virtual_host(entry: Entry) -> None:
+    with pytest.raises(ConditionError, match="THING is for processes and containers"):
+        checked(process(runtime="vm", network="vm", env={"THING": "23.0.0.10"}), [entry])
+
+
+@pytest.mark.parametrize("text", ["THING=23.0.0.10", "thing=23.0.0.10"])
+def test_a_release_is_a_variation(entry: Entry, text: str) -> None:
+    [(name, made)] = varied([text], process(env={"MAX_THREADS": "4"}), [entry], Path()).items()
+    assert name == text
+    assert made == process(env={"MAX_THREADS": "4", "THING": "23.0.0.10"})
+
+
+def test_a_release_is_none_for_entries_that_have_no_such_setting(entry: Entry) -> None:
+    with pytest.raises(ConditionError, match="THING does not concern rust-n"):
+        varied(["THING=23.0.0.10"], process(), [entry, builders.entry("rust-n:bare")], Path())
+
+
+def test_a_container_of_another_release_has_an_image_of_its_own(entry: Entry, tmp_path: Path) -> None:
+    runtime = ContainerRuntime(Engine(), Resources())
+    usual, other = (runtime.words("name", Launch(entry, tmp_path / "log", env)) for env in ({}, {"THING": "23.0.0.10"}))
+    assert "server-zoo/java-a:latest" in usual
+    assert "server-zoo/java-a:latest-23.0.0.10" in other
+    assert other[-4:] == usual[-4:]
+
+
+def test_processors_are_a_variation_of_process_and_container(entry: Entry, tmp_path: Path) -> None:
+    assert varied(["cpus=1"], process(), [entry], Path()) == {"cpus=1": process(cpus=1.0)}
+    contained = process(runtime="container", network="container")
+    assert varied(["cpus=0.5"], contained, [entry], Path())["cpus=0.5"].cpus == 0.5
+    words = ContainerRuntime(Engine(), Resources(cpus=2)).words("name", Launch(entry, tmp_path / "log", cpus=0.5))
+    assert [word for word in words if word.startswith("--cpus")] == ["--cpus=0.5"]
+
+
+@pytest.mark.parametrize("cpus", [0.5, 1.5, 1 + len(os.sched_getaffinity(0))])
+def test_a_process_has_whole_processors_and_no_more_than_there_are(entry: Entry, cpus: float) -> None:
+    with pytest.raises(ConditionError, match="whole processors here"):
+        checked(process(cpus=cpus), [entry])
+
+
+def test_a_confined_process_sees_its_processors_and_nobody_else_does() -> None:
+    ask = [sys.executable, "-c", "import os; print(len(os.sched_getaffinity(0)))"]
+    before = os.sched_getaffinity(0)
+    with confined(1):
+        child = subprocess.run(ask, capture_output=True, text=True, check=True)
+    assert child.stdout.strip() == "1"
+    assert os.sched_getaffinity(0) == before
