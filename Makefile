@@ -73,7 +73,7 @@ JDBC = $(if $(PROFILE),--profile $(PROFILE)) $(if $(ROUNDS),--rounds $(ROUNDS)) 
 .DEFAULT_GOAL := help
 CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
 
-.PHONY: help setup wrk browser qemu tools toxiproxy build plan bench bench-all bench-quick bench-25k bench-jdbc plan-jdbc report compare \
+.PHONY: help setup wrk browser qemu tools toxiproxy build plan bench bench-all bench-quick bench-25k bench-liberty bench-jdbc plan-jdbc report compare \
 	export claims claims-plan list doctor docs up down images base-image prove-aa prove-slowdown prove-designs test test-unit test-contract \
 	test-containers test-vm lint clean
 
@@ -124,6 +124,9 @@ bench-25k: setup ## a true 25,000 held requests in every entry, in a virtual hos
 	[ $$failed -gt 1 ] || MAX_THREADS=25500 $(call hold,max-threads,--tiers 25k --variant platform); \
 	[ $$failed -gt 1 ] || $(call hold,heap-300m,--tiers 25k --server java-vertx --variant virtual --vary heap=300m); \
 	exit $$failed
+
+bench-liberty: setup tools ## Liberty's self-tuning pool against virtual threads: the runs of java-liberty/matrix.toml
+	@$(HARNESS) matrix java-liberty
 
 bench: setup $(if $(filter open rate ramp ab,$(subst $(comma), ,$(SCENARIO))),tools) ## what SERVER, VARIANT, SCENARIO, TIERS, ROUNDS, DURATION say; TARGET=URL PID=n or ZOO=folder: your own; RESUME=1
 	@$(HARNESS) bench $(if $(RESUME),--resume,$(BENCH))

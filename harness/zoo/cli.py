@@ -12,8 +12,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from zoo import baseline, conditions, documents, hosting, inquiries, jvmrun, pilot, plan, runs
+from zoo import baseline, batch, conditions, documents, hosting, inquiries, jvmrun, pilot, plan, runs
 from zoo import bench as benches
+from zoo import matrix as matrices
+from zoo.batch import Planned
 from zoo.bench import Wish
 from zoo.build import BuildError
 from zoo.catalog import Catalog, CatalogError, load_catalog
@@ -29,6 +31,7 @@ from zoo.host.limits import Limits
 from zoo.jdbc import cli as databases
 from zoo.jdbc.store import JdbcStore, is_jdbc
 from zoo.load.base import LoadError
+from zoo.matrix import MatrixError
 from zoo.plainly import plainly
 from zoo.plan import Design, PlanError
 from zoo.records import Condition, PlanFacts, Target
@@ -42,7 +45,7 @@ from zoo.vm import qemu
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = (
     *(documents.DocumentError, CatalogError, ConditionError, PlanError, TargetError, BenchError),
-    *(BuildError, JdkError, StoreError, LoadError, LedgerError),
+    *(BuildError, JdkError, StoreError, LoadError, LedgerError, MatrixError),
 )
 
 app = typer.Typer(
@@ -249,6 +252,44 @@ def bench(
         if not resume:
             store = Store.create(runs, run)
         _enter(store, catalog)
+
+
+@app.command()
+def matrix(
+    server: Annotated[str, typer.Argument(help="a server whose folder has a matrix.toml")],
+    part: Annotated[list[str] | None, typer.Option(help="only this part of it; repeat for more")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="instead of each part's own")] = None,
+    plan_only: Annotated[bool, typer.Option("--plan", help="only say what would be measured, and how long")] = False,
+    results: Annotated[Path | None, typer.Option(help="a folder for the runs; results/SERVER without it")] = None,
+    runtime: Hosting = "auto",
+) -> None:
+    """Measure the runs that a server's matrix.toml names, one after the other.
+
+    Example: zoo matrix java-liberty --part ramp --plan
+    """
+    with plainly(FAULTS):
+        catalog = load_catalog(ROOT)
+        [folder] = {entry.server.folder for entry in catalog.select([server])}
+        parts = matrices.load(folder).chosen(part or [])
+        changes = {"rounds": rounds} if rounds else {}
+        found = [batch.planned(p.model_copy(update=changes), server, catalog, ROOT, runtime) for p in parts]
+        _announce_parts(found)
+        todo = [p.part for p in found if not p.left_out and not plan_only]
+        into = results or ROOT / "results" / server
+        try:
+            codes = [batch.measure(p, server, into / p.name, runtime) for p in todo]
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+        raise typer.Exit(max(codes, default=0))
+
+
+def _announce_parts(found: Sequence[Planned]) -> None:
+    for planned in found:
+        what = f"left out: {planned.left_out}"
+        if not planned.left_out:
+            what = f"{planned.cells} cells, about {planned.seconds / 60:.0f} min. {planned.part.asks}"
+        console.print(f"{planned.part.name}: {what}", highlight=False)
+    console.print(f"about {sum(planned.seconds for planned in found) / 60:.0f} min in all")
 
 
 @app.command()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from zoo import printed, proved, reports
+from zoo import matrix, printed, proved, reports, studied
 from zoo.analysis import Row, rows
 from zoo.catalog import Catalog
 from zoo.pairs import Kind
@@ -69,6 +69,8 @@ def quote(root: Path, catalog: Catalog) -> Quoted:
     if folders := sorted(root.glob(TIER)):
         found_in = {f"{folder.relative_to(root)}/report.md": rows(Store.open(folder).records()) for folder in folders}
         quoted.parts.setdefault(root / "README.md", {})["tier"] = tier(found_in)
+    for server in (s for s in catalog.servers if (s.folder / matrix.NAME).exists()):
+        quoted.parts.setdefault(server.folder / "README.md", {})["matrix"] = studied.told(root, server)
     method = proved.parts(root, REFERENCE)
     if all((root / folder / "run.json").exists() for folder in AGREEMENT):
         process, guest = (rows(Store.open(root / folder).records()) for folder in AGREEMENT)

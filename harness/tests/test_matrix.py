@@ -1,0 +1,209 @@
+"""The runs that a server's matrix names: what they are, and what is said of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import builders
+import pytest
+from test_experiments import PLATFORM, VIRTUAL, held, opened, ramp, swept, tried
+
+from zoo import batch, matrix
+from zoo.batch import wish_of
+from zoo.bench import plan_of
+from zoo.catalog import load_catalog
+from zoo.conditions import varied
+from zoo.documents import refresh
+from zoo.matrix import MatrixError, Part
+from zoo.records import Condition, Record, Run
+from zoo.report.study import TELLERS, Answered, told
+
+REPOSITORY = Path(__file__).parents[2]
+MATRICES = sorted(path.parent for path in REPOSITORY.glob(f"*/{matrix.NAME}"))
+SMALL = """
+[[parts]]
+name = "few"
+asks = "Few?"
+scenario = "hello"
+tiers = ["10", "20"]
+rounds = 2
+
+[[parts]]
+name = "wide"
+asks = "Wide?"
+needs = "a larger machine"
+scenario = "hello"
+rounds = 1
+env = { SERVER_CPUS = "4096" }
+"""
+
+
+def part(**changes: object) -> Part:
+    return Part.model_validate({"name": "a", "asks": "Why?", "scenario": "cpu", "rounds": 2, **changes})
+
+
+# --- what is measured
+
+
+@pytest.mark.parametrize("folder", MATRICES, ids=lambda folder: folder.name)
+def test_every_part_can_be_planned_and_told(folder: Path) -> None:
+    catalog = load_catalog(REPOSITORY)
+    for one in matrix.load(folder).parts:
+        condition = Condition(jdk="21.0.4+7", env=one.env)
+        entries = catalog.select([folder.name], one.variants)
+        made = plan_of(wish_of(one, folder.name), catalog, condition, varied(one.vary, condition, entries, REPOSITORY))
+        assert made.cells > 0
+        assert one.scenario in TELLERS
+
+
+def test_a_part_is_the_words_that_a_person_would_type() -> None:
+    one = part(variants=["virtual"], cases=["1ms", "5ms"], tiers=["5", "1k"], duration_s=9, vary=["cpus=1"])
+    assert one.options("java-a") == [
+        *("--server", "java-a", "--scenario", "cpu", "--rounds", "2", "--variant", "virtual"),
+        *("--case", "1ms", "--case", "5ms", "--vary", "cpus=1", "--tiers", "5,1k", "--duration", "9"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "No such file"),
+        ("parts = []", "at least 1"),
+        (SMALL.replace('"wide"', '"few"'), "different names"),
+        (SMALL.replace("asks", "ask"), r"parts\.0\.asks: Field required"),
+        ("[[", "matrix.toml: "),
+    ],
+)
+def test_a_wrong_matrix_is_told_with_its_file(tmp_path: Path, text: str, complaint: str) -> None:
+    if text:
+        (tmp_path / matrix.NAME).write_text(text, encoding="utf-8")
+    with pytest.raises(MatrixError, match=complaint) as caught:
+        matrix.load(tmp_path)
+    assert str(tmp_path / matrix.NAME) in str(caught.value)
+
+
+def zoo_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    fake = tmp_path / "python"
+    fake.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    fake.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(fake))
+
+
+def test_a_part_is_a_run_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zoo_that(tmp_path, monkeypatch, f'echo "$JDK $@" >{tmp_path}/seen; exit 3')
+    assert batch.measure(part(env={"JDK": "21"}), "java-a", tmp_path / "runs", "process") == 3
+    words = (tmp_path / "seen").read_text(encoding="utf-8").split()
+    assert words == [
+        *("21", "-m", "zoo", "bench", *part().options("java-a")),
+        *("--runtime", "process", "--results", str(tmp_path / "runs")),
+    ]
+
+
+def test_sigterm_ends_the_run_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = f"kill $!; echo ended >{tmp_path}/seen; exit 1"
+    zoo_that(tmp_path, monkeypatch, f"trap '{ended}' TERM\nsleep 60 &\nkill -TERM $PPID\nwait")
+    with pytest.raises(KeyboardInterrupt):
+        batch.measure(part(), "java-a", tmp_path / "runs", "process")
+    assert (tmp_path / "seen").read_text(encoding="utf-8") == "ended\n"
+
+
+# --- what is said
+
+
+def said(scenario: str, records: Sequence[Record], **changes: object) -> str:
+    run: Run = builders.run([PLATFORM, VIRTUAL], [scenario], rounds=3)
+    one = part(scenario=scenario, **changes)
+    return told([Answered(one, run, records, "../report.md")], lambda run: f"On {run.host.cpu_model}")
+
+
+def test_a_part_that_was_not_measured_says_what_it_needs() -> None:
+    assert told([Answered(part(needs="a JDK 21"))], str) == "**Why?**\n\nNot measured yet; it needs a JDK 21."
+
+
+def test_a_sweep_says_who_serves_more_where() -> None:
+    rates = {"5": (100.0, 150.0), "20": (100.0, 100.0), "50": (100.0, 60.0)}
+    records = [
+        swept("cpu", "0.5ms+2ms", tier, entry, rps * (1 + 0.001 * number), number)
+        for tier, pair in rates.items()
+        for entry, rps in zip((PLATFORM, VIRTUAL), pair, strict=True)
+        for number in (1, 2, 3)
+    ]
+    text = said("cpu", records)
+    assert "At 5 clients: virtual threads serve more." in text
+    assert "At 20 clients: no difference can be seen." in text
+    assert "At 50 clients: platform threads serve more." in text
+    assert "| 50 | platform threads serve more | 0.60 [0.60, 0.60] |" in text
+    assert "[Committed run](../report.md): 3 rounds. On Some CPU." in text
+
+
+def test_a_ramp_says_when_all_were_served_or_how_far_it_came() -> None:
+    records = [
+        tried("ramp", ramp(t95), entry, case="1s", number=number)
+        for entry, t95 in ((PLATFORM, None), (VIRTUAL, 2.0))
+        for number in (1, 2)
+    ]
+    text = said("ramp", records)
+    assert "`virtual` serves 95 % of them from second 2 (2–2) on, with up to 60 OS threads." in text
+    assert "`platform` does not come to serve 95 % of them within 10 s: in the last third of the time it gives" in text
+    assert "| seconds | platform, served % | platform, threads | virtual, served % | virtual, threads |" in text
+    assert "| 5 | 50 | 40 | 100 | 40 |" in text
+
+
+def test_held_connections_have_a_cost_where_all_were_held() -> None:
+    tiers = ("100", "1k", "2k", "5k")
+    records = [
+        held(entry, tier, kb, number)
+        for entry, kb in ((PLATFORM, 40.0), (VIRTUAL, 10.0))
+        for tier in tiers
+        for number in (1, 2)
+    ]
+    text = said("held", records)
+    assert "`platform` takes 40 [40, 40] kB of resident memory for each." in text
+    assert "`virtual` takes 10 [10, 10] kB" in text
+    assert "| 5k | 254 (254–254) | 107 (107–107) | 0.42 [0.42, 0.42] |" in text
+
+
+def loaded(entry: str, rate: int, number: int, rss_mb: float, direct_mb: float, behind: str | None = None) -> Record:
+    result = opened(1.0, behind).model_copy(update={"rate": rate})
+    made = tried("rate", result, entry, case=f"{rate}pct", number=number)
+    assert made.trial is not None
+    assert made.trial.memory is not None
+    seen = {"rss_peak_kb": round(1024 * rss_mb), "direct_used_kb": round(1024 * direct_mb)}
+    trial = made.trial.model_copy(update={"memory": made.trial.memory.model_copy(update=seen)})
+    return made.model_copy(update={"trial": trial})
+
+
+def test_a_load_says_what_a_tenth_more_of_it_costs() -> None:
+    records = [
+        loaded(entry, rate, number, rss, rss / 10)
+        for number in (1, 2)
+        for entry, rate, rss in (
+            (PLATFORM, 70, 100.0),
+            (PLATFORM, 77, 75.0),
+            (VIRTUAL, 70, 100.0),
+            (VIRTUAL, 77, 285.0),
+        )
+    ]
+    text = said("rate", records)
+    assert "From 70 to 77 requests a second, the peak of `platform` is 25 % smaller" in text
+    assert "the peak of `virtual` is 185 % larger [185 % larger, 185 % larger]" in text
+    assert "| virtual | 77 | 285 (285–285) | 28.5 (28.5–28.5) |" in text
+
+
+def test_a_load_that_the_generator_did_not_make_is_no_data() -> None:
+    records = [loaded(PLATFORM, 70, 1, 100.0, 1.0), loaded(PLATFORM, 77, 1, 75.0, 1.0, behind="sent too little")]
+    text = said("rate", records)
+    assert "is not known, its direct buffers not known" in text
+    assert "`platform` at 77 requests a second, round 1: no data, sent too little." in text
+    assert "| platform | 77 | – | – |" in text
+
+
+def test_a_failed_cell_is_told() -> None:
+    failed = builders.record(VIRTUAL, "1k", "ramp", failure="ended at once").model_copy(update={"case": "2s"})
+    assert "`virtual`, ramp 2s at 1k, failed in round 1: ended at once." in said("ramp", [failed])
+
+
+def test_the_committed_documents_are_in_step_with_the_runs_they_quote() -> None:
+    assert refresh(REPOSITORY, load_catalog(REPOSITORY), write=False) == []
