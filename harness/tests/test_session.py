@@ -567,6 +567,13 @@ def test_a_cell_in_turns_is_the_sum_of_its_windows(bed: Bed) -> None:
     assert a.flags == b.flags == []
 
 
+def test_connections_that_were_counted_too_late_are_not_observed(bed: Bed) -> None:
+    bed.world.starved = True
+    cell = seen(bed.run(one_block())[0])
+    assert cell.connections.established is None
+    assert Flag.NOT_ESTABLISHED not in cell.flags
+
+
 def test_one_server_that_crashes_leaves_the_other_to_be_measured(bed: Bed) -> None:
     def crash(call: Call) -> LoadOutcome | None:
         if call.entry != PLATFORM:

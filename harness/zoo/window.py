@@ -33,7 +33,7 @@ class Bench:
     answer_bytes: dict[str, float] = field(default_factory=dict)
 
     def load(self, hosted: Hosted, spec: LoadSpec, halfway: Callable[[], None] | None = None) -> LoadOutcome:
-        """Run the generator, telling the reporter how time goes by; `halfway` is called once in mid-run."""
+        """Run the generator, telling the reporter how time goes by; `halfway` is called once in mid-run, or never."""
         told = 0.0
         here = hosted.pid if hosted.instruments.sampler == "host" else None
         pulse = Pulse(hosted.generator.pids, here, None if self.emulated else self.answer_bytes.get(hosted.url))
@@ -47,7 +47,8 @@ class Bench:
                 self.reporter.live(beat)
             if halfway is not None and elapsed >= spec.duration_s / 2:
                 call, halfway = halfway, None
-                call()
+                if elapsed < spec.duration_s:  # else this process was starved, and the load may be over
+                    call()
 
         outcome = hosted.generator.run(spec, tick)
         if outcome.requests:
@@ -99,7 +100,7 @@ class Window:
 def run(bench: Bench, hosted: Hosted, spec: LoadSpec, look: Callable[[int | None], None] | None = None) -> Window:
     """Load the server once. `LoadError` or ProcessLookupError when that gives no figures.
 
-    `look` is called once in mid-run, with the number of established connections.
+    `look` is called once in mid-run, with the number of established connections; not when it would come too late.
     """
     tools, pid = hosted.instruments, hosted.pid
     established: int | None = None

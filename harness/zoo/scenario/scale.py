@@ -81,7 +81,7 @@ def _step(stage: Stage, server: Life, steps: list[ScaleStep], count: int, addres
         if isinstance(error, LoadError) and hosted.alive() and error.kind == "generator_missing":
             raise
         return f"{count:,} connections: {'the server ended' if not hosted.alive() else error}"
-    fault = unserved(outcome, count)
+    fault = unserved(outcome, count) or ("" if seen else "its memory was not seen in time, so busy is this host")
     if fault:
         return f"{count:,} connections: {fault}"
     steps.append(ScaleStep(connections=count, rss_kb=max(seen), answers=outcome.goodput))
