@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import chrome
 import pytest
 import synthetic
+from chrome import asked, log
 from selenium import webdriver
-from selenium.webdriver.chrome.options import Options
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -30,27 +26,11 @@ from zoo.report.pictures import TOOLS
 from zoo.twins import original
 from zoo.variations import varied
 
-DRIVER = shutil.which("chromedriver")
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-
 CELLS = (2 * len(synthetic.NATURES) + len(synthetic.TWINS)) * 3
 PHONE = 390
 """Pixels."""
 
-pytestmark = pytest.mark.skipif(
-    (DRIVER is None or BROWSER is None) and not os.environ.get("CI"),
-    reason="no chromium with chromedriver here; harness/install-browser.sh installs them",
-)
+pytestmark = chrome.needed
 
 
 def written(folder: Path, run: Run, records: list[Record], evidence: Evidence) -> Path:
@@ -81,17 +61,8 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def browser(report: Path, tmp_path: Path) -> Iterator[webdriver.Chrome]:
-    options = Options()
-    options.binary_location = BROWSER or "chromium"
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path}", "--window-size=1440,900"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options, Service(DRIVER or "chromedriver"))
-    try:
-        driver.get(report.as_uri())
+    with chrome.showing(report, tmp_path) as driver:
         yield driver
-    finally:
-        driver.quit()
 
 
 def drawn(browser: webdriver.Chrome) -> None:
@@ -106,17 +77,6 @@ def emulate(browser: webdriver.Chrome, width: int, **features: str) -> None:
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     named = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": named})
-
-
-def log(browser: webdriver.Chrome, name: str) -> list[dict[str, Any]]:
-    return browser.get_log(name)  # type: ignore[no-untyped-call, no-any-return]
-
-
-def asked(browser: webdriver.Chrome) -> list[str]:
-    """Addresses that the page asked for, itself included."""
-    events = [json.loads(entry["message"])["message"] for entry in log(browser, "performance")]
-    sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
-    return [params["request"]["url"] for params in sent]
 
 
 def unfold(browser: webdriver.Chrome, details: WebElement) -> None:

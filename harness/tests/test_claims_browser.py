@@ -5,35 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import chrome
 import pytest
+from chrome import asked, log
 from selenium import webdriver
-from selenium.webdriver.chrome.options import Options
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
-from test_browser import BROWSER, DRIVER, FLAGS, asked, log, pytestmark
 from test_claims_page import ledger, said
 
 from zoo.report.ledger import page
 
-__all__ = ["pytestmark"]
+pytestmark = chrome.needed
 
 
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[webdriver.Chrome]:
     path = tmp_path / "ledger.html"
     path.write_text(page(ledger(), said(ledger())), encoding="utf-8")
-    options = Options()
-    options.binary_location = BROWSER or "chromium"
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1440,900"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options, Service(DRIVER or "chromedriver"))
-    try:
-        driver.get(path.as_uri())
+    with chrome.showing(path, tmp_path / "profile") as driver:
         yield driver
-    finally:
-        driver.quit()
 
 
 def shown(browser: webdriver.Chrome) -> list[str]:
