@@ -149,7 +149,7 @@ report: $(VENV)/.ready ## show a run again, write its report.html (RUN=results/â
 prove-aa: setup ## 12 rounds of A/A: false differences over all metrics (12 minutes; ROUNDS= DURATION= WARMUP=)
 	@$(PROVE) aa $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) $(if $(KEEP),--keep)
 
-prove-slowdown: setup ## a server slowed down by 5 % is found slower in 8 rounds, an unchanged one is not (15 minutes)
+prove-slowdown: setup ## a server slowed down by 5 % is found slower in 8 rounds, an unchanged one is not (17 minutes)
 	@$(PROVE) slowdown $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) $(if $(KEEP),--keep)
 
 prove-designs: setup ## rounds, turns and parallel load compared for equal time (MINUTES=25)

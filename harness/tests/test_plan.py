@@ -331,9 +331,9 @@ def test_words_narrow_the_plan_and_a_duration_is_that_of_cells_without_a_wait() 
     assert profile_of(made).window_s == 30
 
 
-def test_windows_of_a_second_add_up_to_no_more_than_the_duration() -> None:
+def test_turns_of_about_a_second_add_up_to_about_the_duration() -> None:
     pair = Block(("e:a", "e:b"), "hello", TIERS[:1], 1, 0)
-    for duration, windows, window_s in ((1, 2, 1), (2, 2, 1), (3, 2, 2), (4, 4, 1), (7, 4, 2)):
+    for duration, windows, window_s in ((1, 2, 1), (2, 2, 1), (3, 4, 1), (4, 4, 1), (7, 8, 1), (30, 24, 2)):
         profile = Wish(duration_s=duration).profile()
         assert len(plan.slots(pair, TIERS[0], profile)) == 2 * windows
         assert plan.window(pair, TIERS[0], profile) == window_s

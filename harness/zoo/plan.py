@@ -55,7 +55,8 @@ def tier(name: str) -> Tier:
 class Profile:
     """The times of a run, in seconds, and how often it is repeated.
 
-    `cycles`: how often each of several servers alive at once has its two turns in a tier.
+    `cycles`: how often, at most, each of several servers alive at once has its two turns in a tier; a turn takes a
+    second or more.
 
     `connect_s` is added to windows with over `MANY` connections: past half of the ephemeral ports each connect()
     searches them all.
@@ -90,8 +91,8 @@ class Profile:
 
 FULL = Profile(
     rounds=3,
-    cycles=2,
-    window_s=7,
+    cycles=12,
+    window_s=8,
     brief_warmup_s=2,
     warmup_window_s=4,
     warmup_windows_native=4,
@@ -354,7 +355,7 @@ def _cycles(block: Block, at: Tier, profile: Profile) -> int:
     whole seconds."""
     if at.connections > MANY or block.delay(profile) >= HOLDING_S:
         return 1
-    return max(1, min(profile.cycles, int(_load_s(block, profile) / 2)))
+    return min(profile.cycles, math.ceil(_load_s(block, profile) / 2))
 
 
 def seconds(block: Block, profile: Profile, natives: Sequence[bool], bounded_pools: Sequence[bool]) -> float:

@@ -114,10 +114,10 @@ def aa(
 
 
 @app.command()
-def slowdown(rounds: Rounds = 8, duration: Duration = 24, warmup: WarmUp = 6, keep: Keep = False) -> None:
+def slowdown(rounds: Rounds = 8, duration: Duration = 16, warmup: WarmUp = 6, keep: Keep = False) -> None:
     """Measure a server against itself burning 5 % more CPU, and against itself under another name.
 
-    Windows of one process differ so much that 4 s of load in a round do not show 5 % in 8 rounds, hence 24.
+    Turns of one process differ so much that four in a round do not show 5 % in 8 rounds, hence 16 of 1 s.
     Exit code 1 unless the first is called slower and the second is not.
     """
     variants = (proof.PLAIN, proof.SLOWED, proof.UNCHANGED)
