@@ -347,26 +347,8 @@ def test_export_prints_a_table(root: Path) -> None:
     assert out.startswith("protocol,entry,")
 
 
-MATRIX = """
-[[parts]]
-name = "few"
-asks = "Few?"
-scenario = "hello"
-tiers = ["10", "20"]
-rounds = 2
-
-[[parts]]
-name = "wide"
-asks = "Wide?"
-needs = "a larger machine"
-scenario = "hello"
-rounds = 1
-env = { SERVER_CPUS = "4096" }
-"""
-
-
 def test_the_plan_says_how_long_each_part_takes_and_what_is_left_out(root: Path) -> None:
-    (root / "rust-a" / "matrix.toml").write_text(MATRIX, encoding="utf-8")
+    (root / "rust-a" / "matrix.toml").write_text(builders.MATRIX, encoding="utf-8")
     code, out, _ = zoo("matrix", "rust-a", "--plan")
     assert code == 0
     assert "few: 8 cells, about" in out
@@ -379,7 +361,7 @@ def test_the_plan_says_how_long_each_part_takes_and_what_is_left_out(root: Path)
 
 
 def test_an_unknown_part_is_told_with_the_known_ones(root: Path) -> None:
-    (root / "rust-a" / "matrix.toml").write_text(MATRIX, encoding="utf-8")
+    (root / "rust-a" / "matrix.toml").write_text(builders.MATRIX, encoding="utf-8")
     code, _, err = zoo("matrix", "rust-a", "--part", "other")
     assert code == 2
     assert 'no part "other"; known: few, wide' in err

@@ -22,22 +22,6 @@ from zoo.report.study import TELLERS, Answered, told
 
 REPOSITORY = Path(__file__).parents[2]
 MATRICES = sorted(path.parent for path in REPOSITORY.glob(f"*/{matrix.NAME}"))
-SMALL = """
-[[parts]]
-name = "few"
-asks = "Few?"
-scenario = "hello"
-tiers = ["10", "20"]
-rounds = 2
-
-[[parts]]
-name = "wide"
-asks = "Wide?"
-needs = "a larger machine"
-scenario = "hello"
-rounds = 1
-env = { SERVER_CPUS = "4096" }
-"""
 
 
 def part(**changes: object) -> Part:
@@ -71,8 +55,8 @@ def test_a_part_is_the_words_that_a_person_would_type() -> None:
     [
         ("", "No such file"),
         ("parts = []", "at least 1"),
-        (SMALL.replace('"wide"', '"few"'), "different names"),
-        (SMALL.replace("asks", "ask"), r"parts\.0\.asks: Field required"),
+        (builders.MATRIX.replace('"wide"', '"few"'), "different names"),
+        (builders.MATRIX.replace("asks", "ask"), r"parts\.0\.asks: Field required"),
         ("[[", "matrix.toml: "),
     ],
 )
