@@ -24,7 +24,8 @@ from zoo.host.engine import Engine, EngineError, image
 from zoo.load.base import LoadSpec
 from zoo.records import Record
 from zoo.runtime.base import Launch
-from zoo.runtime.container import GENERATOR, LABEL, ContainerRuntime, HostedContainer, Resources
+from zoo.runtime.container import GENERATOR, ContainerRuntime, HostedContainer, Resources
+from zoo.runtime.orphans import LABEL
 from zoo.store import Store
 
 PATIENCE_S = 900

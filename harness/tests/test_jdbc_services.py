@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from zoo.jdbc import services
 from zoo.jdbc.launcher import LaunchFailure
 from zoo.jdbc.services import Containers, Embedded
 from zoo.records import Failure
+from zoo.runtime import orphans
 
 RUNNING: dict[str, object] = {
     "Id": "abc",
@@ -43,7 +45,7 @@ case "$1" in
 run) echo "$PASSWORD" >>passwords ;;
 inspect) cat state.json ;;
 logs) echo "could not bind" ;;
-ps) echo left ;;
+ps) [ ! -e gone ] || {{ echo "Cannot connect to the Docker daemon." >&2; exit 1; }}; echo left ;;
 esac
 """
     path = folder / "docker"
@@ -103,3 +105,22 @@ def test_an_engine_whose_containers_are_out_of_reach_is_an_error_that_says_what_
         with Containers(engine(tmp_path, away)).serving("postgresql", 100, wire=False):
             pass
     assert len(asked(tmp_path, "rm")) == 1
+
+
+@pytest.mark.usefixtures("listening")
+@pytest.mark.parametrize("here", [True, False])
+def test_databases_that_outlive_their_engine_are_ended_where_this_kernel_runs_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, here: bool
+) -> None:
+    monkeypatch.setattr(services, "is_here", lambda pid, container: here)
+    containers = Containers(engine(tmp_path, RUNNING))
+    database = subprocess.Popen(["sleep", "60"], env={**os.environ, orphans.MARK: f"zoo-{containers.run_id}-postgres"})
+    try:
+        said = "were ended without it" if here else "may be left"
+        with pytest.raises(EngineError, match=f"Cannot connect to the Docker daemon.*{said}"):  # noqa: SIM117
+            with containers.serving("postgresql", 100, wire=False):
+                (tmp_path / "gone").touch()
+        assert (database.wait(5) if here else database.poll()) == (-9 if here else None)
+    finally:
+        database.kill()
+        database.wait()

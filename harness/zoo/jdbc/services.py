@@ -13,7 +13,8 @@ from typing import Protocol
 
 from zoo.host.engine import Engine, EngineError, image
 from zoo.jdbc.launcher import LaunchFailure
-from zoo.runtime.container import LABEL, SAFE, is_here
+from zoo.runtime import orphans
+from zoo.runtime.container import SAFE, is_here
 
 SERVICES = {"postgresql": "postgres", "mariadb": "mariadb"}
 PORTS = {"postgres": 5432, "mariadb": 3306, "toxiproxy": 8474}
@@ -60,6 +61,7 @@ class Containers:
         password = secrets.token_hex(16)
         service = SERVICES[database]
         settings = {"PASSWORD": password, "MAX_CONNECTIONS": str(max_connections or 100)}
+        here = False
         try:
             name = self._start(service, settings)
             state = self.engine.inspect(name)
@@ -70,7 +72,8 @@ class Containers:
                 "JDBC_PASSWORD": password,
                 "JDBC_ORIGIN": "container",
             }
-            if is_here(pid, str(state["Id"])):
+            here = is_here(pid, str(state["Id"]))
+            if here:
                 env["JDBC_PID"] = str(pid)
             if wire:
                 host = self._address(self._start(WIRE, {}), WIRE)
@@ -81,7 +84,7 @@ class Containers:
                 self._refuse_dead(name)  # tells a death from other failures
                 raise
         finally:
-            self.engine.remove(self.engine.labelled(f"{LABEL}={self.run_id}"))
+            orphans.clear(self.engine, self.run_id, here=here)
 
     def words(self, name: str, service: str, settings: Iterable[str]) -> list[str]:
         """The `docker run` that starts a service, without the command's own name. Pure.
@@ -89,7 +92,7 @@ class Containers:
         Settings are named only: command lines, which would have a password, are seen by everybody.
         """
         return [
-            *("run", "--detach", f"--name={name}", f"--label={LABEL}={self.run_id}"),
+            *("run", "--detach", *orphans.options(self.run_id, name)),
             *("--pull=never", f"--pids-limit={PIDS}"),
             *SAFE,
             *(f"--env={name}" for name in settings),
@@ -97,7 +100,7 @@ class Containers:
         ]
 
     def _start(self, service: str, settings: Mapping[str, str]) -> str:
-        name = f"zoo-{self.run_id}-{service}-{secrets.token_hex(2)}"
+        name = f"{orphans.prefix(self.run_id)}{service}-{secrets.token_hex(2)}"
         self.engine.call(*self.words(name, service, settings), env=settings)
         until = time.monotonic() + READY_S
         while time.monotonic() < until:

@@ -29,7 +29,6 @@ from zoo.runtime.process import command
 from zoo.sample.proc import read
 
 GENERATOR = "generator"
-LABEL = "server-zoo.run"
 LEAST_PIDS = 4_096
 USER = "10001:10001"
 
@@ -270,29 +269,16 @@ class ContainerRuntime:
 
     def close(self) -> None:
         """Leave no container behind; where the engine cannot be asked, `EngineError` says what may be left."""
-        label = f"{LABEL}={self.run_id}"
-        try:
-            self.engine.remove(self.engine.labelled(label))
-        except EngineError as error:
-            if self.here:
-                orphans.end(self.prefix)
-                left = "the processes in this run's containers were ended without it"
-            else:
-                left = (
-                    "containers of this run may be left; end them when it answers: "
-                    f"docker rm --force $(docker ps --all --quiet --filter label={label})"
-                )
-            raise EngineError(f"{error}; {left}") from error
+        orphans.clear(self.engine, self.run_id, here=self.here)
 
     @property
     def prefix(self) -> str:
         """How the names of this run's containers begin."""
-        return f"zoo-{self.run_id}-"
+        return orphans.prefix(self.run_id)
 
     def _named(self, name: str) -> list[str]:
         """Options of `docker run` by which a container is found again; nothing of it is fetched or kept."""
-        found = (f"--name={name}", f"--label={LABEL}={self.run_id}", f"--env={orphans.MARK}={name}")
-        return [*found, "--pull=never", "--no-healthcheck", "--log-driver=none"]
+        return [*orphans.options(self.run_id, name), "--pull=never", "--no-healthcheck", "--log-driver=none"]
 
 
 def agent_name(server: str) -> str:
