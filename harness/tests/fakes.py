@@ -136,6 +136,7 @@ class World:
     lag_us: int = 0  # of each request at a constant rate
     nofile: int | None = None
     starved: bool = False  # the harness gets no processor before a load is over
+    count_s: float = 0.0  # that counting connections takes
     connect_s: float = 0.0  # until the connections of the highest tier are open; others open at once
     fault: Callable[[Call], LoadOutcome | None] = lambda call: None
     refuse_start: Callable[[Launch], None] = lambda launch: None
@@ -331,6 +332,9 @@ class FakeClock:
         for server in self._world.running if seconds >= 30 else ():
             server.rss_kb = IDLE_KB + round(self._world.keeps * (server.rss_kb - IDLE_KB))
 
+    def seconds(self) -> float:
+        return self._world.seconds
+
     def now(self) -> str:
         return f"second {self._world.seconds:.0f}"
 
@@ -374,6 +378,7 @@ class FakeInstruments:
         return CgroupUse(version="v2", cpu_s=self._world.of(pid).cpu_s, memory_kb=60_000, memory_peak_kb=70_000)
 
     def established(self, url: str) -> int | None:
+        self._world.seconds += self._world.count_s
         return self._world.connections
 
     def settle_sockets(self, wait: bool) -> int | None:

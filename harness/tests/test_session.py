@@ -567,8 +567,10 @@ def test_a_cell_in_turns_is_the_sum_of_its_windows(bed: Bed) -> None:
     assert a.flags == b.flags == []
 
 
-def test_connections_that_were_counted_too_late_are_not_observed(bed: Bed) -> None:
-    bed.world.starved = True
+@pytest.mark.parametrize("late", [{"starved": True}, {"count_s": 60.0}], ids=["begun late", "ended late"])
+def test_connections_that_were_counted_too_late_are_not_observed(bed: Bed, late: dict[str, object]) -> None:
+    for name, value in late.items():
+        setattr(bed.world, name, value)
     cell = seen(bed.run(one_block())[0])
     assert cell.connections.established is None
     assert Flag.NOT_ESTABLISHED not in cell.flags

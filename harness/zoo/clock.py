@@ -11,6 +11,10 @@ class Clock(Protocol):
     """Replaced in tests."""
 
     def rest(self, seconds: float) -> None: ...
+    def seconds(self) -> float:
+        """Since some moment, and never back."""
+        ...
+
     def now(self) -> str:
         """ISO 8601, in UTC."""
         ...
@@ -21,6 +25,9 @@ class RealClock:
 
     def rest(self, seconds: float) -> None:
         time.sleep(seconds)
+
+    def seconds(self) -> float:
+        return time.monotonic()
 
     def now(self) -> str:
         return datetime.now(UTC).isoformat(timespec="seconds")
