@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from zoo import toml
 
 NAME = "matrix.toml"
 
@@ -70,11 +71,4 @@ class Matrix(_Table):
 
 def load(folder: Path) -> Matrix:
     """The matrix of the server in this folder; `MatrixError` names file and key of what is missing or wrong."""
-    path = folder / NAME
-    try:
-        return Matrix.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise MatrixError(f"{path}: {error}") from error
-    except ValidationError as error:
-        lines = [f"{path}: {'.'.join(map(str, e['loc'])) or '(top level)'}: {e['msg']}" for e in error.errors()]
-        raise MatrixError("\n".join(lines)) from None
+    return toml.read(folder / NAME, Matrix, MatrixError)
