@@ -185,8 +185,9 @@ def build_all(servers: Sequence[Server], jdk: Jdk | None, console: Console) -> N
 
 
 def built_here(entries: Sequence[Entry], conditions: Iterable[Condition]) -> list[Server]:
-    """The servers that these conditions start from what this host builds, at the releases that they name."""
-    return [e.server.at(c.env) for c in conditions if c.runtime != "container" for e in entries]
+    """The servers that these conditions start from what this host builds, at the releases that they name; each once."""
+    found = (e.server.at(c.env) for c in conditions if c.runtime != "container" for e in entries)
+    return list({server.label: server for server in found}.values())
 
 
 def new_run(root: Path, wish: Wish, planned: PlanFacts, host: HostFacts) -> Run:
