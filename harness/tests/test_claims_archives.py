@@ -148,6 +148,13 @@ def test_runs_are_found_once_whatever_links_there_are(tmp_path: Path) -> None:
     assert archives.folders(tmp_path / "reference") == [(tmp_path / "reference" / "jvm").resolve()]
 
 
+@pytest.mark.parametrize("proof", ["proof/designs/jvm-parallel", "aa", "slowdown", "designs/jvm-parallel"])
+def test_runs_that_prove_the_method_decide_no_claim(tmp_path: Path, proof: str) -> None:
+    folder = jvm(tmp_path)
+    jvm(tmp_path / proof)
+    assert archives.folders(tmp_path) == [folder.resolve()]
+
+
 def test_a_run_that_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:
     folder = written(tmp_path / "broken", described("jvm"), [])
     (folder / "records.ndjson").write_text("{]\n", encoding="utf-8")

@@ -11,19 +11,21 @@ from typing import Any
 from zoo.claims import evidence
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import LedgerError
+from zoo.proved import AA, DESIGNS, SLOWDOWN
 from zoo.records import PROTOCOL
 from zoo.store import Store, StoreError
 
-REFERENCE = "reference"
+LEFT_OUT = {"reference", "proof", *(path.name for path in (AA, SLOWDOWN, DESIGNS))}
 PROGRAMS = {"jvm": 1, "jdbc": 1}
 """Kinds of runs that are not of servers, and the protocol of each that is understood."""
 
 
 def folders(root: Path) -> list[Path]:
     """All runs below a folder, each once, whatever links there are to them; committed ones only where they are asked
-    for, as they may be another machine's."""
+    for, as they may be another machine's, and none that proves the method: it has short warm-ups, and designs that
+    were not chosen."""
     found = (path.parent for path in root.rglob("run.json"))
-    return sorted({path.resolve() for path in found if REFERENCE not in path.relative_to(root).parts})
+    return sorted({path.resolve() for path in found if not LEFT_OUT.intersection(path.relative_to(root).parts)})
 
 
 def read(paths: Iterable[Path], home: Path, reference: str | None) -> tuple[list[Archive], list[str]]:
