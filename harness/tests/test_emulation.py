@@ -153,11 +153,18 @@ def test_the_readme_says_what_the_tier_costs_beside_the_article() -> None:
     held = emulated("java-tomcat:virtual", rss_peak_kb=400 << 10)
     not_held = emulated("java-tomcat:platform", flags=[Flag.POOL_CEILING])
     lower = emulated("rust-axum:hyper", "1k")
-    told = quoted.tier({"results/reference/vm-25k/report.md": rows([held, not_held, lower])})
+    told = quoted.tier({"results/reference/vm-25k/report.md": ({}, rows([held, not_held, lower]))})
     assert "in an [emulated host]" in told
     assert "`java-tomcat:virtual` [400 MB](results/reference/vm-25k/report.md) (3,800)" in told
     assert "platform" not in told
     assert "hyper" not in told
+
+
+def test_the_readme_names_an_entry_once_and_by_the_settings_that_it_was_held_with() -> None:
+    first, again = (rows([emulated("java-a:platform", rss_peak_kb=mb << 10)]) for mb in (100, 200))
+    threads = {"MAX_THREADS": "25500"}
+    told = quoted.tier({"one.md": ({}, first), "two.md": (threads, again), "three.md": ({}, again)})
+    assert "`java-a:platform` [100 MB](one.md), `java-a:platform` with `MAX_THREADS=25500` [200 MB](two.md). " in told
 
 
 def test_guests_are_held_against_processes() -> None:

@@ -67,8 +67,9 @@ def quote(root: Path, catalog: Catalog) -> Quoted:
         quoted.files[root / CONTAINERS / "report.md"] = reports.text(contents, catalog.reference_id)
         quoted.parts[root / "docs/containers.md"] = {"cost": _cost(contents)}
     if folders := sorted(root.glob(TIER)):
-        found_in = {f"{folder.relative_to(root)}/report.md": rows(Store.open(folder).records()) for folder in folders}
-        quoted.parts.setdefault(root / "README.md", {})["tier"] = tier(found_in)
+        stores = {f"{folder.relative_to(root)}/report.md": Store.open(folder) for folder in folders}
+        found = {report: (one.run().plan.condition.env, rows(one.records())) for report, one in stores.items()}
+        quoted.parts.setdefault(root / "README.md", {})["tier"] = tier(found)
     for server in (s for s in catalog.servers if (s.folder / matrix.NAME).exists()):
         quoted.parts.setdefault(server.folder / "README.md", {})["matrix"] = studied.told(root, server)
     method = proved.parts(root, REFERENCE)
@@ -131,17 +132,21 @@ def _answer(contents: Contents, server: str | None) -> list[str]:
     return []
 
 
-def tier(found: Mapping[str, Sequence[Row]]) -> str:
-    """What the highest tier cost each server, beside what the article says; rows by the report that has them."""
-    every = [(report, row) for report, of_run in found.items() for row in of_run]
-    held = [(report, row) for report, row in every if row.held and row.requested == HIGHEST]
-    where = f" in an [emulated host]({EMULATED})" if all(row.emulated for _, row in held) else ""
-    told = []
-    for report, row in held:
+def tier(found: Mapping[str, tuple[Mapping[str, str], Sequence[Row]]]) -> str:
+    """What the highest tier cost each server, beside what the article says; by report: a run's settings and its rows.
+
+    An entry that several runs held with the same settings is told once, from the first of them.
+    """
+    every = [(report, env, row) for report, (env, of_run) in found.items() for row in of_run]
+    held = [(report, env, row) for report, env, row in every if row.held and row.requested == HIGHEST]
+    where = f" in an [emulated host]({EMULATED})" if all(row.emulated for *_, row in held) else ""
+    told: dict[str, str] = {}
+    for report, env, row in held:
+        name = f"`{row.entry}`" + "".join(f" with `{key}={value}`" for key, value in sorted(env.items()))
         article = f" ({ARTICLE_MB[row.entry]:,})" if row.entry in ARTICLE_MB else ""
-        told.append(f"`{row.entry}` [{shown(row.rss_peak_mb)} MB]({report}){article}")
+        told.setdefault(name, f"{name} [{shown(row.rss_peak_mb)} MB]({report}){article}")
     return (
-        f"Peak resident memory of one server that held 25,000 requests at once{where}: {', '.join(told)}. "
+        f"Peak resident memory of one server that held 25,000 requests at once{where}: {', '.join(told.values())}. "
         "In brackets: the first article's figure, on its own hardware."
     )
 
