@@ -149,8 +149,8 @@ def test_held_connections_have_a_cost_where_all_were_held() -> None:
     assert "| 5k | 254 (254–254) | 107 (107–107) | 0.42 [0.42, 0.42] |" in text
 
 
-def loaded(entry: str, rate: int, number: int, rss_mb: float, direct_mb: float, behind: str | None = None) -> Record:
-    result = opened(1.0, behind).model_copy(update={"rate": rate})
+def loaded(entry: str, rate: int, number: int, rss_mb: float, direct_mb: float) -> Record:
+    result = opened(1.0).model_copy(update={"rate": rate})
     made = tried("rate", result, entry, case=f"{rate}pct", number=number)
     assert made.trial is not None
     assert made.trial.memory is not None
@@ -176,12 +176,27 @@ def test_a_load_says_what_a_tenth_more_of_it_costs() -> None:
     assert "| virtual | 77 | 285 (285–285) | 28.5 (28.5–28.5) |" in text
 
 
+def behind(made: Record, **seen: int) -> Record:
+    """A cell whose generator did not keep to its schedule, and what was seen of that."""
+    assert made.trial is not None
+    result = made.trial.result.model_copy(update={"behind": "too little, too late", **seen})
+    return made.model_copy(update={"trial": made.trial.model_copy(update={"result": result})})
+
+
 def test_a_load_that_the_generator_did_not_make_is_no_data() -> None:
-    records = [loaded(PLATFORM, 70, 1, 100.0, 1.0), loaded(PLATFORM, 77, 1, 75.0, 1.0, behind="sent too little")]
+    records = [loaded(PLATFORM, 70, 1, 100.0, 1.0), behind(loaded(PLATFORM, 77, 1, 75.0, 1.0), sent=23_000)]
     text = said("rate", records)
     assert "is not known, its direct buffers not known" in text
-    assert "`platform` at 77 requests a second, round 1: no data, sent too little." in text
+    assert "`platform` at 77 requests a second, round 1: no data, too little, too late." in text
     assert "| platform | 77 | – | – |" in text
+
+
+def test_memory_is_told_of_a_load_that_was_made_too_late_for_latencies() -> None:
+    records = [loaded(PLATFORM, 70, 1, 100.0, 1.0), behind(loaded(PLATFORM, 77, 1, 75.0, 1.0))]
+    text = said("rate", records)
+    assert "the peak of `platform` is 25 % smaller" in text
+    assert "In 1 of 2 cells the generator made the rate but sent one request in a hundred 0.9 ms late or more" in text
+    assert "no data" not in text
 
 
 def test_a_failed_cell_is_told() -> None:

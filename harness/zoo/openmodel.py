@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,6 +98,11 @@ def account(hits: Sequence[Hits], rate: int, duration_s: float) -> OpenOutcome:
         latency=Latency(*(_quantile(from_due, sent, per_mille) for per_mille in (500, 900, 990, 999))),
         answered=_histogram(from_due),
     )
+
+
+def rate_made(due: int, sent: int, failures: Mapping[str, int]) -> bool:
+    """True when the requests that were due were sent. How late they were sent is another matter: of latencies."""
+    return sent >= LEAST_SENT * due and not OWN_FAULTS & failures.keys()
 
 
 def late_limit_us(answered_us: Ints) -> int:

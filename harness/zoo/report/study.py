@@ -11,6 +11,7 @@ from zoo.held import LEAST_COUNTS, costs
 from zoo.interval import Interval
 from zoo.matrix import Part
 from zoo.metrics import CPU, PEAK_RSS, REQUESTS, Metric, Word
+from zoo.openmodel import rate_made
 from zoo.pairs import Kind, Pair, compare
 from zoo.records import Record, Run
 from zoo.report.markdown import render_table
@@ -120,7 +121,11 @@ def load(run: Run, records: Sequence[Record]) -> list[str]:
             f"its direct buffers {direct}."
         )
     columns = ["variant", "requests a second", "peak RSS MB", "direct buffers MB"]
-    return [" ".join([*sentences, *_behind(records)]), render_table(Table("", columns, body)), *_failed(records)]
+    return [
+        " ".join([*sentences, *_late(records), *_not_made(records)]),
+        render_table(Table("", columns, body)),
+        *_failed(records),
+    ]
 
 
 Teller = Callable[[Run, Sequence[Record]], list[str]]
@@ -225,20 +230,37 @@ def _direct_kb(record: Record) -> int | None:
 
 
 def _steps(records: Sequence[Record]) -> dict[str, dict[int, dict[int, Record]]]:
-    """By entry and rate, the rounds in which the generator kept to it."""
+    """By entry and rate, the rounds in which the generator made it."""
     found: dict[str, dict[int, dict[int, Record]]] = {}
     for record, result in _opened(records):
         seen = found.setdefault(record.entry, {}).setdefault(result.rate, {})
-        if result.behind is None:
+        if _made(result):
             seen[record.round] = record
     return {entry: dict(sorted(steps.items())) for entry, steps in sorted(found.items())}
 
 
-def _behind(records: Sequence[Record]) -> list[str]:
+def _made(result: OpenResult) -> bool:
+    return rate_made(result.due, result.sent, result.failures)
+
+
+def _late(records: Sequence[Record]) -> list[str]:
+    """Too late for a figure of latency; memory does not mind some milliseconds."""
+    found = _opened(records)
+    late_ms = [result.lag.p99_us / 1000 for _, result in found if result.behind and _made(result)]
+    if not late_ms:
+        return []
+    return [
+        f"In {len(late_ms)} of {len(found)} cells the generator made the rate but sent one request in a hundred "
+        f"{statistics.median(late_ms):.1f} ms late or more (at worst {max(late_ms):.1f}): there are no latencies, but "
+        "memory is told."
+    ]
+
+
+def _not_made(records: Sequence[Record]) -> list[str]:
     return [
         f"`{_name(record.entry)}` at {result.rate:,} requests a second, round {record.round}: no data, {result.behind}."
         for record, result in _opened(records)
-        if result.behind
+        if not _made(result)
     ]
 
 
