@@ -223,6 +223,12 @@ def test_a_page_has_a_part_with_a_chart_of_it_that_can_be_drawn(scenario: str) -
     assert f'href="#of-{scenario}"' in text
 
 
+def test_a_page_of_experiments_alone_does_not_miss_pairs() -> None:
+    text = page(Contents.of(run("ramp"), RECORDS["ramp"], Evidence(), None), PLAIN)
+    assert "<h2>Experiments</h2>" in text
+    assert "No comparison" not in text
+
+
 def test_a_ratio_is_drawn_over_connections_with_its_interval() -> None:
     part = next(p for p in Contents.of(run("cpu"), RECORDS["cpu"], Evidence(), None).parts if p.id == "of-cpu")
     figure = next(f for group in part.groups for f in group.figures if f.drawing.template == "ratios")
