@@ -148,8 +148,8 @@ def test_runs_are_found_once_whatever_links_there_are(tmp_path: Path) -> None:
     assert archives.folders(tmp_path / "reference") == [(tmp_path / "reference" / "jvm").resolve()]
 
 
-@pytest.mark.parametrize("proof", ["proof/designs/jvm-parallel", "aa", "slowdown", "designs/jvm-parallel"])
-def test_runs_that_prove_the_method_decide_no_claim(tmp_path: Path, proof: str) -> None:
+@pytest.mark.parametrize("proof", ["proof/designs/jvm-parallel", "aa", "slowdown", "designs/jvm-parallel", "jdbc"])
+def test_runs_that_prove_the_method_or_hardly_warm_up_decide_no_claim(tmp_path: Path, proof: str) -> None:
     folder = jvm(tmp_path)
     jvm(tmp_path / proof)
     assert archives.folders(tmp_path) == [folder.resolve()]

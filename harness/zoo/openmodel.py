@@ -94,15 +94,21 @@ def account(hits: Sequence[Hits], rate: int, duration_s: float) -> OpenOutcome:
         failures=failed,
         lag=lag,
         late_limit_us=limit,
-        behind=_behind(due, sent, failed, lag, limit),
+        behind=not_made(due, sent, failed) or _late(lag, limit),
         latency=Latency(*(_quantile(from_due, sent, per_mille) for per_mille in (500, 900, 990, 999))),
         answered=_histogram(from_due),
     )
 
 
-def rate_made(due: int, sent: int, failures: Mapping[str, int]) -> bool:
-    """True when the requests that were due were sent. How late they were sent is another matter: of latencies."""
-    return sent >= LEAST_SENT * due and not OWN_FAULTS & failures.keys()
+def not_made(due: int, sent: int, failures: Mapping[str, int]) -> str | None:
+    """Why the requests that were due were not sent; None where they were, however late: that is for latencies."""
+    own = {kind: count for kind, count in failures.items() if kind in OWN_FAULTS}
+    if own:
+        told = ", ".join(f"{kind.removeprefix('generator: ')} for {count:,} requests" for kind, count in own.items())
+        return f"the generator ran out of {told}"
+    if sent < LEAST_SENT * due:
+        return f"the generator sent {sent:,} of {due:,} requests that were due"
+    return None
 
 
 def late_limit_us(answered_us: Ints) -> int:
@@ -127,13 +133,7 @@ def _good(hits: Hits) -> NDArray[np.bool_]:
     return good
 
 
-def _behind(due: int, sent: int, failures: dict[str, int], lag: Lag, limit_us: int) -> str | None:
-    own = {kind: count for kind, count in failures.items() if kind in OWN_FAULTS}
-    if own:
-        told = ", ".join(f"{kind.removeprefix('generator: ')} for {count:,} requests" for kind, count in own.items())
-        return f"the generator ran out of {told}"
-    if sent < LEAST_SENT * due:
-        return f"the generator sent {sent:,} of {due:,} requests that were due"
+def _late(lag: Lag, limit_us: int) -> str | None:
     if lag.p99_us > limit_us:
         return (
             f"1 % of the requests were sent {lag.p99_us / 1000:.1f} ms late or more; allowed {limit_us / 1000:.1f} ms"

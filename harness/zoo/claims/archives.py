@@ -11,22 +11,20 @@ from typing import Any
 from zoo.claims import evidence
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import LedgerError
+from zoo.jdbc.quoted import REFERENCES
 from zoo.proved import AA, DESIGNS, SLOWDOWN
 from zoo.records import PROTOCOL
 from zoo.store import Store, StoreError
 
-COLD = "jdbc"
-"""The committed run of the short profile: the JIT compiler was not done, so it does not judge published figures."""
-
-LEFT_OUT = {"reference", "proof", COLD, *(path.name for path in (AA, SLOWDOWN, DESIGNS))}
+LEFT_OUT = {"reference", "proof", *(path.name for path in (AA, SLOWDOWN, DESIGNS, REFERENCES["results"]))}
 PROGRAMS = {"jvm": 1, "jdbc": 1}
 """Kinds of runs that are not of servers, and the protocol of each that is understood."""
 
 
 def folders(root: Path) -> list[Path]:
     """All runs below a folder, each once, whatever links there are to them; committed ones only where they are asked
-    for, as they may be another machine's, and none that proves the method: it has short warm-ups, and designs that
-    were not chosen."""
+    for, as they may be another machine's, none that proves the method (short warm-ups, designs that were not chosen),
+    and not the committed one of the short database profile, whose JIT compiler was not done."""
     found = (path.parent for path in root.rglob("run.json"))
     return sorted({path.resolve() for path in found if not LEFT_OUT.intersection(path.relative_to(root).parts)})
 

@@ -11,7 +11,7 @@ from zoo.held import LEAST_COUNTS, costs
 from zoo.interval import Interval
 from zoo.matrix import Part
 from zoo.metrics import CPU, PEAK_RSS, REQUESTS, Metric, Word
-from zoo.openmodel import rate_made
+from zoo.openmodel import not_made
 from zoo.pairs import Kind, Pair, compare
 from zoo.records import Record, Run
 from zoo.report.markdown import render_table
@@ -240,7 +240,7 @@ def _steps(records: Sequence[Record]) -> dict[str, dict[int, dict[int, Record]]]
 
 
 def _made(result: OpenResult) -> bool:
-    return rate_made(result.due, result.sent, result.failures)
+    return not_made(result.due, result.sent, result.failures) is None
 
 
 def _late(records: Sequence[Record]) -> list[str]:
