@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -40,12 +41,19 @@ def test_what_cannot_be_read_is_not_told() -> None:
         assert pulse.look(1.0) == Beat(None, None)
 
 
-def test_the_rate_seen_during_a_load_is_that_of_its_end() -> None:
-    wrk, seen = Wrk(), []
+def test_the_rate_seen_during_a_load_is_what_the_server_answered_meanwhile() -> None:
+    wrk = Wrk()
+    seen: list[tuple[float, int, float]] = []
     with ScriptedServer() as server:
         first = wrk.run(LoadSpec(server.url, 8, 1, 5))
         pulse = Pulse(wrk.pids, None, first.bytes / first.requests)
-        outcome = wrk.run(LoadSpec(server.url, 8, 3, 8), lambda elapsed: seen.append(pulse.look(elapsed)))
-    rates = [beat.rps for beat in seen if beat is not None and beat.rps is not None]
-    assert len(rates) >= 2
-    assert sum(rates) / len(rates) == pytest.approx(outcome.goodput / outcome.runtime_s, rel=0.3)
+
+        def look(elapsed: float) -> None:
+            beat = pulse.look(elapsed)
+            if beat is not None and beat.rps is not None:
+                seen.append((elapsed, server.answered, beat.rps))
+
+        wrk.run(LoadSpec(server.url, 8, 4, 8), look)
+    assert len(seen) >= 3
+    told = sum(rps * (at - before) for (before, _, _), (at, _, rps) in pairwise(seen))
+    assert told == pytest.approx(seen[-1][1] - seen[0][1], rel=0.3)
