@@ -21,6 +21,8 @@ import pytest
 from zoo.catalog import Catalog, load_catalog
 from zoo.cli import ROOT
 from zoo.host.engine import Engine, EngineError, image
+from zoo.jdbc.records import CellRecord
+from zoo.jdbc.store import JdbcStore
 from zoo.load.base import LoadSpec
 from zoo.records import Record
 from zoo.runtime.base import Launch
@@ -177,6 +179,20 @@ def test_every_entry_gives_a_cell_of_hello_and_sleep(results: Path, catalog: Cat
     assert set(counted) <= {50, None}
     assert counted.count(50) > len(counted) / 2
     assert Store.open(results / "latest").run().host.engine is not None
+
+
+def test_databases_and_the_slow_wire_are_measured_in_containers(results: Path) -> None:
+    words = ["jdbc", "bench", "--profile", "smoke", "--runtime", "container", "--results", str(results)]
+    words += ["--executor", "virtual", "--query", "find-by-code", "--latency", "wire-10", "--pool", "10"]
+    done = subprocess.run([sys.executable, "-m", "zoo", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = [r for r in JdbcStore.open(results / "latest-jdbc").records() if isinstance(r, CellRecord)]
+    assert {r.cell.database for r in found} == {"postgresql", "mariadb"}
+    for record in found:
+        assert record.measurement is not None
+        assert "(container)" in record.measurement.server
+        assert record.measurement.connections == 10
+        assert record.measurement.added_ms > 9
 
 
 def test_ctrl_c_leaves_no_container_and_the_run_can_go_on(results: Path) -> None:

@@ -6,8 +6,11 @@ set -eu
 data=/tmp/data
 
 umask 077
-mariadb-install-db --no-defaults --datadir="$data" --auth-root-authentication-method=socket --auth-root-socket-user=root \
-    --skip-name-resolve --skip-test-db >/dev/null
+if ! told=$(mariadb-install-db --no-defaults --datadir="$data" --auth-root-authentication-method=socket \
+    --auth-root-socket-user=root --skip-name-resolve --skip-test-db 2>&1); then
+    echo "$told" >&2
+    exit 1
+fi
 cat >/tmp/init.sql <<SQL
 CREATE DATABASE zoo;
 CREATE USER 'zoo'@'%' IDENTIFIED BY '$PASSWORD';
