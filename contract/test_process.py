@@ -4,6 +4,7 @@ import re
 import signal
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from kit.ports import free_port
@@ -99,6 +100,18 @@ def test_first_variant_is_the_default_and_host_is_obeyed(folder_target: Target) 
             expect_hello(wire.get("/"))
         with pytest.raises(ConnectionRefusedError):
             Wire(port)
+
+
+@pytest.mark.process_only("the folders of a container go with it")
+def test_nothing_is_left_in_the_temporary_folder(target: Target, tmp_path: Path) -> None:
+    folder = {"TMPDIR": str(tmp_path), "JDK_JAVA_OPTIONS": f"-Djava.io.tmpdir={tmp_path}"}
+    with free_port() as port, ProcessServer(target, port, folder) as server:
+        server.wait_ready()
+        with Wire(port) as wire:
+            expect_hello(wire.get("/"))
+        server.signal(signal.SIGTERM)
+        assert server.wait(patience=15) == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_sigterm_drains(target: Target, runtime: Runtime) -> None:

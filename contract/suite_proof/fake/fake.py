@@ -14,6 +14,7 @@ import resource
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -352,6 +353,8 @@ class Fake:
             where = "" if fault("unlisted-port-message") else f" on {host}:{port}"
             print(f"cannot listen{where}: {os.strerror(error.errno or 0).lower()}", file=sys.stderr)
             return 0 if fault("taken-port-exits-0") else 1
+        if fault("leaves-a-folder"):
+            tempfile.mkdtemp()
         if fault("banner"):
             print("=== fake server ===", flush=True)
         end = "" if fault("ready-line-without-entry") else f" (fake:{self.config.variant})"

@@ -1,17 +1,23 @@
 package zoo;
 
+import java.io.File;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
+import org.apache.catalina.Container;
+import org.apache.catalina.Context;
+import org.apache.catalina.startup.Tomcat;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.tomcat.TomcatConnectorCustomizer;
+import org.springframework.boot.tomcat.TomcatWebServer;
 import org.springframework.boot.web.server.WebServer;
 import org.springframework.boot.web.server.servlet.context.ServletWebServerApplicationContext;
 import org.springframework.boot.webmvc.autoconfigure.error.ErrorMvcAutoConfiguration;
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.env.Environment;
+import org.springframework.util.FileSystemUtils;
 import org.springframework.web.method.support.HandlerMethodArgumentResolver;
 import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
 
@@ -51,7 +57,16 @@ public class Server implements WebMvcConfigurer {
         } catch (InterruptedException stopNow) {
             Thread.currentThread().interrupt();
         }
+        removeFolders(((TomcatWebServer) server).getTomcat());
         Runtime.getRuntime().halt(0);
+    }
+
+    /** Those that Boot made for Tomcat: it would remove them at an exit without halt, and only where they are empty. */
+    private static void removeFolders(Tomcat tomcat) {
+        FileSystemUtils.deleteRecursively(tomcat.getServer().getCatalinaBase());
+        for (Container context : tomcat.getHost().findChildren()) {
+            FileSystemUtils.deleteRecursively(new File(((Context) context).getDocBase()));
+        }
     }
 
     /** What has no property of its own in Boot. */
