@@ -56,6 +56,6 @@ def where(run: Run) -> str:
     """Machine, commit and JDK of a run."""
     host = run.host
     return (
-        f"{host.cpu_model}, {host.cores} cores shared by server and wrk, commit {(run.commit or 'unknown')[:12]}, "
-        f"JDK {run.plan.condition.jdk or 'none'}"
+        f"{host.cpu_model}, {host.cores} cores shared by server and generator, "
+        f"commit {(run.commit or 'unknown')[:12]}, JDK {run.plan.condition.jdk or 'none'}"
     )
