@@ -7,6 +7,7 @@ from typing import Any
 import builders
 import pytest
 from claimed import PLATFORM, STEADY, UNSTEADY, VIRTUAL, archive, claim, hello, records, said, times
+from test_matrix import behind, loaded
 
 from zoo.claims.estimates import Evidence
 from zoo.claims.judge import Judgement, Word, over_cells
@@ -19,6 +20,7 @@ PAIR = {"virtual": hello(VIRTUAL), "platform": hello(PLATFORM)}
 RATIO = {"rule": "ratio", "quantity": "requests", "of": "virtual", "over": "platform"}
 BELOW = {**RATIO, "at_least": 0.6, "at_most": 0.9, "leans_below": 1}
 LEVELS = ["100", "1k"]
+RATE = frozenset({"rate"})
 GRID = {"virtual": hello(VIRTUAL, LEVELS), "platform": hello(PLATFORM, LEVELS)}
 
 R, P, C, OPEN, N = Word.REPRODUCED, Word.PARTLY, Word.CONTRADICTED, Word.INCONCLUSIVE, Word.NOT_MEASURED
@@ -207,6 +209,25 @@ def test_one_failed_round_is_enough_not_to_judge() -> None:
     found = [*pair(0.75)[1:], builders.record(VIRTUAL, round_number=1, failure="hung")]
     verdict_ = said(claim([BELOW], PAIR), found)
     assert (verdict_.word, verdict_.judgement.why) == (N, "java-a:virtual failed in round 1: hung")
+
+
+@pytest.mark.parametrize(
+    ("sent", "quantity", "word"),
+    [(24_000, "peak RSS", R), (24_000, "p50", N), (24_000, "share of good answers", N), (23_000, "peak RSS", N)],
+)
+def test_of_a_rate_that_was_made_too_late_only_memory_is_judged(sent: int, quantity: str, word: Word) -> None:
+    found = [
+        behind(loaded(entry, 70, number, mb, 1.0), sent=sent)
+        for entry, mb in ((VIRTUAL, 75.0), (PLATFORM, 100.0))
+        for number in (1, 2, 3)
+    ]
+    cells = {
+        name: {"scenario": "rate", "entry": entry, "case": "70pct", "tier": "100"}
+        for name, entry in (("virtual", VIRTUAL), ("platform", PLATFORM))
+    }
+    verdict_ = verdict(claim([{**RATIO, "quantity": quantity, "at_most": 1}], cells), Evidence([archive(found)], RATE))
+    assert verdict_.word is word
+    assert (word is R) is ("too late" not in (verdict_.judgement.why or ""))
 
 
 def test_a_lower_bound_leaves_a_ratio_open_in_its_direction() -> None:

@@ -533,7 +533,8 @@ def test_the_plan_names_cells_and_time(store: JdbcStore) -> None:
     assert code == 0
     assert "postgresql find-by-code wire-10 10/100 virtual, " in out
     assert re.search(r"10 cells × 3 round\(s\) and 0 floods, profile article, databases: process, about \d+ min", out)
-    assert zoo("jdbc", "plan", "--profile", "long")[2] == 'zoo: no profile "long"; known: article, short, smoke\n'
+    said = zoo("jdbc", "plan", "--profile", "long")[2]
+    assert said == 'zoo: no profile "long"; known: article, medium, short, smoke\n'
 
 
 def test_the_commands_for_runs_take_one_of_databases(store: JdbcStore, tmp_path: Path) -> None:

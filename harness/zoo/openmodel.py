@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from zoo.histogram import Histogram
 from zoo.load.vegeta import OWN_FAULTS, Hits, failures
+from zoo.results import OpenResult
 
 Ints = NDArray[np.int64]
 
@@ -109,6 +110,11 @@ def not_made(due: int, sent: int, failures: Mapping[str, int]) -> str | None:
     if sent < LEAST_SENT * due:
         return f"the generator sent {sent:,} of {due:,} requests that were due"
     return None
+
+
+def rate_made(result: OpenResult) -> bool:
+    """Too late for a figure of latency it may still be; memory does not mind some milliseconds."""
+    return not_made(result.due, result.sent, result.failures) is None
 
 
 def late_limit_us(answered_us: Ints) -> int:

@@ -11,37 +11,39 @@ from typing import Any
 from zoo.claims import evidence
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import LedgerError
-from zoo.jdbc.quoted import REFERENCES
 from zoo.proved import AA, DESIGNS, SLOWDOWN
 from zoo.records import PROTOCOL
 from zoo.store import Store, StoreError
 
-LEFT_OUT = {"reference", "proof", *(path.name for path in (AA, SLOWDOWN, DESIGNS, REFERENCES["results"]))}
+LEFT_OUT = {"reference", "proof", *(path.name for path in (AA, SLOWDOWN, DESIGNS))}
 PROGRAMS = {"jvm": 1, "jdbc": 1}
 """Kinds of runs that are not of servers, and the protocol of each that is understood."""
+LEAST_WARMUP_S = 10
+"""Of a fork of JMH: after it executors are compared, and not how far the JIT compiler has come."""
 
 
 def folders(root: Path) -> list[Path]:
     """All runs below a folder, each once, whatever links there are to them; committed ones only where they are asked
-    for, as they may be another machine's, none that proves the method (short warm-ups, designs that were not chosen),
-    and not the committed one of the short database profile, whose JIT compiler was not done."""
+    for, as they may be another machine's, and none that proves the method (short warm-ups, designs not chosen)."""
     found = (path.parent for path in root.rglob("run.json"))
     return sorted({path.resolve() for path in found if not LEFT_OUT.intersection(path.relative_to(root).parts)})
 
 
 def read(paths: Iterable[Path], home: Path, reference: str | None) -> tuple[list[Archive], list[str]]:
     """The runs in these folders, newest first, and what was left out; links are given from `home`."""
-    archives, left = [], []
+    archives: list[Archive] = []
+    left: list[str] = []
     for path in paths:
         try:
-            archives.append(_read(path, Path(os.path.relpath(path, home)).as_posix(), reference))
+            run = _json(path / "run.json")
+            archives.append(_read(path, run, Path(os.path.relpath(path, home)).as_posix(), reference))
+            left.extend(f"{path.name}, but for its floods: {why}" for why in _cold(run))
         except (LedgerError, StoreError) as fault:
             left.append(str(fault))
     return sorted(archives, key=lambda archive: archive.started_at, reverse=True), left
 
 
-def _read(path: Path, link: str, reference: str | None) -> Archive:
-    run = _json(path / "run.json")
+def _read(path: Path, run: dict[str, Any], link: str, reference: str | None) -> Archive:
     kind = run.get("kind", "servers")
     understood = PROGRAMS.get(kind, PROTOCOL)
     if run.get("protocol") != understood:
@@ -49,7 +51,18 @@ def _read(path: Path, link: str, reference: str | None) -> Archive:
     if kind == "servers":
         store = Store.open(path)
         return evidence.of_servers(store.run(), store.records(), link, reference)
-    return evidence.of_programs(run, _lines(path / "records.ndjson"), link)
+    return evidence.of_programs(run, _lines(path / "records.ndjson"), link, without="jdbc" if _cold(run) else None)
+
+
+def _cold(run: dict[str, Any]) -> list[str]:
+    """Why the cells of a database run are not judged; nothing where they are, and for other runs."""
+    if run.get("kind") != "jdbc":
+        return []
+    used = run["plan"]["profile"]
+    warmed_s = used["warmups"] * used["warmup_s"]
+    if warmed_s >= LEAST_WARMUP_S:
+        return []
+    return [f"profile {used['name']} warms up for {warmed_s} s, and {LEAST_WARMUP_S} s is the least"]
 
 
 def _json(path: Path) -> dict[str, Any]:

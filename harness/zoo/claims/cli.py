@@ -48,21 +48,12 @@ class Program:
     seconds: Callable[[], float]
 
 
-EXECUTORS = ("cached", "virtual", "forkjoin-15")
-"""Those that the published tables compare."""
+DATABASES = Program(
+    ["jdbc", "bench", "--profile", "medium"], lambda: databases.seconds(databases.planned(Choice(), "medium"))
+)
+"""The shortest that warms up for as long as `archives` demands, and has all floods."""
 
-
-def _databases(choice: Choice) -> Program:
-    """Cells of the short profile, or those that are chosen of all."""
-    options = [word for executor in choice.executor for word in ("--executor", executor)]
-    return Program(["jdbc", "bench", *options], lambda: databases.seconds(databases.planned(choice)))
-
-
-PROGRAMS = {
-    "jvm": Program(["jvm"], baseline.seconds),
-    "jdbc": _databases(Choice(executor=EXECUTORS)),
-    "jdbc-flood": _databases(Choice()),
-}
+PROGRAMS = {"jvm": Program(["jvm"], baseline.seconds), "jdbc": DATABASES, "jdbc-flood": DATABASES}
 
 
 @app.command("plan")

@@ -12,8 +12,10 @@ from zoo.claims.quantities import SPOILT, Data, Quantity, at
 from zoo.host.facts import HostFacts
 from zoo.host.jdk import major_of
 from zoo.metrics import METRICS, Class, held_slopes
+from zoo.openmodel import rate_made
 from zoo.pairs import compare
 from zoo.records import Condition, Flag, Record, Run
+from zoo.results import OpenResult
 from zoo.twins import is_twin
 from zoo.variations import name_of, plain
 from zoo.verdicts import LIMITED, spoiled
@@ -109,11 +111,16 @@ def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str 
     )
 
 
-def of_programs(run: Mapping[str, Any], records: Iterable[Mapping[str, Any]], folder: str) -> Archive:
-    """A run of programs that are no servers, from its files as JSON: databases, the bare JVM."""
+def of_programs(
+    run: Mapping[str, Any], records: Iterable[Mapping[str, Any]], folder: str, without: str | None = None
+) -> Archive:
+    """A run of programs that are no servers, from its files as JSON: databases, the bare JVM.
+
+    `without` is a kind of records that are not to be judged.
+    """
     cells: dict[Key, dict[int, Observation]] = {}
     for line, record in enumerate(records, start=1):
-        if record.get("cell", {}).get("again"):  # A/A of a database
+        if record["kind"] == without or record.get("cell", {}).get("again"):  # again: A/A of a database
             continue
         key = _program(record)
         number = record.get("round", 1)
@@ -173,7 +180,6 @@ def _program(record: Mapping[str, Any]) -> Key:
 
 
 def _observed(record: Record, data: Data, line: int) -> Observation:
-    seen = record.measurement
     part = data.get("measurement") or data.get("trial") or {}
     connections = part.get("connections") or {}
     actual, limited_by = connections.get("actual"), connections.get("limited_by")
@@ -190,15 +196,15 @@ def _observed(record: Record, data: Data, line: int) -> Observation:
         limits=frozenset(flag for flag in LIMITED if flag in flags),
         shared=Flag.SHARED_CORES in flags,
         failure=record.failure.message if record.failure else None,
-        objections=_objections(record, data, flags) if seen or flags else {},
+        objections=_objections(record, flags),
     )
 
 
-def _objections(record: Record, data: Data, flags: set[str]) -> dict[Class, str]:
-    """By kind of quantity; a fault of the load spoils all kinds."""
-    behind = at(data, "trial.result.behind")
-    if behind:
-        return dict.fromkeys(Class, behind)
+def _objections(record: Record, flags: set[str]) -> dict[Class, str]:
+    """By kind of quantity; a fault of the load spoils all kinds, but a rate that was made too late leaves memory."""
+    result = record.trial.result if record.trial else None
+    if isinstance(result, OpenResult) and result.behind:
+        return {kind: result.behind for kind in Class if kind is not Class.MEMORY or not rate_made(result)}
     if record.measurement is None:
         return {}
     bad = SPOILT & flags

@@ -17,12 +17,14 @@ FLOOD_EXECUTORS = ("cached", "virtual")
 
 PROFILES = {
     "article": Profile(name="article", rounds=3, warmups=2, warmup_s=10, iterations=3, iteration_s=30),
+    "medium": Profile(name="medium", rounds=3, warmups=2, warmup_s=5, iterations=3, iteration_s=5),
     "short": Profile(name="short", rounds=3, warmups=1, warmup_s=1, iterations=1, iteration_s=2),
     "smoke": Profile(name="smoke", rounds=1, warmups=1, warmup_s=1, iterations=1, iteration_s=1),
 }
 DEFAULT = "short"
 GIVES_UP = {
     "article": "",
+    "medium": "medium gives up long windows (intervals are wider)",
     "short": "short gives up long windows (intervals are wider), warm-up (the JIT compiler is not done; executors are "
     "compared alike, but figures are low), and of the cells: MariaDB but for its published table, SELECT 1, executors "
     "other than cached and virtual (but for ForkJoinPool in the tables where it stands out), 1,000 connections at once "
@@ -97,7 +99,7 @@ WITH_FORKJOIN = tuple(c.base for c in (POSTGRESQL, POSTGRESQL.model_copy(update=
 
 def cells(name: str = "article") -> list[Cell]:
     """The cells of a profile, each once."""
-    return list(dict.fromkeys({"article": _all, "short": _most, "smoke": _two}[name]()))
+    return list(dict.fromkeys({"article": _all, "medium": _all, "short": _most, "smoke": _two}[name]()))
 
 
 def chosen(name: str, choice: Choice) -> list[Cell]:
@@ -119,7 +121,7 @@ def on_another_server(cells_: Sequence[Cell], database: str) -> list[Cell]:
 
 def floods(name: str, database: str) -> list[Flood]:
     """Both unbounded executors by number of tasks."""
-    tasks = {"article": FLOOD_TASKS, "short": FLOOD_TASKS[:1], "smoke": ()}[name]
+    tasks = {"article": FLOOD_TASKS, "medium": FLOOD_TASKS, "short": FLOOD_TASKS[:1], "smoke": ()}[name]
     return [Flood(database=database, executor=e, tasks=n) for n in tasks for e in FLOOD_EXECUTORS]
 
 

@@ -11,7 +11,7 @@ from zoo.held import LEAST_COUNTS, costs
 from zoo.interval import Interval
 from zoo.matrix import Part
 from zoo.metrics import CPU, PEAK_RSS, REQUESTS, Metric, Word
-from zoo.openmodel import not_made
+from zoo.openmodel import rate_made
 from zoo.pairs import Kind, Pair, compare
 from zoo.records import Record, Run
 from zoo.report.markdown import render_table
@@ -234,19 +234,14 @@ def _steps(records: Sequence[Record]) -> dict[str, dict[int, dict[int, Record]]]
     found: dict[str, dict[int, dict[int, Record]]] = {}
     for record, result in _opened(records):
         seen = found.setdefault(record.entry, {}).setdefault(result.rate, {})
-        if _made(result):
+        if rate_made(result):
             seen[record.round] = record
     return {entry: dict(sorted(steps.items())) for entry, steps in sorted(found.items())}
 
 
-def _made(result: OpenResult) -> bool:
-    return not_made(result.due, result.sent, result.failures) is None
-
-
 def _late(records: Sequence[Record]) -> list[str]:
-    """Too late for a figure of latency; memory does not mind some milliseconds."""
     found = _opened(records)
-    late_ms = [result.lag.p99_us / 1000 for _, result in found if result.behind and _made(result)]
+    late_ms = [result.lag.p99_us / 1000 for _, result in found if result.behind and rate_made(result)]
     if not late_ms:
         return []
     return [
@@ -260,7 +255,7 @@ def _not_made(records: Sequence[Record]) -> list[str]:
     return [
         f"`{_name(record.entry)}` at {result.rate:,} requests a second, round {record.round}: no data, {result.behind}."
         for record, result in _opened(records)
-        if not _made(result)
+        if not rate_made(result)
     ]
 
 
