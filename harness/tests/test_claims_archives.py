@@ -13,10 +13,12 @@ from claimed import claim
 from zoo import jvmrun
 from zoo.baseline import ARTICLE, Footprint, Rest
 from zoo.claims import archives
+from zoo.claims.cli import PROGRAMS
 from zoo.claims.estimates import Evidence
 from zoo.claims.judge import Word
 from zoo.claims.ledger import Claim
 from zoo.claims.verdicts import Verdict, verdict
+from zoo.jdbc.plan import profile
 from zoo.jvmrun import JvmRecord, JvmRun
 from zoo.sample.nmt import ThreadMemory, parse
 
@@ -145,6 +147,12 @@ def test_of_a_run_that_hardly_warms_up_only_floods_are_judged(tmp_path: Path) ->
     assert key[0] == "jdbc-flood"
     assert seen[1].line == 2
     assert left == "jdbc, but for its floods: profile known warms up for 8 s, and 10 s is the least"
+
+
+def test_what_the_ledger_runs_warms_up_for_as_long_as_it_demands() -> None:
+    words = PROGRAMS["jdbc"].words
+    used = profile(words[words.index("--profile") + 1])
+    assert used.warmups * used.warmup_s >= archives.LEAST_WARMUP_S
 
 
 @pytest.mark.parametrize(

@@ -36,14 +36,17 @@ def read(paths: Iterable[Path], home: Path, reference: str | None) -> tuple[list
     for path in paths:
         try:
             run = _json(path / "run.json")
-            archives.append(_read(path, run, Path(os.path.relpath(path, home)).as_posix(), reference))
-            left.extend(f"{path.name}, but for its floods: {why}" for why in _cold(run))
+            cold = _cold(run)
+            link = Path(os.path.relpath(path, home)).as_posix()
+            archives.append(_read(path, run, link, reference, without="jdbc" if cold else None))
+            if cold:
+                left.append(f"{path.name}, but for its floods: {cold}")
         except (LedgerError, StoreError) as fault:
             left.append(str(fault))
     return sorted(archives, key=lambda archive: archive.started_at, reverse=True), left
 
 
-def _read(path: Path, run: dict[str, Any], link: str, reference: str | None) -> Archive:
+def _read(path: Path, run: dict[str, Any], link: str, reference: str | None, without: str | None) -> Archive:
     kind = run.get("kind", "servers")
     understood = PROGRAMS.get(kind, PROTOCOL)
     if run.get("protocol") != understood:
@@ -51,18 +54,18 @@ def _read(path: Path, run: dict[str, Any], link: str, reference: str | None) -> 
     if kind == "servers":
         store = Store.open(path)
         return evidence.of_servers(store.run(), store.records(), link, reference)
-    return evidence.of_programs(run, _lines(path / "records.ndjson"), link, without="jdbc" if _cold(run) else None)
+    return evidence.of_programs(run, _lines(path / "records.ndjson"), link, without)
 
 
-def _cold(run: dict[str, Any]) -> list[str]:
-    """Why the cells of a database run are not judged; nothing where they are, and for other runs."""
+def _cold(run: dict[str, Any]) -> str | None:
+    """Why the cells of a database run are not judged; None where they are, and for other runs."""
     if run.get("kind") != "jdbc":
-        return []
+        return None
     used = run["plan"]["profile"]
     warmed_s = used["warmups"] * used["warmup_s"]
     if warmed_s >= LEAST_WARMUP_S:
-        return []
-    return [f"profile {used['name']} warms up for {warmed_s} s, and {LEAST_WARMUP_S} s is the least"]
+        return None
+    return f"profile {used['name']} warms up for {warmed_s} s, and {LEAST_WARMUP_S} s is the least"
 
 
 def _json(path: Path) -> dict[str, Any]:
