@@ -215,9 +215,9 @@ def test_a_run_of_twenty_rounds_opens_in_under_a_second(browser: webdriver.Chrom
     took = []
     for _ in range(3):
         browser.get(long.as_uri())
+        WebDriverWait(browser, 20, poll_frequency=0.02).until(lambda b: b.execute_script(painted))
         metrics = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
         took.append(next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime"))
-        WebDriverWait(browser, 20).until(lambda b: b.execute_script(painted))
         assert browser.find_element(By.CSS_SELECTOR, "#answer .told li").is_displayed()
     assert 0 < min(took) < 1.0
 
