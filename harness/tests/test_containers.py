@@ -184,7 +184,8 @@ def test_every_entry_gives_a_cell_of_hello_and_sleep(results: Path, catalog: Cat
 def test_databases_and_the_slow_wire_are_measured_in_containers(results: Path) -> None:
     words = ["jdbc", "bench", "--profile", "smoke", "--runtime", "container", "--results", str(results)]
     words += ["--executor", "virtual", "--query", "find-by-code", "--latency", "wire-10", "--pool", "10"]
-    done = subprocess.run([sys.executable, "-m", "zoo", *words], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "zoo", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stdout + done.stderr
     found = [r for r in JdbcStore.open(results / "latest-jdbc").records() if isinstance(r, CellRecord)]
     assert {r.cell.database for r in found} == {"postgresql", "mariadb"}
