@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -14,11 +15,13 @@ import psutil
 import pytest
 from fixtures.scripted_server import ScriptedServer
 from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 
+from zoo.agent import Agent, answer
 from zoo.calibrate import SAMPLES
 from zoo.load.ab import AbSpec
 from zoo.load.base import LoadError, LoadSpec
-from zoo.load.shards import LocalShards
+from zoo.load.shards import LocalShards, Shard
 from zoo.load.vegeta import Attack
 from zoo.load.wrk import Wrk
 from zoo.openmodel import account
@@ -205,6 +208,42 @@ def test_wrk_does_not_outlive_an_agent_whose_input_ends(
     thread.join(10)
     assert failed
     assert not [child for child in running if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_the_end_waits_for_a_wrk_that_is_just_being_started(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process is there before it is written down: an agent that ends in between would leave it behind."""
+    started: list[subprocess.Popen[bytes]] = []
+    begun, known = threading.Event(), threading.Event()
+
+    real = subprocess.Popen
+
+    def slow(command: list[str], **options: object) -> subprocess.Popen[bytes]:
+        process: subprocess.Popen[bytes] = real(command, **options)  # type: ignore[call-overload]
+        if "wrk" in command[0]:
+            started.append(process)
+            begun.set()
+            known.wait(5)
+        return process
+
+    here = Agent()
+    monkeypatch.setattr(subprocess, "Popen", slow)
+    asked = {"spec": to_jsonable_python(LoadSpec(server.url, 4, 20, 25)), "shards": [Shard(4, 2)], "nofile": 1000}
+    line = json.dumps({"id": 1, "op": "wrk", "arguments": to_jsonable_python(asked)})
+    replies: list[str] = []
+    run = threading.Thread(target=lambda: replies.append(answer(here, line)))
+    run.start()
+    assert begun.wait(5)
+    ending = threading.Thread(target=here.end)
+    ending.start()
+    ending.join(0.3)
+    assert ending.is_alive()
+    known.set()
+    ending.join(5)
+    run.join(5)
+    assert started[0].returncode == -signal.SIGKILL
+    assert "exit code -9" in json.loads(replies[0])["error"]["message"]
 
 
 def test_an_agent_that_dies_is_told(agent: AgentClient, process: subprocess.Popen[bytes]) -> None:

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from itertools import count
 from typing import Any, TextIO
 
@@ -24,6 +25,7 @@ from zoo.host import facts, limits
 from zoo.instruments import LocalInstruments, NoiseRecording, Recording
 from zoo.load.ab import AbOutcome, AbSpec, LocalAb
 from zoo.load.base import LoadError, LoadSpec
+from zoo.load.children import STARTING
 from zoo.load.shards import LocalShards, Ran, Shard
 from zoo.load.vegeta import Attack, Attacked, LocalVegeta
 from zoo.probe import hello_fault
@@ -78,9 +80,19 @@ class Agent:
         }
 
     def end(self) -> None:
-        """Leave no generator behind: its parent would be the server, as the namespace's first process."""
+        """End the generators that run."""
+        with STARTING:
+            self._kill()
+
+    def close(self) -> None:
+        """End the generators for good, none starts any more: its parent would be the namespace's first process."""
+        STARTING.acquire()
+        self._kill()
+
+    def _kill(self) -> None:
         for pid in [*self._wrk.pids(), *self._vegeta.pids(), *self._ab.pids()]:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(pid, signal.SIGKILL)
 
     def _info(self, url: str, timeout: float) -> Info:
         return fetch_info(url, timeout)
@@ -128,7 +140,7 @@ def answer(agent: Agent, line: str) -> str:
 
 
 def serve(agent: Agent, requests: Iterable[str], answers: TextIO) -> None:
-    """Until the requests end."""
+    """Until the requests end, and the agent with them."""
     writing = threading.Lock()
 
     def work(line: str) -> None:
@@ -139,7 +151,7 @@ def serve(agent: Agent, requests: Iterable[str], answers: TextIO) -> None:
 
     for line in requests:
         threading.Thread(target=work, args=(line,), daemon=True).start()
-    agent.end()
+    agent.close()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import os
 import resource
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from zoo.load.base import LoadError
 MOST_FILES = 1_048_576  # the kernel's own ceiling (fs.nr_open), where the hard limit names none
 TICK_S = 0.1
 TAIL_LINES = 10
+STARTING = threading.Lock()  # held until a started process is among `pids`: who holds it knows of all
 
 
 class Children:
@@ -42,7 +44,7 @@ class Children:
         return list(self._running)
 
     def start(self, command: list[str], environment: Mapping[str, str], output: Path) -> None:
-        with output.open("wb") as stream, _nofile_at_least(self._nofile):
+        with STARTING, output.open("wb") as stream, _nofile_at_least(self._nofile):
             process = subprocess.Popen(
                 command,
                 env={**os.environ, **environment},
@@ -51,7 +53,7 @@ class Children:
                 stderr=subprocess.STDOUT,
                 process_group=0,  # out of Ctrl-C's reach: wrk would end early and report as if all were well
             )
-        self._running[process.pid] = (process, output)
+            self._running[process.pid] = (process, output)
         soft, hard = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
         if soft == resource.RLIM_INFINITY or soft > self._nofile:
             resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (self._nofile, hard))
