@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +55,23 @@ def zoo(*words: str) -> tuple[int, str, str]:
     done = CliRunner().invoke(cli.app, words)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, done.stdout, done.stderr
+
+
+def test_ctrl_c_while_a_library_loads_leaves_no_stack_trace(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import time\nprint('loading', flush=True)\ntime.sleep(30)\n", encoding="utf-8")
+    words = [sys.executable, "-m", "zoo", "list"]
+    with subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    ) as command:
+        assert command.stdout is not None
+        assert command.stdout.readline() == "loading\n"
+        command.send_signal(signal.SIGINT)
+        assert command.communicate(timeout=10) == ("", "")
+    assert command.returncode == -signal.SIGINT
 
 
 def test_the_command_itself_helps() -> None:

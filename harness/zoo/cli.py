@@ -539,8 +539,3 @@ def _report(store: Store, catalog: Catalog, *, quiet: bool, svg: Path | None = N
 
 def _shown(path: Path) -> str:
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
-
-
-def main() -> None:
-    """Entry point of the `zoo` command."""
-    app()
