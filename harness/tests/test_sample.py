@@ -228,11 +228,11 @@ class TestSampler:
     def test_sees_memory_come_and_go(self, start: Start) -> None:
         child = start(ALLOCATES)
         running = sampler.Sampler(child.pid, hz=50).start()
-        time.sleep(0.2)
+        time.sleep(1)
         tell(child)
-        time.sleep(0.2)
+        time.sleep(1)
         tell(child)
-        time.sleep(0.2)
+        time.sleep(1)
         got = running.stop()
         assert got.peak_rss_kb is not None
         assert got.peak_rss_kb - got.rss_kb[0] > 45_000
@@ -241,10 +241,12 @@ class TestSampler:
         assert got.t == sorted(got.t)
 
     def test_a_process_that_dies(self, start: Start) -> None:
-        child = start("import time\nprint('ready', flush=True)\ntime.sleep(0.3)")
+        child = start("import sys\nprint('ready', flush=True)\nsys.stdin.readline()")
         running = sampler.Sampler(child.pid, hz=20).start()
+        time.sleep(0.5)
+        tell(child)
         until_ended(child.pid)
-        time.sleep(0.2)
+        time.sleep(0.5)
         got = running.stop()
         assert got.vanished
         assert got.t
