@@ -64,16 +64,17 @@ class Bed:
         self.reporter = FakeReporter()
         self.store = Store.create(folder / "results", builders.run())
         self.running: dict[str, Running] = {}
+        self.conditions = CONDITIONS
 
     def run(self, blocks: list[Block], done: frozenset[tuple[str, str, str, int]] = frozenset()) -> list[Record]:
         Session(
             catalog=builders.catalog(),
-            runtimes={name: FakeRuntime(self.world) for name in CONDITIONS},
+            runtimes={name: FakeRuntime(self.world) for name in self.conditions},
             limits=self.world.limits,
             clock=FakeClock(self.world),
             store=self.store,
             profile=PROFILE,
-            conditions=CONDITIONS,
+            conditions=self.conditions,
             reporter=self.reporter,
             threads=2,
             running=self.running,
@@ -218,6 +219,25 @@ def test_a_jvm_is_warmed_longer_and_first_gently_and_every_server_briefly_at_eac
         VIRTUAL: [(2, 5)] * 2 + [(100, 5)] * 4 + [(1_000, 2), (2_500, 2)],
         BARE: [(100, 5)] * 4 + [(1_000, 2), (2_500, 2)],
     }
+
+
+@pytest.mark.parametrize(("slow", "loads", "held"), [(0, 6, True), (8, 9, True), (99, 12, False)])
+def test_an_emulated_server_is_warmed_until_all_its_requests_can_be_held(
+    bed: Bed, slow: int, loads: int, held: bool
+) -> None:
+    """25,000 requests are read within 10 s or, in the first loads, within 50 s."""
+    bed.conditions = {"": Condition(runtime="vm", network="vm", accelerator="tcg")}
+    bed.world.fault = lambda call: (
+        outcome(call.spec, [[5_000_000 if len(bed.world.calls) <= slow else 50_000, 2_500]])
+        if call.delay_s < 1
+        else None
+    )
+    cell = seen(bed.run(plan.blocks([VIRTUAL], ["sleep"], TIERS[2:], rounds=1, seed=1))[0])
+    assert [c.spec.connections for c in bed.world.calls if c.delay_s < 1] == [2_500] * loads
+    assert cell.warmup.seconds == loads * PROFILE.sleep_warmup_s
+    assert cell.warmup.pace is not None
+    assert cell.warmup.pace.served == (50_000 if held else 500)
+    assert (Flag.NOT_AT_ONCE in cell.flags) is not held
 
 
 def test_a_warm_up_that_never_settles_ends_at_its_cap_and_is_flagged(bed: Bed) -> None:

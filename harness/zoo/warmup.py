@@ -34,7 +34,7 @@ def warm_up(bench: Bench, where: str, block: Block, hosted: Hosted, first: Tier,
         connections = min(GENTLE_CONNECTIONS, connections)
     url = hosted.url + block.warm_path(hosted.home)
     if bench.emulated:
-        return _paced(bench, hosted, url, min(connections, BRIEF_CONNECTIONS), native=native)
+        return _paced(bench, hosted, url, connections, native=native)
     if not scenario.settle:
         outcome = bench.load(hosted, bench.spec(url, connections, profile.sleep_warmup_s))
         return Warmup(seconds=outcome.runtime_s, connections=connections, window_rps=[_rps(outcome)], reached=None)
@@ -55,24 +55,23 @@ def warm_up(bench: Bench, where: str, block: Block, hosted: Hosted, first: Tier,
     return Warmup(seconds=seconds, connections=connections, gentle=gentle, window_rps=rates, reached=reached)
 
 
-def _paced(bench: Bench, hosted: Hosted, url: str, connections: int, *, native: bool) -> Warmup:
+def _paced(bench: Bench, hosted: Hosted, url: str, held: int, *, native: bool) -> Warmup:
     """On an emulated host: loads for its caches and a JVM's compiler.
 
-    The last one shows how fast connections are opened and served.
+    Up to twice as many while not even the longest wait would do to read the requests of all connections to be held.
     """
+    connections = min(held, BRIEF_CONNECTIONS)
     spec = bench.spec(url, connections, bench.profile.sleep_warmup_s)
-    loads = []
-    for _ in range(bench.profile.warmup_windows(native=native)):
-        loads.append(window.run(bench, hosted, spec))
+    least = bench.profile.warmup_windows(native=native)
+    longest_s = bench.profile.sleep_delay_s
+    seconds, loads, pace = 0.0, 0, None
+    while loads < least or (loads < 2 * least and not pacing.at_once(held, longest_s, pace)):
+        load = window.run(bench, hosted, spec)
         _work_off(bench, hosted)
-    last = loads[-1]
-    return Warmup(
-        seconds=sum(load.outcome.runtime_s for load in loads),
-        connections=connections,
-        window_rps=[],
-        reached=None,
-        pace=pacing.pace(connections, last.connect_s, last.outcome.histogram.mean_us / 1e6, last.outcome.runtime_s),
-    )
+        ran = load.outcome
+        seconds, loads = seconds + ran.runtime_s, loads + 1
+        pace = pacing.pace(connections, load.connect_s, ran.histogram.mean_us / 1e6, ran.runtime_s)
+    return Warmup(seconds=seconds, connections=connections, window_rps=[], reached=None, pace=pace)
 
 
 def _work_off(bench: Bench, hosted: Hosted) -> None:
