@@ -287,7 +287,7 @@ def test_noise_is_no_objection_to_a_claim_of_likeness() -> None:
 
 def test_an_emulated_host_tells_of_memory_and_not_of_speed() -> None:
     def emulated(found: list[Record]) -> list[Record]:
-        there = {"runtime": "vm", "accelerator": "tcg"}
+        there = {"runtime": "vm", "accelerator": "tcg", "memory": "11g"}
         return [r.model_copy(update={"condition": r.condition.model_copy(update=there)}) for r in found]
 
     assert said(claim([BELOW], PAIR), emulated(pair(0.75))).judgement.why == "an emulated host tells nothing of speed"

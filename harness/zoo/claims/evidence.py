@@ -161,7 +161,8 @@ def _changes(condition: Condition) -> str:
     changes = [f"{name}={value}" for name, value in sorted(condition.env.items())]
     if condition.jvm_flags:
         changes.append(f"flags={','.join(condition.jvm_flags)}")
-    limits = {"cpus": condition.cpus, "memory": condition.memory}
+    # a guest's memory is that of the machine, no limit of the server
+    limits = {} if condition.runtime == "vm" else {"cpus": condition.cpus, "memory": condition.memory}
     changes += [f"{name}={value}" for name, value in limits.items() if value is not None]
     return " ".join(changes)
 
