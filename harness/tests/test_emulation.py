@@ -151,20 +151,24 @@ def test_pairs_of_an_emulated_host_are_compared_in_memory_alone() -> None:
 
 def test_the_readme_says_what_the_tier_costs_beside_the_article() -> None:
     held = emulated("java-tomcat:virtual", rss_peak_kb=400 << 10)
-    not_held = emulated("java-tomcat:platform", flags=[Flag.POOL_CEILING])
+    pool = emulated("java-tomcat:platform", flags=[Flag.POOL_CEILING])
+    slow = emulated("java-liberty:virtual", flags=[Flag.NOT_AT_ONCE])
     lower = emulated("rust-axum:hyper", "1k")
-    told = quoted.tier({"results/reference/vm-25k/report.md": ({}, rows([held, not_held, lower]))})
+    told = quoted.tier({"results/reference/vm-25k/report.md": ({}, rows([held, pool, slow, lower]))})
     assert "in an [emulated host]" in told
     assert "`java-tomcat:virtual` [400 MB](results/reference/vm-25k/report.md) (3,800)" in told
-    assert "platform" not in told
+    assert " at a time, while the others waited: `java-tomcat:platform`." in told
+    assert " not all answered: `java-liberty:virtual` ([why](results/reference/vm-25k/report.md))." in told
     assert "hyper" not in told
 
 
 def test_the_readme_names_an_entry_once_and_by_the_settings_that_it_was_held_with() -> None:
     first, again = (rows([emulated("java-a:platform", rss_peak_kb=mb << 10)]) for mb in (100, 200))
     threads = {"MAX_THREADS": "25500"}
-    told = quoted.tier({"one.md": ({}, first), "two.md": (threads, again), "three.md": ({}, again)})
+    missed = rows([emulated("java-a:platform", flags=[Flag.POOL_CEILING])])
+    told = quoted.tier({"one.md": ({}, first), "two.md": (threads, again), "three.md": ({}, [*again, *missed])})
     assert "`java-a:platform` [100 MB](one.md), `java-a:platform` with `MAX_THREADS=25500` [200 MB](two.md). " in told
+    assert "at a time" not in told
 
 
 def test_guests_are_held_against_processes() -> None:
