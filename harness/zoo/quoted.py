@@ -165,12 +165,14 @@ def _pooled(row: Row) -> bool:
 
 def agreement(process: Sequence[Row], guest: Sequence[Row]) -> str:
     """What a held connection costs as a process and in a guest, of entries that have both figures."""
-    inside = {row.entry: row.kb_per_connection for row in guest if row.kb_per_connection}
-    body = []
-    for row in process:
-        here, there = row.kb_per_connection, inside.get(row.entry)
-        if here and there:
-            body.append([f"`{row.entry}`", shown(here), shown(there), f"{there.median / here.median - 1:+.0%}"])
+    outside, inside = (
+        {row.entry: row.kb_per_connection for row in run if row.kb_per_connection} for run in (process, guest)
+    )
+    body = [
+        [f"`{entry}`", shown(here), shown(there), f"{there.median / here.median - 1:+.0%}"]
+        for entry, here in outside.items()
+        if (there := inside.get(entry))
+    ]
     columns = ["entry", "kB per connection, process", "kB per connection, guest", "difference"]
     links = " and ".join(f"[{folder.rpartition('-')[2]}](../{folder}/report.md)" for folder in AGREEMENT)
     table = render_table(Table("agreement", columns, body))
