@@ -151,7 +151,7 @@ def test_pairs_of_an_emulated_host_are_compared_in_memory_alone() -> None:
 
 def test_the_readme_says_what_the_tier_costs_beside_the_article() -> None:
     held = emulated("java-tomcat:virtual", rss_peak_kb=400 << 10)
-    pool = emulated("java-tomcat:platform", flags=[Flag.POOL_CEILING])
+    pool = emulated("java-tomcat:platform", flags=[Flag.POOL_CEILING], ceiling_rps=4.0)
     slow = emulated("java-liberty:virtual", flags=[Flag.NOT_AT_ONCE])
     lower = emulated("rust-axum:hyper", "1k")
     told = quoted.tier({"results/reference/vm-25k/report.md": ({}, rows([held, pool, slow, lower]))})
@@ -165,7 +165,7 @@ def test_the_readme_says_what_the_tier_costs_beside_the_article() -> None:
 def test_the_readme_names_an_entry_once_and_by_the_settings_that_it_was_held_with() -> None:
     first, again = (rows([emulated("java-a:platform", rss_peak_kb=mb << 10)]) for mb in (100, 200))
     threads = {"MAX_THREADS": "25500"}
-    missed = rows([emulated("java-a:platform", flags=[Flag.POOL_CEILING])])
+    missed = rows([emulated("java-a:platform", flags=[Flag.POOL_CEILING], ceiling_rps=4.0)])
     told = quoted.tier({"one.md": ({}, first), "two.md": (threads, again), "three.md": ({}, [*again, *missed])})
     assert "`java-a:platform` [100 MB](one.md), `java-a:platform` with `MAX_THREADS=25500` [200 MB](two.md). " in told
     assert "at a time" not in told

@@ -11,7 +11,7 @@ from zoo.analysis import Row, rows
 from zoo.catalog import Catalog
 from zoo.pairs import Kind
 from zoo.proved import told, where
-from zoo.records import Flag, Run
+from zoo.records import Run
 from zoo.report import comparisons, pictures, sentences, showcase
 from zoo.report.contents import Contents
 from zoo.report.gallery import Figure
@@ -149,7 +149,7 @@ def tier(found: Mapping[str, tuple[Mapping[str, str], Sequence[Row]]]) -> str:
     for name, report, row in held:
         article = f" ({ARTICLE_MB[row.entry]:,})" if row.entry in ARTICLE_MB else ""
         told.setdefault(name, f"{name} [{shown(row.rss_peak_mb)} MB]({report}){article}")
-    pools = list(dict.fromkeys(name for name, _, row in every if name not in told and _pooled(row)))
+    pools = list(dict.fromkeys(name for name, _, row in every if name not in told and row.ceiling_rps))
     others = {name: f"{name} ([why]({report}))" for name, report, _ in every if name not in told and name not in pools}
     return (
         f"Peak resident memory of one server that held 25,000 requests at once{where}: {', '.join(told.values())}. "
@@ -157,10 +157,6 @@ def tier(found: Mapping[str, tuple[Mapping[str, str], Sequence[Row]]]) -> str:
         + (f" As many as it has threads at a time, while the others waited: {', '.join(pools)}." if pools else "")
         + (f" Not all, or not all answered: {', '.join(others.values())}." if others else "")
     )
-
-
-def _pooled(row: Row) -> bool:
-    return any(flag is Flag.POOL_CEILING for flag, _ in row.flags)
 
 
 def agreement(process: Sequence[Row], guest: Sequence[Row]) -> str:
