@@ -119,9 +119,9 @@ def test_samples_are_recorded_while_other_things_are_asked(agent: AgentClient) -
         time.sleep(0.25)
         instruments.snapshot(os.getpid())
     samples = recording.stop()
-    assert 2 <= len(samples.t) <= samples.hz * samples.elapsed_s + 1
+    assert 4 <= len(samples.t) <= samples.hz * samples.elapsed_s + 1
     assert min(samples.rss_kb) > 1_000
-    assert samples.elapsed_s <= noise.stop(server_cpu_s=0.1).elapsed_s
+    assert 0.9 < samples.elapsed_s <= noise.stop(server_cpu_s=0.1).elapsed_s < 5
 
 
 def test_a_process_that_has_ended_raises_as_it_would_here(agent: AgentClient) -> None:
