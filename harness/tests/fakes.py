@@ -24,6 +24,7 @@ from zoo.sample.samples import Samples
 
 IDLE_KB = 50_000
 POOL = 200
+THREADS = 31
 RPS = 50_000
 FILES_KB = 10_000
 LAST_WORDS = "java.lang.OutOfMemoryError"
@@ -130,6 +131,7 @@ class World:
     """The machine. `fault` may raise, kill the server of a call, or give its outcome; None leaves it ideal."""
 
     kb_per_connection: float = 20.0
+    sizes_itself: bool = False  # a pool names no most threads
     keeps: float = 1.0  # of the memory that connections took, after a rest of 30 s
     seconds_a_round: float = 1e-7
     available_kb: int = 16 << 20
@@ -309,7 +311,7 @@ class _Recording:
             t=times,
             rss_kb=[self._server.rss_kb] * len(times),
             cpu_s=[self._server.cpu_s] * len(times),
-            threads=[31] * len(times),
+            threads=[THREADS] * len(times),
             established=[6 + round(2 * spec.connections * s) for s in share],
             tcp_mem_kb=[4_096] * len(times),
             runnable=[1] * len(times),
@@ -348,11 +350,11 @@ class FakeInstruments:
     def probe(self, url: str, entry: Entry) -> Info:
         server = self._world.at(url)
         self._world.refuse_probe(server)
-        return _info(server)
+        return _info(self._world, server)
 
     def info(self, url: str) -> Info | None:
         server = self._world.at(url)
-        return _info(server) if server.running else None
+        return _info(self._world, server) if server.running else None
 
     def answers(self, url: str) -> bool:
         return self._world.answers(self._world.at(url))
@@ -412,9 +414,9 @@ class FakeReporter:
         self.records.append(record)
 
 
-def _info(server: FakeServer) -> Info:
+def _info(world: World, server: FakeServer) -> Info:
     entry = server.launch.entry
-    pooled = entry.variant.model is Model.PLATFORM_THREAD
+    bounded = entry.variant.model is Model.PLATFORM_THREAD and not world.sizes_itself
     if not server.running:
         raise RuntimeFailure("contract", "contract probe: GET / gave no answer")
     return Info(
@@ -437,5 +439,5 @@ def _info(server: FakeServer) -> Info:
         gc_count=3,
         gc_time_ms=7,
         requests=1,
-        limits=ServerLimits(max_threads=POOL if pooled else None, max_connections=None, backlog=65_535, nofile=None),
+        limits=ServerLimits(max_threads=POOL if bounded else None, max_connections=None, backlog=65_535, nofile=None),
     )

@@ -9,6 +9,7 @@ import pytest
 from fakes import (
     LAST_WORDS,
     POOL,
+    THREADS,
     Call,
     FakeAttacker,
     FakeBenchmarker,
@@ -299,6 +300,13 @@ def test_a_bounded_pool_reaches_its_ceiling_and_that_is_no_failure(bed: Bed) -> 
     assert middle.load.ceiling_rps == POOL / 10
     assert middle.load.goodput_rps is not None
     assert middle.load.goodput_rps <= middle.load.ceiling_rps
+
+
+def test_a_pool_that_sizes_itself_is_bounded_by_the_threads_it_came_to(bed: Bed) -> None:
+    bed.world.sizes_itself = True
+    low, *_ = (seen(r) for r in bed.run(one_block(PLATFORM, "sleep")))
+    assert low.flags == [Flag.POOL_CEILING]
+    assert low.load.ceiling_rps == THREADS / 10
 
 
 def test_a_pool_that_cannot_work_off_its_queue_is_started_anew(bed: Bed) -> None:

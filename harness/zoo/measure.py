@@ -183,7 +183,7 @@ class _Cell:
             lingering=self._lingering,
         )
         kernel = figures.kernel(self._counters, self._counted)
-        load = self._load_of(outcome, sum(w.connect_s for w in windows))
+        load = self._load_of(outcome, sum(w.connect_s for w in windows), samples.threads)
         evidence = validity.Evidence(
             connections=connections,
             errors=load.errors,
@@ -194,7 +194,7 @@ class _Cell:
             foreign_share=heard.foreign_share,
             delay_s=self._delay_s,
             cut_short=any(w.connect_s > w.outcome.runtime_s / 2 for w in windows),
-            pool_bound=load.ceiling_rps is not None and _full(subject, connections.actual),
+            pool_bound=load.ceiling_rps is not None and _full(subject, connections.actual, samples.threads),
             warmup=subject.warmup,
             kernel=kernel,
         )
@@ -273,7 +273,7 @@ class _Cell:
         message = f"no request was answered in {self._duration_s:.0f} s, and none failed: a hung server"
         raise CellFailure(Failure(kind="hung", message=message, log_tail=hosted.log_tail()))
 
-    def _load_of(self, outcome: LoadOutcome, connect_s: float) -> Load:
+    def _load_of(self, outcome: LoadOutcome, connect_s: float, threads: Sequence[int]) -> Load:
         histogram, errors, subject = outcome.histogram, outcome.errors, self._subject
         actual = self._feasible.actual
         mean_s = (histogram.mean_us or 0.0) / 1e6
@@ -304,7 +304,7 @@ class _Cell:
             latency=figures.latency(histogram),
             little=validity.little(outcome.goodput, mean_s, actual, loaded_s),
             served=validity.served(outcome.goodput, mean_s, actual, loaded_s - reading_s) if self._delay_s else None,
-            ceiling_rps=_ceiling(subject.info, self._delay_s),
+            ceiling_rps=_ceiling(subject.info, self._delay_s, threads),
             cpu_s=outcome.cpu_s,
             busiest_thread=outcome.busiest_thread,
             histogram=None if self._bench.emulated else self._histogram(histogram),
@@ -314,15 +314,20 @@ class _Cell:
         return self._bench.store.write_raw(f"{self._subject.name}-histogram", histogram.quantized().to_pairs())
 
 
-def _ceiling(info: Info | None, delay_s: float) -> float | None:
-    return None if info is None else validity.ceiling(Model(info.model), info.limits.max_threads, delay_s)
+def _ceiling(info: Info | None, delay_s: float, threads: Sequence[int]) -> float | None:
+    return None if info is None else validity.ceiling(Model(info.model), _most(info, threads), delay_s)
 
 
-def _full(subject: Subject, connections: int) -> bool:
+def _full(subject: Subject, connections: int, threads: Sequence[int] = ()) -> bool:
     """Whether so many requests that wait keep all threads of a pool."""
     info = subject.info
-    threads = info.limits.max_threads if info else None
-    return info is not None and Model(info.model) is Model.PLATFORM_THREAD and (threads or connections) < connections
+    most = _most(info, threads) if info else None
+    return info is not None and Model(info.model) is Model.PLATFORM_THREAD and (most or connections) < connections
+
+
+def _most(info: Info, threads: Sequence[int]) -> int | None:
+    """The threads a pool may have; of one that sizes itself, those its process was seen to have."""
+    return info.limits.max_threads or max(threads, default=None)
 
 
 def _end(hosted: Hosted) -> Failure:

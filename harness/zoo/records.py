@@ -161,7 +161,9 @@ class Load(_Data):
     latency: Latency
     little: float = Field(description="goodput x mean latency / connections, at most about 1")
     served: float | None = Field(description="with a wait: goodput / (connections x whole cycles)")
-    ceiling_rps: float | None = Field(default=None, description="threads / delay of a bounded pool")
+    ceiling_rps: float | None = Field(
+        default=None, description="threads / delay of a pool; the most threads seen where it sizes itself"
+    )
     cpu_s: float | None
     busiest_thread: float | None = Field(description="share of a core")
     histogram: str | None = Field(description="file below the run's folder")
