@@ -104,7 +104,7 @@ browser: # Chromium for the tests of the HTML report, which are skipped without 
 	@sh harness/install-browser.sh
 
 qemu: $(VENV)/.ready # QEMU and a guest's kernel, for RUNTIME=vm
-	@sh harness/install-qemu.sh
+	@harness/install-qemu.sh
 	@$(VENV)/bin/python -m zoo.vm.kernel .tools/vm/kernel
 
 build: $(VENV)/.ready ## build the servers (SERVER= for one)

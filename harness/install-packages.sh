@@ -2,6 +2,8 @@
 # Installs what a tool needs from the system's packages when that needs no password; else says the command.
 #
 #   install-packages.sh NAME APT-WORDS DNF-WORDS BREW-WORDS     (empty words: not packed there)
+#
+# APT_OPTIONS go with each call of apt-get.
 set -eu
 name=$1 apt=$2 dnf=$3 brew=$4
 
@@ -14,7 +16,8 @@ else
 fi
 
 if command -v apt-get >/dev/null; then
-    install="apt-get install -y -q $apt"
+    update="apt-get ${APT_OPTIONS:-} update -q"
+    install="apt-get ${APT_OPTIONS:-} install -y -q $apt"
 elif command -v dnf >/dev/null; then
     install="dnf install -y $dnf"
 elif [ -n "$brew" ] && command -v brew >/dev/null; then
@@ -30,8 +33,9 @@ if [ "$as_root" = none ]; then
     exit 2
 fi
 echo "installing $name: $install"
+# shellcheck disable=SC2086
 case $install in
-    apt-get*) $as_root apt-get update -q >/dev/null ;;
+    apt-get*) $as_root $update >/dev/null ;;
 esac
 # shellcheck disable=SC2086
 $as_root $install >/dev/null
