@@ -24,7 +24,6 @@ from zoo.sample.samples import Samples
 
 IDLE_KB = 50_000
 POOL = 200
-THREADS = 31
 RPS = 50_000
 FILES_KB = 10_000
 LAST_WORDS = "java.lang.OutOfMemoryError"
@@ -131,6 +130,7 @@ class World:
     """The machine. `fault` may raise, kill the server of a call, or give its outcome; None leaves it ideal."""
 
     kb_per_connection: float = 20.0
+    threads: int = POOL + 31
     sizes_itself: bool = False  # a pool names no most threads
     keeps: float = 1.0  # of the memory that connections took, after a rest of 30 s
     seconds_a_round: float = 1e-7
@@ -311,7 +311,7 @@ class _Recording:
             t=times,
             rss_kb=[self._server.rss_kb] * len(times),
             cpu_s=[self._server.cpu_s] * len(times),
-            threads=[THREADS] * len(times),
+            threads=[self._world.threads] * len(times),
             established=[6 + round(2 * spec.connections * s) for s in share],
             tcp_mem_kb=[4_096] * len(times),
             runnable=[1] * len(times),

@@ -9,7 +9,6 @@ import pytest
 from fakes import (
     LAST_WORDS,
     POOL,
-    THREADS,
     Call,
     FakeAttacker,
     FakeBenchmarker,
@@ -172,7 +171,7 @@ def test_a_measured_cell_carries_what_was_read(bed: Bed) -> None:
     assert cell.work is not None
     assert cell.work.cpu_s == pytest.approx(2.0)
     assert cell.work.cpu_s_per_million == pytest.approx(2.0 / (50_000 * PROFILE.window_s) * 1e6)
-    assert cell.work.threads_peak == 31
+    assert cell.work.threads_peak == 231
     assert cell.warmup.reached
     assert cell.server is not None
     assert cell.server.virtual
@@ -302,11 +301,19 @@ def test_a_bounded_pool_reaches_its_ceiling_and_that_is_no_failure(bed: Bed) -> 
     assert middle.load.goodput_rps <= middle.load.ceiling_rps
 
 
-def test_a_pool_that_sizes_itself_is_bounded_by_the_threads_it_came_to(bed: Bed) -> None:
-    bed.world.sizes_itself = True
+def test_a_pool_is_bounded_by_the_threads_it_came_to(bed: Bed) -> None:
+    bed.world.threads = 31
     low, *_ = (seen(r) for r in bed.run(one_block(PLATFORM, "sleep")))
     assert low.flags == [Flag.POOL_CEILING]
-    assert low.load.ceiling_rps == THREADS / 10
+    assert low.load.ceiling_rps == 31 / 10
+
+
+def test_a_pool_without_a_bound_holds_what_it_has_threads_for(bed: Bed) -> None:
+    bed.world.sizes_itself = True
+    low, middle, _ = (seen(r) for r in bed.run(one_block(PLATFORM, "sleep")))
+    assert low.flags == []
+    assert middle.flags == [Flag.POOL_CEILING]
+    assert middle.load.ceiling_rps == bed.world.threads / 10
 
 
 def test_a_pool_that_cannot_work_off_its_queue_is_started_anew(bed: Bed) -> None:

@@ -326,8 +326,8 @@ def _full(subject: Subject, connections: int, threads: Sequence[int] = ()) -> bo
 
 
 def _most(info: Info, threads: Sequence[int]) -> int | None:
-    """The threads a pool may have; of one that sizes itself, those its process was seen to have."""
-    return info.limits.max_threads or max(threads, default=None)
+    """The threads a pool may have, or those its process was seen to come to where these are fewer."""
+    return min((most for most in (info.limits.max_threads, max(threads, default=None)) if most), default=None)
 
 
 def _end(hosted: Hosted) -> Failure:

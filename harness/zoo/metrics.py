@@ -75,7 +75,9 @@ def held_all(seen: Measurement) -> bool:
         *(Flag.STARVED, Flag.POOL_CEILING, Flag.NOT_ESTABLISHED),
         *(Flag.BAD_ANSWERS, Flag.LITTLE_HIGH, Flag.NOT_AT_ONCE),
     }
-    return seen.load.delay_s > 0 and not bad & set(seen.flags)
+    pool = seen.load.ceiling_rps is not None
+    short = pool and seen.threads_peak is not None and seen.threads_peak < seen.connections.actual
+    return seen.load.delay_s > 0 and not short and not bad & set(seen.flags)
 
 
 Points = list[tuple[float, float]]
