@@ -162,7 +162,8 @@ class Load(_Data):
     little: float = Field(description="goodput x mean latency / connections, at most about 1")
     served: float | None = Field(description="with a wait: goodput / (connections x whole cycles)")
     ceiling_rps: float | None = Field(
-        default=None, description="threads / delay of a pool; those that were seen where it came to fewer than it may have"
+        default=None,
+        description="threads / delay of a pool; those that were seen where it came to fewer than it may have",
     )
     cpu_s: float | None
     busiest_thread: float | None = Field(description="share of a core")
