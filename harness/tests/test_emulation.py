@@ -67,7 +67,7 @@ def test_the_pace_is_that_of_opening_and_of_answering_all_once() -> None:
 
 
 def test_scenarios_that_measure_speed_are_refused_with_the_reason() -> None:
-    with pytest.raises(PlanError, match=r"hello: measures speed, .* RUNTIME=vm can run sleep"):
+    with pytest.raises(PlanError, match=r"hello: measures speed, .* RUNTIME=vm can run sleep, held"):
         plan_of(Wish(scenarios=["sleep", "hello"]), builders.catalog(), VM)
     asked = plan_of(Wish(), builders.catalog(), VM)
     assert asked.scenarios == ["sleep"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import builders
 import pytest
 from builders import record
 
+from zoo import experimented
 from zoo.records import Connections, Record, Run, Trial
 from zoo.report import pictures
 from zoo.report.contents import Contents
@@ -28,6 +31,7 @@ from zoo.results import (
     ScaleStep,
     StartupResult,
 )
+from zoo.store import Store
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
 PLAIN = Tools(library=lambda: "/* Vega */", svg=lambda figure: "<svg></svg>")
@@ -246,3 +250,23 @@ def test_a_failed_trial_is_told_with_its_reason() -> None:
     text = render(document(run("ramp"), [failed]))
     assert "java-a:virtual, ramp 2s, failed in round 1: vegeta is not there" in text
     assert "vegeta is not there" in page(Contents.of(run("ramp"), [failed], Evidence(), None), PLAIN)
+
+
+def test_a_document_quotes_each_scenario_of_the_committed_runs(tmp_path: Path) -> None:
+    for name, scenarios in (("a", ["ramp"]), ("b", ["ab", "held"])):
+        store = Store.create(tmp_path / experimented.FOLDER, run(*scenarios).model_copy(update={"id": name}))
+        for one in (one for scenario in scenarios for one in RECORDS[scenario]):
+            store.append(one)
+    (tmp_path / experimented.FOLDER / "latest").unlink()
+    text = experimented.told(tmp_path)
+    for scenario in ("ramp", "held", "ab"):
+        assert all(expected in text for expected in EXPECTED[scenario])
+    headings = [line for line in text.splitlines() if line.startswith("### ")]
+    assert headings == ["### ramp", "### held", "### ab"]
+    links = [line.partition("/report.md")[0][-1] for line in text.splitlines() if line.startswith("[Committed run]")]
+    assert links == ["a", "b", "b"]
+    assert sorted(path.parent.name for path in experimented.texts(tmp_path, None)) == ["a", "b"]
+
+
+def test_without_committed_runs_nothing_is_quoted(tmp_path: Path) -> None:
+    assert experimented.told(tmp_path) == ""

@@ -14,7 +14,7 @@ from zoo.calibration import calibrated
 from zoo.catalog import Catalog
 from zoo.held import costs, given_back
 from zoo.load.base import LoadError, LoadOutcome
-from zoo.plan import FULL, PlanError
+from zoo.plan import EMULATED, FULL, PlanError, Profile
 from zoo.records import Condition, Flag, Measurement, PlanFacts, Record, Trial
 from zoo.results import AbResult, HeapResult, OpenResult, RampResult, ScaleResult, StartupResult
 from zoo.session import Session
@@ -43,7 +43,7 @@ class Bed:
         self.store = Store.create(folder / "results", builders.run())
         self.runtime = FakeRuntime(self.world, runtime)
 
-    def run(self, made: PlanFacts) -> list[Record]:
+    def run(self, made: PlanFacts, profile: Profile = FULL) -> list[Record]:
         blocks = plan.blocks_of(made)
         Session(
             catalog=catalog(),
@@ -51,7 +51,7 @@ class Bed:
             limits=self.world.limits,
             clock=FakeClock(self.world),
             store=self.store,
-            profile=FULL,
+            profile=profile,
             conditions={"": made.condition},
             reporter=FakeReporter(),
             threads=2,
@@ -192,6 +192,16 @@ def test_what_a_held_connection_costs_is_found_again(bed: Bed) -> None:
     assert last.held.released is not None
     assert given_back(IDLE_KB, last.held.rss_kb, last.held.released.rss_kb) == pytest.approx(0.75, abs=0.01)
     assert last.held.established == 25_000
+
+
+def test_an_emulated_host_holds_requests_for_as_long_as_it_needs_to_read_them(bed: Bed) -> None:
+    emulated = Condition(runtime="vm", network="vm", jdk="25.0.1", accelerator="tcg")
+    records = bed.run(planned("held", emulated, rounds=1, variants=["virtual"]), EMULATED)
+    assert [seen(r).load.delay_s for r in records] == [20.0] * 6
+    assert [call.spec.url[-9:] for call in bed.world.windows if call.delay_s >= 1] == ["?ms=20000"] * 6
+    assert all(seen(r).load.goodput_rps is None for r in records)
+    assert seen(records[-1]).held is not None
+    assert costs(records)[VIRTUAL, "rss"].interval.value == pytest.approx(20.0, rel=0.05)
 
 
 def test_a_pool_that_cannot_hold_all_has_no_cost(bed: Bed) -> None:

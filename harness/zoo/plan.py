@@ -176,8 +176,9 @@ class Block:
         return profile.sleep_delay_s if SCENARIOS[self.scenario].delay_s else 0.0
 
     def path(self, delay_s: float, home: str = "/") -> str:
-        """The request target; a scenario without a program is asked for this wait, or for a server's plain answer."""
-        return self.case.path if self.program else SCENARIOS[self.scenario].path(delay_s, home)
+        """The request target; one that holds, or has no program, is asked for this wait or a server's plain answer."""
+        scenario = SCENARIOS[self.scenario]
+        return self.case.path if self.program and not scenario.holds else scenario.path(delay_s, home)
 
     def rest(self, profile: Profile) -> float:
         """Seconds after the last tier, before the servers are looked at once more."""

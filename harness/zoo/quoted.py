@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from zoo import matrix, printed, proved, reports, studied
+from zoo import experimented, matrix, printed, proved, reports, studied
 from zoo.analysis import Row, rows
 from zoo.catalog import Catalog
 from zoo.pairs import Kind
@@ -72,6 +72,9 @@ def quote(root: Path, catalog: Catalog) -> Quoted:
         quoted.parts.setdefault(root / "README.md", {})["tier"] = tier(found)
     for server in (s for s in catalog.servers if (s.folder / matrix.NAME).exists()):
         quoted.parts.setdefault(server.folder / "README.md", {})["matrix"] = studied.told(root, server)
+    if experiments := experimented.told(root):
+        quoted.parts[root / "docs/scenarios.md"] = {"experiments": experiments}
+        quoted.files |= experimented.texts(root, catalog.reference_id)
     method = proved.parts(root, REFERENCE)
     if all((root / folder / "run.json").exists() for folder in AGREEMENT):
         process, guest = (rows(Store.open(root / folder).records()) for folder in AGREEMENT)

@@ -23,6 +23,7 @@ HELD = Scenario(
     title="every request waits, at a rising number of connections; then a rest",
     delay_s=DELAY_S,
     settle=False,
+    speed=False,
     holds=True,
     program=program,
 )
