@@ -136,7 +136,8 @@ class _Cell:
 
     def _look(self, established: int | None) -> None:
         """At a server that holds its connections. A pool that is full has no time for `/info`."""
-        full = _full(self._subject, self._feasible.actual)
+        pool = _pool(self._subject.info)
+        full = pool is not None and pool < self._feasible.actual
         seen = known(self._tools.snapshot(self._hosted.pid, deep=True))
         info = None if full else self._tools.info(self._hosted.url)
         self._held = figures.held(known(self._before), self._info_before, established, seen, info)
@@ -183,7 +184,8 @@ class _Cell:
             lingering=self._lingering,
         )
         kernel = figures.kernel(self._counters, self._counted)
-        load = self._load_of(outcome, sum(w.connect_s for w in windows), samples.threads)
+        pool = _pool(subject.info, samples.threads)
+        load = self._load_of(outcome, sum(w.connect_s for w in windows), pool)
         evidence = validity.Evidence(
             connections=connections,
             errors=load.errors,
@@ -194,7 +196,7 @@ class _Cell:
             foreign_share=heard.foreign_share,
             delay_s=self._delay_s,
             cut_short=any(w.connect_s > w.outcome.runtime_s / 2 for w in windows),
-            pool_bound=load.ceiling_rps is not None and _full(subject, connections.actual, samples.threads),
+            pool_bound=pool is not None and load.ceiling_rps is not None and pool < connections.actual,
             warmup=subject.warmup,
             kernel=kernel,
         )
@@ -273,7 +275,7 @@ class _Cell:
         message = f"no request was answered in {self._duration_s:.0f} s, and none failed: a hung server"
         raise CellFailure(Failure(kind="hung", message=message, log_tail=hosted.log_tail()))
 
-    def _load_of(self, outcome: LoadOutcome, connect_s: float, threads: Sequence[int]) -> Load:
+    def _load_of(self, outcome: LoadOutcome, connect_s: float, pool: int | None) -> Load:
         histogram, errors, subject = outcome.histogram, outcome.errors, self._subject
         actual = self._feasible.actual
         mean_s = (histogram.mean_us or 0.0) / 1e6
@@ -304,7 +306,7 @@ class _Cell:
             latency=figures.latency(histogram),
             little=validity.little(outcome.goodput, mean_s, actual, loaded_s),
             served=validity.served(outcome.goodput, mean_s, actual, loaded_s - reading_s) if self._delay_s else None,
-            ceiling_rps=_ceiling(subject.info, self._delay_s, threads),
+            ceiling_rps=validity.ceiling(Model.PLATFORM_THREAD, pool, self._delay_s),
             cpu_s=outcome.cpu_s,
             busiest_thread=outcome.busiest_thread,
             histogram=None if self._bench.emulated else self._histogram(histogram),
@@ -314,20 +316,14 @@ class _Cell:
         return self._bench.store.write_raw(f"{self._subject.name}-histogram", histogram.quantized().to_pairs())
 
 
-def _ceiling(info: Info | None, delay_s: float, threads: Sequence[int]) -> float | None:
-    return None if info is None else validity.ceiling(Model(info.model), _most(info, threads), delay_s)
+def _pool(info: Info | None, seen: Sequence[int] = ()) -> int | None:
+    """The threads that requests wait on: those a pool may have, or those it was seen to come to where these are fewer.
 
-
-def _full(subject: Subject, connections: int, threads: Sequence[int] = ()) -> bool:
-    """Whether so many requests that wait keep all threads of a pool."""
-    info = subject.info
-    most = _most(info, threads) if info else None
-    return info is not None and Model(info.model) is Model.PLATFORM_THREAD and (most or connections) < connections
-
-
-def _most(info: Info, threads: Sequence[int]) -> int | None:
-    """The threads a pool may have, or those its process was seen to come to where these are fewer."""
-    return min((most for most in (info.limits.max_threads, max(threads, default=None)) if most), default=None)
+    None without such a pool.
+    """
+    if info is None or Model(info.model) is not Model.PLATFORM_THREAD:
+        return None
+    return min((most for most in (info.limits.max_threads, max(seen, default=None)) if most), default=None)
 
 
 def _end(hosted: Hosted) -> Failure:
