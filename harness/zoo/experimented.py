@@ -7,8 +7,7 @@ from pathlib import Path
 from zoo import reports
 from zoo.proved import where
 from zoo.report import experiments
-from zoo.report.markdown import render_table
-from zoo.report.model import Section
+from zoo.report.markdown import body
 from zoo.store import Store
 
 FOLDER = Path("results/reference/scenarios")
@@ -24,7 +23,7 @@ def told(root: Path) -> str:
         run = store.run()
         source = f"[Committed run](../{FOLDER / file.parent.name}/report.md), {run.plan.rounds} round(s): {where(run)}."
         for name, section in experiments.sections(store.records()):
-            found.append((order.index(name), _part(name, section, source)))
+            found.append((order.index(name), "\n\n".join([f"### {name}", *body(section), source])))
     return "\n\n".join(part for _, part in sorted(found, key=lambda one: one[0]))
 
 
@@ -32,13 +31,3 @@ def texts(root: Path, reference: str | None) -> dict[Path, str]:
     """Their reports, by path."""
     folders = [file.parent for file in (root / FOLDER).glob("*/run.json")]
     return {f / "report.md": reports.text(reports.read(Store.open(f), reference), reference) for f in folders}
-
-
-def _part(name: str, section: Section, source: str) -> str:
-    parts = [f"### {name}"]
-    for table in section.tables:
-        parts += [f"**{table.title}**", render_table(table)]
-    parts += section.paragraphs
-    if section.bullets:
-        parts.append("\n".join(f"- {bullet}" for bullet in section.bullets))
-    return "\n\n".join([*parts, source])

@@ -11,15 +11,20 @@ def render(sections: Sequence[Section]) -> str:
     """The first section's heading is the title."""
     parts: list[str] = []
     for depth, section in enumerate(sections):
-        parts.append(f"{'#' if depth == 0 else '##'} {section.heading}")
-        parts += section.paragraphs
-        for table in section.tables:
-            if table.title:
-                parts.append(f"**{table.title}**")
-            parts.append(render_table(table))
-        if section.bullets:
-            parts.append("\n".join(f"- {bullet}" for bullet in section.bullets))
+        parts += [f"{'#' if depth == 0 else '##'} {section.heading}", *body(section)]
     return "\n\n".join(parts) + "\n"
+
+
+def body(section: Section) -> list[str]:
+    """What stands below its heading, by paragraph."""
+    parts = list(section.paragraphs)
+    for table in section.tables:
+        if table.title:
+            parts.append(f"**{table.title}**")
+        parts.append(render_table(table))
+    if section.bullets:
+        parts.append("\n".join(f"- {bullet}" for bullet in section.bullets))
+    return parts
 
 
 def render_table(table: Table) -> str:
