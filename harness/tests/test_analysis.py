@@ -372,6 +372,11 @@ def test_the_process_at_rest_counts_as_no_connection() -> None:
     assert found == {1: pytest.approx(expected)}
 
 
+def test_at_rest_is_before_the_fewest_whatever_a_server_gives_back_later() -> None:
+    given_back = holding(14, at_25k={"rss_before_kb": 20_000})
+    assert held_slopes(given_back) == held_slopes(holding(14))
+
+
 def test_a_slope_by_hand() -> None:
     assert slope([(0, 10), (1, 12), (2, 17), (3, 19)]) == pytest.approx(3.2)
 

@@ -84,7 +84,8 @@ Points = list[tuple[float, float]]
 
 
 def held_points(records: Iterable[Record]) -> dict[tuple[str, str], dict[int, Points]]:
-    """Connections and peak RSS in kB by round, for each entry and scenario, the process at rest as the count of 0.
+    """Connections and peak RSS in kB by round, for each entry and scenario, fewest first; the count of 0 is the process
+    before the load of the fewest, as in `zoo.held`.
 
     Only rounds in which every tier was held, and at least three of them: one total divided by its count would charge
     idle memory to the connections.
@@ -98,7 +99,8 @@ def held_points(records: Iterable[Record]) -> dict[tuple[str, str], dict[int, Po
         seen = [(m.connections.actual, m.memory) for r in group if (m := r.measurement) and m.memory and held_all(m)]
         if len(seen) != len(group) or len(seen) < 3:
             continue
-        points = [(0.0, float(min(memory.rss_before_kb for _, memory in seen)))]
+        seen.sort(key=lambda one: one[0])
+        points = [(0.0, float(seen[0][1].rss_before_kb))]
         points += [(float(connections), float(memory.rss_peak_kb)) for connections, memory in seen]
         found.setdefault((entry, scenario), {})[number] = points
     return found
