@@ -12,8 +12,7 @@ from claimed import claim
 
 from zoo import jvmrun
 from zoo.baseline import ARTICLE, Footprint, Rest
-from zoo.claims import archives
-from zoo.claims.cli import PROGRAMS
+from zoo.claims import archives, commands
 from zoo.claims.estimates import Evidence
 from zoo.claims.judge import Word
 from zoo.claims.ledger import Claim
@@ -150,8 +149,7 @@ def test_of_a_run_that_hardly_warms_up_only_floods_are_judged(tmp_path: Path) ->
 
 
 def test_what_the_ledger_runs_warms_up_for_as_long_as_it_demands() -> None:
-    words = PROGRAMS["jdbc"].words
-    used = profile(words[words.index("--profile") + 1])
+    used = profile(commands.LENGTH)
     assert used.warmups * used.warmup_s >= archives.LEAST_WARMUP_S
 
 

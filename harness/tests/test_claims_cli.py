@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import builders
@@ -94,6 +95,15 @@ def test_verdict_judges_the_runs_that_are_there(root: Path) -> None:
     folder = root / "results" / "claims"
     assert sorted(path.name for path in folder.iterdir()) == ["badge.svg", "ledger.html", "ledger.md"]
     assert "[20260102-030405-full](../20260102-030405-full/)" in (folder / "ledger.md").read_text(encoding="utf-8")
+
+
+def test_a_verdict_is_printed_with_its_interval_however_narrow_the_terminal(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured(root)
+    monkeypatch.setattr(claims.console, "width", 80)
+    out = zoo("verdict", "--claim", "Q1")[1]
+    assert re.search(r"×2\.0\d\s\[[12]\.\d\d,\s2\.\d\d\]", out)
 
 
 def test_verdict_takes_the_runs_it_is_given(root: Path) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import builders
 from claimed import PLATFORM, VIRTUAL, archive, claim, hello, records
 
+from zoo.claims import commands
 from zoo.claims.ledger import Claim
 from zoo.claims.needs import Job, jobs, missing, wanted
+from zoo.jdbc import plan as databases
+from zoo.jdbc.plan import Choice
 from zoo.records import Measurement, Record
 
 LEVELS = ["100", "1k"]
@@ -70,6 +75,21 @@ def test_a_job_is_the_command_that_measures_it() -> None:
         "--variant java-a:virtual --variant java-a:platform --scenario cpu --case 2ms --tiers 100,1k --rounds 5 "
         "--duration 4 --vary heap=50m --aa"
     )
+
+
+def test_of_databases_only_the_cells_that_are_needed_are_measured() -> None:
+    case = "postgresql find-by-code 1000/1100 none"
+    cells = {e: {"scenario": "jdbc", "entry": e, "case": case} for e in ("virtual", "cached")}
+    ratio = {**RATIO, "quantity": "operations", "over": "cached"}
+    (job,) = planned(claim([ratio], cells))
+    command = commands.of(job, builders.catalog(), Path())
+    assert command is not None
+    assert str(command) == (
+        "zoo jdbc bench --profile medium --cell 'postgresql find-by-code none 1000/1100 cached' "
+        "--cell 'postgresql find-by-code none 1000/1100 virtual'"
+    )
+    whole = databases.planned(Choice(), commands.LENGTH)
+    assert command.seconds < databases.seconds(whole) / 10
 
 
 def test_a_single_setting_of_the_servers_is_that_of_the_whole_run() -> None:

@@ -243,6 +243,20 @@ def test_a_choice_that_takes_nothing_names_what_there_is() -> None:
         plan.chosen("short", Choice(executor=["green"]))
 
 
+def test_cells_are_chosen_by_the_names_that_a_plan_prints(store: JdbcStore) -> None:
+    code, out, _ = zoo("jdbc", "plan", "--cell", "mariadb find-by-code none 10/100 cached")
+    assert code == 0
+    assert out.startswith("mariadb find-by-code none 10/100 cached, ")
+    assert "1 cells × 3 round(s) and 0 floods" in out
+    code, _, said = zoo("jdbc", "plan", "--cell", "mariadb")
+    assert (code, said) == (2, 'zoo: no cell "mariadb"; `zoo jdbc plan --profile article` names them all\n')
+
+
+def test_floods_are_planned_alone(store: JdbcStore) -> None:
+    _, out, _ = zoo("jdbc", "plan", "--profile", "medium", "--only-floods")
+    assert "0 cells × 3 round(s) and 6 floods" in out
+
+
 def test_another_server_keeps_its_own_limit() -> None:
     cells = plan.on_another_server(plan.cells(), "mariadb")
     assert cells

@@ -11,6 +11,7 @@ from zoo.claims.points import Point
 from zoo.claims.quantities import SPOILT, Data, Quantity, at
 from zoo.host.facts import HostFacts
 from zoo.host.jdk import major_of
+from zoo.jdbc.records import Cell
 from zoo.metrics import METRICS, Class, held_slopes
 from zoo.openmodel import rate_made
 from zoo.pairs import compare
@@ -167,13 +168,16 @@ def _changes(condition: Condition) -> str:
     return " ".join(changes)
 
 
+def jdbc_case(cell: Cell) -> str:
+    """What the ledger calls a cell, whatever its executor: `postgresql find-by-code 10/100 none`."""
+    form = "" if cell.form == "standing" else f" {cell.form}"
+    return f"{cell.database} {cell.query}{form} {cell.connections} {cell.latency}"
+
+
 def _program(record: Mapping[str, Any]) -> Key:
     if record["kind"] == "jdbc":
-        cell = record["cell"]
-        form = "" if cell["form"] == "standing" else f" {cell['form']}"
-        limit = "" if cell["max_connections"] is None else f"/{cell['max_connections']}"
-        case = f"{cell['database']} {cell['query']}{form} {cell['pool']}{limit} {cell['latency']}"
-        return ("jdbc", cell["executor"], case, "", "", "")
+        cell = Cell.model_validate(record["cell"])
+        return ("jdbc", cell.executor, jdbc_case(cell), "", "", "")
     if record["kind"] == "jdbc-flood":
         flood = record["flood"]
         return ("jdbc-flood", flood["executor"], flood["database"], f"{flood['tasks'] // 1000}k", "", "")

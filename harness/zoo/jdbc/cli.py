@@ -35,9 +35,11 @@ RUNTIMES = {"auto": "process", "process": "process", "container": "container"}
 
 Names = Annotated[list[str] | None, typer.Option(help="of all cells only these; repeat for more")]
 Numbers = Annotated[list[int] | None, typer.Option(help="of all cells only these; repeat for more")]
+Cells = Annotated[list[str] | None, typer.Option(help="one cell, as `zoo jdbc plan` prints it; repeat for more")]
 Length = Annotated[str, typer.Option(help=f"{', '.join(plan.PROFILES)}: which cells, and how long each is measured")]
 Rounds = Annotated[int | None, typer.Option(min=1, help="how often every cell is measured")]
 Floods = Annotated[bool, typer.Option(help="5,000 to 50,000 tasks at once on executors without a bound")]
+OnlyFloods = Annotated[bool, typer.Option("--only-floods", help="the profile's floods and no cell")]
 Seed = Annotated[int | None, typer.Option(help="of the order of cells; random and stored without it")]
 Hosting = Annotated[
     str, typer.Option(envvar="RUNTIME", help="process: databases of its own; container: those of the compose file")
@@ -52,7 +54,9 @@ def show_plan(
     query: Names = None,
     pool: Numbers = None,
     latency: Names = None,
+    cell: Cells = None,
     floods: Floods = True,
+    only_floods: OnlyFloods = False,
     runtime: Hosting = "auto",
 ) -> None:
     """Which cells a database run would measure and how long that takes, without measuring.
@@ -60,11 +64,11 @@ def show_plan(
     Example: zoo jdbc plan --profile article --database postgresql --pool 10
     """
     console = Console()
-    choice = Choice(database or (), executor or (), query or (), pool or (), latency or ())
+    choice = None if only_floods else Choice(database, executor, query, pool, latency, cell)
     planned = _planned(choice, plan.profile(profile, rounds), _runtime(runtime), floods=floods, seed=0)
-    for cell in planned.cells:
-        took = plan.cell_seconds(cell, planned.profile)
-        console.print(f"{cell}, {took:.0f} s a round", highlight=False, soft_wrap=True)
+    for each in planned.cells:
+        took = plan.cell_seconds(each, planned.profile)
+        console.print(f"{each}, {took:.0f} s a round", highlight=False, soft_wrap=True)
     for flood in planned.floods:
         console.print(f"{flood}, {plan.flood_seconds(flood):.0f} s at most", highlight=False, soft_wrap=True)
     _announce(planned, console)
@@ -78,7 +82,9 @@ def bench(
     query: Names = None,
     pool: Numbers = None,
     latency: Names = None,
+    cell: Cells = None,
     floods: Floods = True,
+    only_floods: OnlyFloods = False,
     runtime: Hosting = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="go on with the newest run that was interrupted")] = False,
     seed: Seed = None,
@@ -99,7 +105,7 @@ def bench(
         if (planned.runtime == "external") != ("JDBC_URL" in os.environ):
             raise BenchError(f"the run to go on with has databases: {planned.runtime}; set or unset JDBC_URL as it was")
     else:
-        choice = Choice(database or (), executor or (), query or (), pool or (), latency or ())
+        choice = None if only_floods else Choice(database, executor, query, pool, latency, cell)
         planned = _planned(choice, plan.profile(profile, rounds), _runtime(runtime), floods=floods, seed=seed)
         be_alone(ROOT)
     _announce(planned, console)
@@ -147,18 +153,19 @@ def _databases(runtime: str, console: Console) -> Databases:
     return containers
 
 
-def _planned(choice: Choice, profile: Profile, runtime: str, *, floods: bool, seed: int | None) -> PlanFacts:
-    cells = plan.chosen(profile.name, choice)
+def _planned(choice: Choice | None, profile: Profile, runtime: str, *, floods: bool, seed: int | None) -> PlanFacts:
+    """Without a choice floods alone."""
+    cells = plan.chosen(profile.name, choice) if choice else []
     database = "postgresql"
     if runtime == "external":
         url = os.environ["JDBC_URL"]
         database = url.removeprefix("jdbc:").partition(":")[0]
         cells = plan.on_another_server(cells, database)
-        if not cells:
+        if choice and not cells:
             raise PlanError(f"JDBC_URL must begin with jdbc:postgresql: or jdbc:mariadb:, and a cell be of that: {url}")
     return PlanFacts(
         cells=cells,
-        floods=plan.floods(profile.name, database) if floods and not choice.is_made else [],
+        floods=plan.floods(profile.name, database) if floods and not (choice and choice.is_made) else [],
         profile=profile,
         seed=secrets.randbelow(2**31) if seed is None else seed,
         runtime=runtime,

@@ -58,15 +58,17 @@ SLEEP_S = 0.010
 class Choice:
     """What a person picks from all cells; where nothing is picked, the profile does."""
 
-    database: Collection[str] = ()
-    executor: Collection[str] = ()
-    query: Collection[str] = ()
-    pool: Collection[int] = ()
-    latency: Collection[str] = ()
+    database: Collection[str] | None = None
+    executor: Collection[str] | None = None
+    query: Collection[str] | None = None
+    pool: Collection[int] | None = None
+    latency: Collection[str] | None = None
+    cell: Collection[str] | None = None
+    """Names as a plan prints them, such as `postgresql find-by-code none 10/100 virtual`."""
 
     @property
     def is_made(self) -> bool:
-        return any((self.database, self.executor, self.query, self.pool, self.latency))
+        return any((self.database, self.executor, self.query, self.pool, self.latency, self.cell))
 
     def takes(self, cell: Cell) -> bool:
         return (
@@ -75,6 +77,7 @@ class Choice:
             and cell.query in (self.query or (cell.query,))
             and cell.pool in (self.pool or (cell.pool,))
             and cell.latency in (self.latency or (cell.latency,))
+            and str(cell) in (self.cell or (str(cell),))
         )
 
 
@@ -106,6 +109,9 @@ def chosen(name: str, choice: Choice) -> list[Cell]:
     """The cells that a choice takes, else the profile's; `PlanError` when there are none."""
     if not choice.is_made:
         return cells(name)
+    unknown = set(choice.cell or ()) - {str(cell) for cell in cells()}
+    if unknown:
+        raise PlanError(f'no cell "{min(unknown)}"; `zoo jdbc plan --profile article` names them all')
     found = [cell for cell in cells() if choice.takes(cell)]
     if not found:
         known = "; ".join(f"{name}: {', '.join(values)}" for name, values in _known().items())

@@ -49,7 +49,7 @@ def _drawn(table: Table, *, ranges: bool) -> RichTable:
     for index, column in enumerate(table.columns):
         drawn.add_column(column, justify="left" if index < table.text else "right", no_wrap=index == 0)
     for row in table.rows:
-        cells = row if ranges else [RANGES.sub("", cell) for cell in row]
+        cells = row if ranges else [*row[: table.text], *(RANGES.sub("", cell) for cell in row[table.text :])]
         drawn.add_row(*(escape(RATIO.sub(_unbroken, cell)) for cell in cells))
     return drawn
 
