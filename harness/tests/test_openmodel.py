@@ -83,14 +83,14 @@ def test_the_lag_is_that_behind_the_schedule(processes: int) -> None:
     found = account(hits, RATE, 15.0)
     assert 0 < found.lag.p50_us <= 500
     assert 30_000 <= found.lag.p99_us <= 30_500
-    assert found.late_limit_us == 1_000
+    assert found.late_limit_us == 2_000
     assert (
-        found.behind == f"1 % of the requests were sent {found.lag.p99_us / 1000:.1f} ms late or more; allowed 1.0 ms"
+        found.behind == f"1 % of the requests were sent {found.lag.p99_us / 1000:.1f} ms late or more; allowed 2.0 ms"
     )
     assert found.latency.p50_us == pytest.approx(2_250, abs=100), "from when it was due"
 
 
-@pytest.mark.parametrize(("took_us", "limit_us"), [(500, 1_000), (400_000, 20_000), (4_000_000, 100_000)])
+@pytest.mark.parametrize(("took_us", "limit_us"), [(500, 2_000), (400_000, 20_000), (4_000_000, 100_000)])
 def test_what_lateness_is_let_pass_depends_on_what_is_measured(took_us: int, limit_us: int) -> None:
     for beyond, behind in ((-2, False), (2, True)):
         sent = [at + (limit_us + beyond) * (i % 10 == 3) for i, at in enumerate(on_time(4_000))]
