@@ -72,6 +72,22 @@ def test_the_first_answer_is_found_soon_after_it_is_possible(tmp_path: Path) -> 
     assert children() == before
 
 
+def test_a_connection_that_is_closed_while_the_server_starts_is_no_answer(tmp_path: Path) -> None:
+    """Once with a reset, once without a byte; then the port is closed again until the server is ready."""
+    script = """
+    import socket, struct
+    with socket.create_server(("127.0.0.1", int(os.environ["PORT"]))) as early:
+        for linger in (struct.pack("ii", 1, 0), struct.pack("ii", 0, 0)):
+            one, _ = early.accept()
+            one.recv(65536)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            one.close()
+    time.sleep(0.3)
+    """
+    found = start_once(launch(tmp_path, script), None)
+    assert 0.3 <= found.first_answer_s < 3
+
+
 def test_polling_adds_little_to_a_start(tmp_path: Path) -> None:
     """The server writes down when it was about to listen, and when its first request came."""
     script = """
