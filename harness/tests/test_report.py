@@ -259,11 +259,14 @@ def test_without_a_terminal_each_cell_is_a_line_with_the_time_left() -> None:
         live.phase("round 1", "warm-up")
         live.tick(120)
         live.record(record(VIRTUAL))
+        live.reached(300)
+        live.record(record(VIRTUAL))
         live.tick(1_000)
         live.record(record(BARE, failure="answered b'[/b]' and [dim]"))
     assert isinstance(console.file, io.StringIO)
-    first, second = console.file.getvalue().splitlines()
+    first, between, second = console.file.getvalue().splitlines()
     assert first.endswith("(about 8 min left)")
+    assert between.endswith("(about 5 min left)")
     assert second.endswith("FAILED: answered b'[/b]' and [dim]  (about 0 min left)")
 
 

@@ -166,12 +166,13 @@ def programs_of(scenarios: Sequence[str], asked: Asked, wanted: Sequence[str]) -
 
 def seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> float:
     """Estimated wall time of all blocks."""
-    total = 0.0
-    for block in blocks:
-        entries = [None if is_target(name) else catalog.entry(name) for name in block.entries]
-        bounded = [e is not None and e.variant.model is Model.PLATFORM_THREAD for e in entries]
-        total += plan.seconds(block, profile, [e is not None and e.native for e in entries], bounded)
-    return total
+    return sum(_seconds(block, profile, catalog) for block in blocks)
+
+
+def _seconds(block: Block, profile: Profile, catalog: Catalog) -> float:
+    entries = [None if is_target(name) else catalog.entry(name) for name in block.entries]
+    bounded = [e is not None and e.variant.model is Model.PLATFORM_THREAD for e in entries]
+    return plan.seconds(block, profile, [e is not None and e.native for e in entries], bounded)
 
 
 def build_all(servers: Sequence[Server], jdk: Jdk | None, console: Console) -> None:
@@ -228,7 +229,7 @@ def carry_out(root: Path, store: Store, catalog: Catalog, console: Console) -> l
         store.write_run(run)
         todo = [b for b in plan.blocks_of(run.plan) if any(key not in done for t in b.tiers for key in b.keys(t))]
         with Live(console, seconds(todo, profile, catalog)) as live:
-            Session(
+            session = Session(
                 catalog=catalog,
                 runtimes=runtimes,
                 limits=host.limits,
@@ -239,7 +240,10 @@ def carry_out(root: Path, store: Store, catalog: Catalog, console: Console) -> l
                 reporter=live,
                 threads=min(host.cores or 2, 4),
                 running=_running(run.plan.targets),
-            ).run(todo, done)
+            )
+            for number, block in enumerate(todo, start=1):
+                session.run([block], done)
+                live.reached(seconds(todo[:number], profile, catalog))
     store.write_run(run.model_copy(update={"finished_at": datetime.now(UTC).isoformat(timespec="seconds")}))
     return store.records()
 

@@ -68,6 +68,10 @@ class Live:
         self._done_s += seconds
         self._bar.update(self._task, completed=min(self._done_s, self._total_s))
 
+    def reached(self, seconds: float) -> None:
+        """So much of the estimate is behind, however long it took."""
+        self.tick(seconds - self._done_s)
+
     def record(self, record: Record) -> None:
         left = max(self._total_s - self._done_s, 0) / 60
         told = f"{escape(line(record))}  [dim](about {left:.0f} min left)[/dim]"
