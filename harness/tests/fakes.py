@@ -44,6 +44,7 @@ class FakeServer:
     graces: list[float] = field(default_factory=list)
     rss_kb: int = IDLE_KB
     cpu_s: float = 1.0
+    busy_until_s: float = 0.0
     ready_s: float = 0.4
     home: str = "/"
 
@@ -138,6 +139,7 @@ class World:
     lag_us: int = 0  # of each request at a constant rate
     nofile: int | None = None
     starved: bool = False  # the harness gets no processor before a load is over
+    works_on_s: float = 0.0  # that a server is busy after a load, with what was left
     count_s: float = 0.0  # that counting connections takes
     connect_s: float = 0.0  # until the connections of the highest tier are open; others open at once
     fault: Callable[[Call], LoadOutcome | None] = lambda call: None
@@ -234,6 +236,7 @@ class FakeGenerator:
             world.connections = 0
         world.seconds += spec.duration_s
         call.server.cpu_s += 2.0
+        call.server.busy_until_s = world.seconds + world.works_on_s
         return given or ideal(call, world.connecting(spec) if call.measured else 0.0)
 
 
@@ -330,6 +333,8 @@ class FakeClock:
         self._world = world
 
     def rest(self, seconds: float) -> None:
+        for server in self._world.running:
+            server.cpu_s += min(seconds, max(0.0, server.busy_until_s - self._world.seconds))
         self._world.seconds += seconds
         for server in self._world.running if seconds >= 30 else ():
             server.rss_kb = IDLE_KB + round(self._world.keeps * (server.rss_kb - IDLE_KB))

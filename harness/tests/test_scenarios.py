@@ -6,7 +6,7 @@ from pathlib import Path
 
 import builders
 import pytest
-from fakes import IDLE_KB, Call, FakeClock, FakeReporter, FakeRuntime, World
+from fakes import IDLE_KB, Call, FakeClock, FakeReporter, FakeRuntime, World, outcome
 
 from zoo import plan
 from zoo.bench import Wish, entries_of, plan_of, seconds
@@ -274,6 +274,16 @@ def test_rounds_are_calibrated_once_and_asked_of_all(bed: Bed) -> None:
     together = {frozenset(r.together) for r in records if r.entry != BARE}
     assert together == {frozenset({PLATFORM, VIRTUAL})}, "variants of a server are compared in turns"
     assert calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console()) == made
+
+
+def test_windows_are_as_long_as_twenty_answers_to_a_connection_take(bed: Bed) -> None:
+    bed.world.fault = lambda call: outcome(call.spec, [[10_000, round(100 * call.spec.duration_s)]])
+    made = planned("cpu", rounds=1, cases=["5ms"], tiers=["5", "50", "200"], variants=["platform", "virtual"])
+    bed.run(calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console()))
+    windows: dict[int, list[float]] = {}
+    for call in bed.world.windows:
+        windows.setdefault(call.spec.connections, []).append(call.spec.duration_s)
+    assert windows == {5: [1] * 8, 50: [10] * 4, 200: [20] * 4}, "fewer of them, once in each place of A B B A"
 
 
 def test_bodies_are_asked_by_a_thread_for_each_connection_and_the_first_window_is_dropped(bed: Bed) -> None:

@@ -602,6 +602,27 @@ def test_a_cell_in_turns_is_the_sum_of_its_windows(bed: Bed) -> None:
     assert a.flags == b.flags == []
 
 
+def test_a_window_waits_for_what_the_one_before_left_to_do(bed: Bed) -> None:
+    """Answers that nobody waits for any more would take the next server's time."""
+    bed.world.works_on_s = 3.0
+    begun: list[float] = []
+
+    def note(call: Call) -> None:
+        if in_window(100)(call):
+            begun.append(bed.world.seconds)
+
+    bed.world.fault = note
+    bed.run(in_turns())
+    between = [later - earlier - 2 for earlier, later in itertools.pairwise(begun)]
+    assert len(between) == 7
+    assert all(3.0 <= gap < 3.3 for gap in between)
+
+
+def test_a_server_that_is_never_quiet_is_measured_all_the_same(bed: Bed) -> None:
+    bed.world.works_on_s = 1e9
+    assert all(record.measurement for record in bed.run(in_turns()))
+
+
 @pytest.mark.parametrize("late", [{"starved": True}, {"count_s": 60.0}], ids=["begun late", "ended late"])
 def test_connections_that_were_counted_too_late_are_not_observed(bed: Bed, late: dict[str, object]) -> None:
     for name, value in late.items():

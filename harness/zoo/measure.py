@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from zoo import figures, pacing, plan, validity, window
+from zoo import figures, pacing, plan, quiet, validity, window
 from zoo.catalog import Model
 from zoo.emulation import SPEED_COLUMNS, timeless
 from zoo.histogram import Histogram
@@ -76,6 +76,11 @@ def measure(bench: Bench, subjects: Sequence[Subject], *, last: bool) -> list[Me
     for name in cells:
         attempt(name, _Cell.prepare)
     slots = plan.slots(block, tier, bench.profile)
+    sound = [cell for name, cell in cells.items() if name not in failures]
+    longest_s = max((cell.duration_s for cell in sound), default=1.0)
+    slots = plan.fewer(slots, block, longest_s / plan.window(block, tier, bench.profile))
+    for cell in sound:
+        cell.duration_s = longest_s
     for place, loaded in enumerate(slots):
         step = partial(_Cell.load, place=place, of=len(slots))
         names = [block.entries[index] for index in loaded]
@@ -101,7 +106,7 @@ class _Cell:
         self._tools = subject.hosted.instruments
         self._scenario = SCENARIOS[subject.block.scenario]
         self._feasible = bench.limits.feasible(subject.tier.connections)
-        self._delay_s, self._duration_s = pacing.times(
+        self._delay_s, self.duration_s = pacing.times(
             subject.block, subject.tier, self._feasible.actual, bench.profile, subject.warmup.pace
         )
         self._path = subject.block.path(self._delay_s, self._hosted.home)
@@ -113,7 +118,8 @@ class _Cell:
     def prepare(self) -> None:
         with self._guarded():
             self._tell("preparing")
-            self._brief_warmup()
+            self._fit(self._brief_warmup())
+            quiet.wait(self._bench, self._hosted)
             self._lingering = self._tools.settle_sockets(wait=self._feasible.actual > plan.MANY)
             self._tools.reset_peak(self._hosted.pid)
             self._info_before = self._tools.info(self._hosted.url)
@@ -127,12 +133,16 @@ class _Cell:
             self._tell(f"measuring, window {place + 1} of {of}" if of > 1 else "measuring")
             connections = self._feasible.actual
             threads = connections if self._program and self._program.thread_each else None
-            spec = self._bench.spec(self._hosted.url + self._path, connections, self._duration_s, threads)
+            spec = self._bench.spec(self._hosted.url + self._path, connections, self.duration_s, threads)
             look = self._look if self._holding else None
             made = window.run(self._bench, self._hosted, spec, look)
+            if not self._subject.block.alone:
+                quiet.wait(self._bench, self._hosted)
             self._refuse(made)
             if place >= (self._program.dropped if self._program else 0):
                 self._windows.append((place, made))
+            else:
+                self._fit(made.outcome.goodput / made.outcome.runtime_s)
 
     def _look(self, established: int | None) -> None:
         """At a server that holds its connections. A pool that is full has no time for `/info`."""
@@ -246,14 +256,28 @@ class _Cell:
         where = f"round {subject.block.round}  {subject.entry_id}  {subject.block.asked} {subject.tier.name}"
         self._bench.reporter.phase(where, what)
 
-    def _brief_warmup(self) -> None:
-        """A short load at the tier's own count; the first tier was warmed up in full, sleeping cells need none."""
-        first = self._subject.tier == self._subject.block.tiers[0]
-        if first or not self._scenario.settle:
-            return
-        connections = min(self._feasible.actual, BRIEF_CONNECTIONS)
-        url = self._hosted.url + self._subject.block.warm_path(self._hosted.home)
-        self._bench.load(self._hosted, self._bench.spec(url, connections, self._bench.profile.brief_warmup_s))
+    def _brief_warmup(self) -> float | None:
+        """A short load at the tier's own count; the first tier was warmed up in full, sleeping cells need none.
+
+        Answers a second; None where nothing was asked that is measured.
+        """
+        subject = self._subject
+        path = subject.block.warm_path(self._hosted.home)
+        if not self._scenario.settle:
+            return None
+        if subject.tier == subject.block.tiers[0]:
+            rate = subject.warmup.window_rps[-1] if subject.warmup.window_rps else None
+        else:
+            connections = min(self._feasible.actual, BRIEF_CONNECTIONS)
+            brief_s = self._bench.profile.brief_warmup_s
+            outcome = self._bench.load(self._hosted, self._bench.spec(self._hosted.url + path, connections, brief_s))
+            rate = outcome.goodput / outcome.runtime_s
+        return rate if path == self._path else None
+
+    def _fit(self, answers_per_s: float | None) -> None:
+        """Lengthen what windows are left, where answers take long."""
+        if self._program and self._delay_s < plan.HOLDING_S and answers_per_s is not None:
+            self.duration_s = pacing.long_enough(self.duration_s, self._feasible.actual, answers_per_s)
 
     def _refuse(self, made: Window) -> None:
         """Failures that the generator itself takes for results."""
@@ -272,7 +296,7 @@ class _Cell:
             )
             raise CellFailure(Failure(kind="not_connected", message=message, log_tail=hosted.log_tail()))
         hosted.thread_dump(self._bench.store.raw / f"{self._subject.name}-threads.json")
-        message = f"no request was answered in {self._duration_s:.0f} s, and none failed: a hung server"
+        message = f"no request was answered in {self.duration_s:.0f} s, and none failed: a hung server"
         raise CellFailure(Failure(kind="hung", message=message, log_tail=hosted.log_tail()))
 
     def _load_of(self, outcome: LoadOutcome, connect_s: float, pool: int | None) -> Load:
@@ -286,8 +310,8 @@ class _Cell:
             version=outcome.version,
             path=self._path,
             delay_s=self._delay_s,
-            duration_s=self._duration_s * len(self._windows),
-            timeout_s=self._duration_s + 5,
+            duration_s=self.duration_s * len(self._windows),
+            timeout_s=self.duration_s + 5,
             runtime_s=outcome.runtime_s,
             connect_s=connect_s,
             threads=outcome.threads,

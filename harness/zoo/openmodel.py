@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 
 LEAST_SENT = 0.99  # of the requests that were due
 LATE_SHARE = 0.05  # of the median latency
-LATE_FLOOR_US, LATE_CEILING_US = 2_000, 100_000  # vegeta wakes within 1.1 ms where nothing disturbs it
+LATE_FLOOR_US, LATE_CEILING_US = 2_000, 100_000  # vegeta wakes within about 1 ms where nothing disturbs it
 BEYOND = 100
 
 

@@ -1,6 +1,10 @@
-"""How long a sleeping cell waits on a machine whose speed is not known beforehand. Pure.
+"""Waits and windows that depend on how fast a server turned out to be. Pure.
 
-All connections are to be held at once: so the first request must still be waiting when the last one has been read.
+A sleeping cell is to hold all connections at once: so the first request must still be waiting when the last one has
+been read.
+
+Answers that are under way when a window ends are not counted. Threads that share the cores give theirs all at once, a
+queue one after the other; so a window of few answers a connection would set one model behind the other.
 """
 
 from __future__ import annotations
@@ -18,6 +22,11 @@ CYCLES = 2.0
 
 LEAST_S = 20.0
 
+ANSWERS = 20
+"""Of each connection within a window: at most a twentieth of the work is under way at its end."""
+
+LONGEST_S = 20.0
+
 
 def pace(connections: int, opening_s: float, answer_s: float, runtime_s: float) -> Pace:
     """From a closed loop without a wait: each of its cycles answers every connection once.
@@ -34,6 +43,12 @@ def times(block: Block, tier: Tier, connections: int, profile: Profile, at: Pace
     longest = HEADROOM * reading_s(connections, at)
     delay_s = float(math.ceil(min(profile.sleep_delay_s, max(LEAST_S, longest))))
     return delay_s, float(math.ceil(HEADROOM * connections / at.opened + CYCLES * delay_s))
+
+
+def long_enough(window_s: float, connections: int, answers_per_s: float) -> float:
+    """The window, or as many whole seconds as give every connection its answers, up to the longest."""
+    needed_s = ANSWERS * connections / answers_per_s if answers_per_s else math.inf
+    return max(window_s, float(math.ceil(min(LONGEST_S, needed_s))))
 
 
 def at_once(connections: int, delay_s: float, at: Pace | None) -> bool:

@@ -351,6 +351,15 @@ def slots(block: Block, at: Tier, profile: Profile) -> list[tuple[int, ...]]:
     return made
 
 
+def fewer(made: list[tuple[int, ...]], block: Block, times_longer: float) -> list[tuple[int, ...]]:
+    """As many of the turns as take no longer than all of them did, whole cycles and one at least, where each became so
+    much longer."""
+    if block.parallel or block.alone:
+        return made
+    cycle = 2 * len(block.entries)
+    return made[: cycle * max(1, int(len(made) / cycle / times_longer))]
+
+
 def _cycles(block: Block, at: Tier, profile: Profile) -> int:
     """Opening many connections, or a long wait, takes as long as a window: as few of them as can be. wrk counts in
     whole seconds."""
