@@ -19,7 +19,7 @@ from zoo.claims.ledger import Claim
 from zoo.claims.verdicts import Verdict, verdict
 from zoo.jdbc.plan import profile
 from zoo.jvmrun import JvmRecord, JvmRun
-from zoo.sample.nmt import ThreadMemory, parse
+from zoo.sample.nmt import ThreadMemory, heap_used, parse
 
 KNOWN = frozenset({"jvm", "jdbc", "jdbc-flood"})
 SUMMARY = """4711:
@@ -199,3 +199,21 @@ def left_out(folder: Path) -> str:
 def test_thread_memory_is_read_off_what_the_jvm_prints() -> None:
     assert parse(SUMMARY) == ThreadMemory(231_606, 10_874)
     assert parse("Native memory tracking is not enabled") is None
+
+
+@pytest.mark.parametrize(
+    ("printed", "kb"),
+    [
+        (" garbage-first heap   total reserved 6172672K, committed 524288K, used 245480K [0x1, 0x2)\n", 245_480),
+        (" garbage-first heap   total 264192K, used 2050K [0x1, 0x2)\n  region size 2048K, 2 young (4096K)\n", 2_050),
+        (
+            "DefNew     total 9216K, used 800K [0x1)\n eden space 8192K,  10% used [0x1)\nTenured    total 1024K, used 7K\n",
+            807,
+        ),
+        (" def new generation   total 78656K, used 2800K\n tenured generation   total 174784K, used 3K\n", 2_803),
+        (" PSYoungGen      total 76288K, used 2621K\n ParOldGen       total 175104K, used 1K\n", 2_622),
+        (" Metaspace       used 8000K, committed 8200K, reserved 1114112K\n", None),
+    ],
+)
+def test_the_heap_in_use_is_read_off_what_the_jvm_prints(printed: str, kb: int | None) -> None:
+    assert heap_used(printed) == kb

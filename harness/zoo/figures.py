@@ -111,7 +111,7 @@ def memory(
         hwm_kb=deep.hwm_kb,
         socket_before_kb=socket[0] if socket else None,
         socket_peak_kb=max(socket, default=None),
-        heap_used_kb=_kb(info.heap_used) if info else None,
+        heap_used_kb=_kb(info.heap_used) if info else deep.heap_used_kb,
         heap_committed_kb=_kb(info.heap_committed) if info else None,
         heap_max_kb=_kb(info.heap_max) if info else None,
         thread_reserved_kb=deep.thread_reserved_kb,

@@ -105,11 +105,14 @@ class LocalInstruments:
 
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         seen = snapshot(pid, deep)
-        threads = nmt.threads(pid) if deep else None
-        if seen is None or threads is None:
+        told = nmt.told(pid) if deep else None
+        if seen is None or told is None:
             return seen
-        told = {"thread_reserved_kb": threads.reserved_kb, "thread_committed_kb": threads.committed_kb}
-        return seen.model_copy(update=told)
+        threads = told.threads
+        known = (
+            {"thread_reserved_kb": threads.reserved_kb, "thread_committed_kb": threads.committed_kb} if threads else {}
+        )
+        return seen.model_copy(update={**known, "heap_used_kb": told.heap_used_kb})
 
     def reset_peak(self, pid: int) -> bool:
         return reset_peak(pid)

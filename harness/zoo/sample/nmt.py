@@ -1,4 +1,7 @@
-"""What a JVM says of the memory of its threads, where it was started with -XX:NativeMemoryTracking."""
+"""What a JVM says of its own memory to jcmd, where it was started with -XX:NativeMemoryTracking.
+
+Other JVMs are not asked: jcmd starts a thread in them, which the next window would see.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,11 @@ from typing import NamedTuple
 
 FLAG = b"-XX:NativeMemoryTracking="
 THREADS = re.compile(r"^-\s+Thread \(reserved=(\d+)KB, committed=(\d+)KB\)", re.MULTILINE)
+HEAPS = re.compile(
+    r"^ *(?:garbage-first heap|PSYoungGen|ParOldGen|DefNew|def new generation|Tenured|tenured generation) .*?"
+    r"\bused (\d+)K",
+    re.MULTILINE | re.IGNORECASE,
+)
 LIMIT_S = 10.0
 
 
@@ -19,25 +27,37 @@ class ThreadMemory(NamedTuple):
     committed_kb: int
 
 
-def threads(pid: int) -> ThreadMemory | None:
+class Told(NamedTuple):
+    """None where jcmd did not say it, or not in a way known here."""
+
+    threads: ThreadMemory | None
+    heap_used_kb: int | None
+
+
+def told(pid: int) -> Told | None:
     """None where the process is no JVM that keeps account of it, or its JDK has no jcmd beside it."""
     try:
         if FLAG not in Path(f"/proc/{pid}/cmdline").read_bytes():
             return None
         jcmd = Path(f"/proc/{pid}/exe").resolve().with_name("jcmd")
-        done = subprocess.run(
-            [jcmd, str(pid), "VM.native_memory", "summary"],
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
+        return Told(parse(_said(jcmd, pid, "VM.native_memory", "summary")), heap_used(_said(jcmd, pid, "GC.heap_info")))
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return parse(done.stdout)
+
+
+def _said(jcmd: Path, pid: int, *words: str) -> str:
+    done = subprocess.run([jcmd, str(pid), *words], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    return done.stdout
 
 
 def parse(summary: str) -> ThreadMemory | None:
     """From what `jcmd PID VM.native_memory summary` prints."""
     found = THREADS.search(summary)
     return ThreadMemory(int(found[1]), int(found[2])) if found else None
+
+
+def heap_used(info: str) -> int | None:
+    """kB in all generations, from what `jcmd PID GC.heap_info` prints; None of another collector than G1, Serial and
+    Parallel."""
+    found = HEAPS.findall(info)
+    return sum(map(int, found)) if found else None

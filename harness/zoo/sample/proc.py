@@ -36,6 +36,7 @@ class Snapshot(BaseModel):
     anon_kb: int | None = None
     thread_reserved_kb: int | None = None
     thread_committed_kb: int | None = None
+    heap_used_kb: int | None = None
 
 
 @dataclass(frozen=True)
