@@ -207,7 +207,7 @@ def test_thread_memory_is_read_off_what_the_jvm_prints() -> None:
         (" garbage-first heap   total reserved 6172672K, committed 524288K, used 245480K [0x1, 0x2)\n", 245_480),
         (" garbage-first heap   total 264192K, used 2050K [0x1, 0x2)\n  region size 2048K, 2 young (4096K)\n", 2_050),
         (
-            "DefNew     total 9216K, used 800K [0x1)\n eden space 8192K,  10% used [0x1)\nTenured    total 1024K, used 7K\n",
+            "DefNew     total 9216K, used 800K [0x1)\n eden space 8K, 10% used\nTenured    total 1024K, used 7K\n",
             807,
         ),
         (" def new generation   total 78656K, used 2800K\n tenured generation   total 174784K, used 3K\n", 2_803),
