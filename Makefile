@@ -111,10 +111,10 @@ build: $(VENV)/.ready ## build the servers (SERVER= for one)
 	@$(HARNESS) build $(call options,server,$(SERVER))
 
 bench-all: setup ## every entry × hello and sleep × 100, 1k, 25k connections, three rounds
-	@$(HARNESS) bench
+	@$(HARNESS) bench $(BENCH)
 
 bench-quick: setup ## the same in one short round: a smoke run, no statistics
-	@$(HARNESS) bench --quick
+	@$(HARNESS) bench --quick $(BENCH)
 
 hold = $(HARNESS) bench --results results/25k/$(1) $(if $(RESUME),$$(test -e results/25k/$(1)/latest && echo --resume)) \
 	--runtime fit --scenario sleep $(2) || failed=$$?
