@@ -48,7 +48,7 @@ def cells(records: Iterable[Record], reference: str | None = None) -> dict[Key, 
             cell.seen[record.round] = record.measurement
             cell.limits |= LOWER_BOUND & set(record.measurement.flags)
         if record.failure is not None:
-            cell.failures[record.round] = record.failure.message
+            cell.failures[record.round] = record.failure.text
     for key, cell in found.items():
         if 2 * sum((*key, number) in near for number in cell.seen) >= len(cell.seen) > 0:
             cell.limits.add(Flag.NEAR_REFERENCE)

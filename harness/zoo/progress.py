@@ -82,7 +82,7 @@ def line(record: Record) -> str:
     """One finished cell in one line."""
     where = f"round {record.round}  {record.entry:<20} {record.asked:<6} {record.tier:>4}"
     if record.failure:
-        return f"{where}  FAILED: {record.failure.message}"
+        return f"{where}  FAILED: {record.failure.text}"
     if record.trial:
         marks = " ".join(flag.value for flag in record.trial.flags)
         return f"{where}  {record.trial.result.told}  {marks}"

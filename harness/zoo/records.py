@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Any
 
@@ -17,6 +18,8 @@ PROTOCOL = 2
 
 UNKNOWN = "unknown"
 """The thread model of a server that something else started."""
+
+_ERROR = re.compile(r"Error|Exception|panicked|fatal")
 
 
 class _Data(BaseModel):
@@ -268,6 +271,17 @@ class Failure(_Data):
     kind: str
     message: str
     log_tail: str = ""
+
+    @property
+    def text(self) -> str:
+        """What happened; of a program that ended by itself, the error that it left in its log too."""
+        error = last_error(self.log_tail) if self.kind in ("crashed", "not_started") else ""
+        return f"{self.message}: {error}" if error and error not in self.message else self.message
+
+
+def last_error(log: str) -> str:
+    """The last line that names an error as a JVM or a Rust program does; empty where none does."""
+    return next((line.strip() for line in reversed(log.splitlines()) if _ERROR.search(line)), "")
 
 
 class ServerFacts(_Data):

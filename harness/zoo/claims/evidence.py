@@ -200,7 +200,7 @@ def _observed(record: Record, data: Data, line: int) -> Observation:
         cut=f"ran at {actual:,} connections instead of {record.tier} ({limited_by})" if limited_by else None,
         limits=frozenset(flag for flag in LIMITED if flag in flags),
         shared=Flag.SHARED_CORES in flags,
-        failure=record.failure.message if record.failure else None,
+        failure=record.failure.text if record.failure else None,
         objections=_objections(record, flags),
     )
 

@@ -46,7 +46,7 @@ def rows(records: Iterable[CellRecord | FloodRecord]) -> dict[Cell, Row]:
         cell: Row(
             cell,
             {n: r.measurement for n, r in sorted(by_round.items()) if r.measurement},
-            {n: r.failure.message for n, r in sorted(by_round.items()) if r.failure},
+            {n: r.failure.text for n, r in sorted(by_round.items()) if r.failure},
         )
         for cell, by_round in found.items()
     }

@@ -245,7 +245,7 @@ def line(record: CellRecord | FloodRecord) -> str:
     else:
         where, got = f"round {record.round}  {record.cell}", record.measurement
         told = f"{got.ops_per_s:,.0f} ops/s{_bound(got.bound_ops_per_s)}" if got else ""
-    return f"{where}  FAILED: {record.failure.message}" if record.failure else f"{where}  {told}"
+    return f"{where}  FAILED: {record.failure.text}" if record.failure else f"{where}  {told}"
 
 
 def _bound(ops_per_s: float | None) -> str:

@@ -11,6 +11,7 @@ from zoo.jdbc.published import SOURCE, TABLES
 from zoo.jdbc.published import Table as Published
 from zoo.jdbc.records import Cell, FloodRecord, JdbcRun
 from zoo.pairs import Compared, Kind
+from zoo.records import last_error
 from zoo.report.answers import BAD, GOOD, Finding, digits, findings
 from zoo.report.comparisons import Titles
 from zoo.report.comparisons import sections as compared_sections
@@ -213,7 +214,7 @@ def _floods(floods: Sequence[FloodRecord]) -> Section:
     for record in floods:
         flood, result = record.flood, record.result
         if result is None:
-            reason = record.failure.message if record.failure else NONE
+            reason = record.failure.text if record.failure else NONE
             body.append([f"{flood.tasks:,}", flood.executor, f"not run: {reason}", *[NONE] * 3])
             continue
         body.append(
@@ -242,7 +243,7 @@ def _floods(floods: Sequence[FloodRecord]) -> Section:
 
 def _outcome(outcome: str, log_tail: str) -> str:
     """With the JVM's reason where it gave one."""
-    reason = next((line for line in reversed(log_tail.splitlines()) if "Error" in line or "Exception" in line), "")
+    reason = last_error(log_tail)
     return f"{outcome}: {reason}" if outcome.startswith("crashed") and reason else outcome
 
 

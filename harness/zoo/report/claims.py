@@ -195,13 +195,13 @@ def differences(article: Article, archives: Sequence[Archive]) -> str:
     if not archives:
         return ""
     machine = archives[0].machine
-    jdks = ", ".join(dict.fromkeys(archive.jdk for archive in archives if archive.jdk)) or "none"
+    jdks = ", ".join(dict.fromkeys(archive.jdk for archive in archives if archive.jdk))
     there, here = [], [f"{machine.processor}, {_cores(machine.cores)}"]
     there.append(article.machine or "a machine not named")
     if article.cores:
         there.append(_cores(article.cores))
     said = [f"Published on {', '.join(there)}; measured on {', '.join(here)}, shared by server and generator."]
-    said.append(f"JDK there {article.jdk or 'not said'}, here {jdks}.")
+    said.append(f"JDK there {article.jdk or 'not said'}, here {jdks or 'no JVM took part'}.")
     if article.software:
         said.append(f"There {article.software}; here the versions in the records.")
     memory = f"{machine.memory_gb:.1f} GB of memory" if machine.memory_gb else "memory not known"

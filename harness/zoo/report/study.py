@@ -288,7 +288,7 @@ def _percent(ratio: float) -> str:
 def _failed(records: Iterable[Record]) -> list[str]:
     """A sentence for each cell without figures."""
     said = [
-        f"`{_name(r.entry)}`, {r.asked} at {r.tier}, failed in round {r.round}: {r.failure.message}."
+        f"`{_name(r.entry)}`, {r.asked} at {r.tier}, failed in round {r.round}: {r.failure.text}."
         for r in records
         if r.failure
     ]

@@ -45,7 +45,7 @@ def notes(records: Iterable[Record]) -> list[str]:
     """Cells without figures, and why; flags, and in how many cells."""
     records = latest(records)
     failed = [
-        f"{record.entry}, {record.asked}, failed in round {record.round}: {record.failure.message}"
+        f"{record.entry}, {record.asked}, failed in round {record.round}: {record.failure.text}"
         for record in records
         if record.failure
     ]
