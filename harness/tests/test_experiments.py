@@ -233,6 +233,16 @@ def test_a_page_of_experiments_alone_does_not_miss_pairs() -> None:
     assert "No comparison" not in text
 
 
+def test_a_report_of_experiments_alone_has_no_empty_parts() -> None:
+    text = render(document(run("ramp"), RECORDS["ramp"]))
+    assert "Load: wrk" not in text
+    assert "A/A" not in text
+    assert "All cells" not in page(Contents.of(run("ramp"), RECORDS["ramp"], Evidence(), None), PLAIN)
+    both = [*RECORDS["ramp"], record(VIRTUAL)]
+    assert "Load: wrk" in render(document(run("ramp", "hello"), both))
+    assert "All cells" in page(Contents.of(run("ramp", "hello"), both, Evidence(), None), PLAIN)
+
+
 def test_a_ratio_is_drawn_over_connections_with_its_interval() -> None:
     part = next(p for p in Contents.of(run("cpu"), RECORDS["cpu"], Evidence(), None).parts if p.id == "of-cpu")
     figure = next(f for group in part.groups for f in group.figures if f.drawing.template == "ratios")

@@ -13,6 +13,7 @@ from zoo.report.cells import Cells
 from zoo.report.model import NONE, Section, Table
 from zoo.report.sentences import QUESTIONS, answers
 from zoo.report.wording import number, shown, tier_label
+from zoo.scenario import is_trial
 
 COUNT = "A×2: in 2 of the rounds; without a number: in all of them."
 OUTLYING = (
@@ -37,7 +38,8 @@ def document(run: Run, records: Sequence[Record], reference: str | None = None) 
     """The whole report of a run."""
     compared = compare(run.plan.entries, records, reference, run.plan.guests)
     sections = [head(run, records), *_answer(Cells.of(run, records, reference), compared)]
-    sections += comparisons.sections(compared, run.plan.rounds)
+    if not _only_trials(records):
+        sections += comparisons.sections(compared, run.plan.rounds)
     plain = rows(experiments.plain(records), reference)
     for scenario in dict.fromkeys(r.scenario for r in plain):
         sections.append(_scenario(scenario, [r for r in plain if r.scenario == scenario]))
@@ -69,10 +71,15 @@ def head(run: Run, records: Sequence[Record]) -> Section:
             f"{state}. {rounds}. Commit {(run.commit or 'unknown')[:12]}{dirty}; protocol {run.protocol}; "
             f"runtime {_runtime(run)}, network {plan.condition.network}; "
             f"JDK {plan.condition.jdk or 'none'}; order seed {plan.seed}.",
-            EMULATED if plan.condition.emulated else TIMED,
+            *([EMULATED] if plan.condition.emulated else [] if _only_trials(records) else [TIMED]),
             *(_target(name, target) for name, target in plan.targets.items()),
         ],
     )
+
+
+def _only_trials(records: Sequence[Record]) -> bool:
+    """True where each scenario's own section says how it loads; such records are compared in no pairs."""
+    return bool(records) and all(is_trial(record.scenario) for record in records)
 
 
 def _runtime(run: Run) -> str:
@@ -245,6 +252,12 @@ def _flags(found: Sequence[Row]) -> Section:
     return Section("What the flags mean", bullets=bullets or ["No cell was flagged."])
 
 
+def _toolchains(run: Run) -> str:
+    if run.plan.condition.runtime == "container":
+        return "JDK and rustc: the images' own"
+    return f"JDK {run.host.jdk.version if run.host.jdk else 'none'}, rustc {run.host.tools.rustc or 'none'}"
+
+
 def _host(run: Run) -> Section:
     host, limits = run.host, run.host.limits
     memory = f"{host.memory_kb / 1048576:.1f} GiB" if host.memory_kb else "unknown memory"
@@ -256,7 +269,6 @@ def _host(run: Run) -> Section:
             f"{host.distribution or host.system}, kernel {host.kernel}, {host.libc or 'unknown libc'}",
             f"descriptors {limits.nofile_hard}, somaxconn {limits.somaxconn}, "
             f"ports {limits.port_low}-{limits.port_high}, max_map_count {limits.max_map_count}",
-            f"JDK {host.jdk.version if host.jdk else 'none'}, rustc {host.tools.rustc or 'none'}, "
-            f"wrk {host.tools.wrk or 'none'}",
+            f"{_toolchains(run)}, wrk {host.tools.wrk or 'none'}",
         ],
     )

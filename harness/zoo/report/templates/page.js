@@ -32,7 +32,6 @@
       head.replaceChildren(button);
     });
   };
-  sortable(document.getElementById("cells-table"));
 
   const element = (name, properties, ...children) => {
     const made = Object.assign(document.createElement(name), properties);
@@ -75,18 +74,23 @@
   };
   document.getElementById("records-all").addEventListener("toggle", fillRecords);
 
-  const form = document.querySelector("form.filter");
-  const rows = [...document.getElementById("cells-table").tBodies[0].rows];
-  const filter = () => {
-    const wanted = [...form.querySelectorAll("select")].map((select) => [select.dataset.filter, select.value]);
-    for (const row of rows) row.hidden = !wanted.every(([name, value]) => !value || row.dataset[name] === value);
-    form.querySelector("output").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} cells`;
+  const filterable = (form, rows) => {
+    const filter = () => {
+      const wanted = [...form.querySelectorAll("select")].map((select) => [select.dataset.filter, select.value]);
+      for (const row of rows) row.hidden = !wanted.every(([name, value]) => !value || row.dataset[name] === value);
+      form.querySelector("output").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} cells`;
+    };
+    form.hidden = false;
+    form.addEventListener("change", filter);
+    form.addEventListener("reset", () => setTimeout(filter));
+    form.addEventListener("submit", (event) => event.preventDefault());
+    filter();
   };
-  form.hidden = false;
-  form.addEventListener("change", filter);
-  form.addEventListener("reset", () => setTimeout(filter));
-  form.addEventListener("submit", (event) => event.preventDefault());
-  filter();
+  const cells = document.getElementById("cells-table");
+  if (cells) {
+    sortable(cells);
+    filterable(document.querySelector("form.filter"), [...cells.tBodies[0].rows]);
+  }
 
   // A link to a record or a failure opens what it is folded in.
   const unfold = () => {
