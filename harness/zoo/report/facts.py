@@ -31,7 +31,7 @@ def host(run: Run) -> str:
 def of_run(run: Run) -> dict[str, Mapping[str, Any]]:
     """Name and value, by heading: what the run was and where."""
     host = run.host.model_dump()
-    limits, tools, jdk = host.pop("limits"), host.pop("tools"), host.pop("jdk")
+    limits, tools, jdk, engine = host.pop("limits"), host.pop("tools"), host.pop("jdk"), host.pop("engine")
     host["jdk"] = " ".join(str(v) for v in jdk.values()) if jdk else None
     host["jdks"] = ", ".join(f"{j['name']} {j['version']}" for j in host["jdks"])
     limits |= {f"cgroup {name}": value for name, value in limits.pop("cgroup").items()}
@@ -39,7 +39,7 @@ def of_run(run: Run) -> dict[str, Mapping[str, Any]]:
     condition["jvm_flags"] = " ".join(condition["jvm_flags"]) or None
     condition["env"] = ", ".join(f"{name}={value}" for name, value in condition["env"].items()) or None
     times = {"started": run.started_at, "finished": run.finished_at, "commit": run.commit, "changed": run.dirty}
-    return {
+    own = {
         "Run": times | {"harness": run.harness, "protocol": run.protocol, "order seed": run.plan.seed},
         "Condition": condition,
         "Profile, seconds and counts": run.plan.profile,
@@ -47,6 +47,7 @@ def of_run(run: Run) -> dict[str, Mapping[str, Any]]:
         "Limits": limits,
         "Tools": tools,
     }
+    return own | ({"Container engine": engine} if engine else {})
 
 
 def of_servers(cells: Cells) -> list[tuple[str, dict[str, Any]]]:
