@@ -255,6 +255,23 @@ def test_sizes_and_times_stand_in_their_own_order() -> None:
     assert text.index("bytes 256:") < text.index("bytes 1024:") < text.index("bytes 16384:")
 
 
+@pytest.mark.parametrize(
+    ("fallen", "told"),
+    [
+        (set(), "yes"),
+        ({(1, "25k")}, "in 2 of 3 rounds"),
+        ({(n, "25k") for n in (1, 2, 3)}, "to 5k"),
+        ({(n, tier) for n in (1, 2, 3) for tier in ("100", "25k")}, "no"),
+    ],
+)
+def test_held_tells_in_how_many_rounds_all_were_held(fallen: set[tuple[int, str]], told: str) -> None:
+    records = [
+        record(VIRTUAL, r.tier, "held", r.round, failure="it ended") if (r.round, r.tier) in fallen else r
+        for r in RECORDS["held"]
+    ]
+    assert f"| java-a:virtual | {told} |" in render(document(run("held"), records))
+
+
 def test_a_failed_trial_is_told_with_its_reason() -> None:
     failed = record(VIRTUAL, scenario="ramp", failure="vegeta is not there").model_copy(update={"case": "2s"})
     text = render(document(run("ramp"), [failed]))

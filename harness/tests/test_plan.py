@@ -17,7 +17,7 @@ from zoo.catalog import CatalogError
 from zoo.plan import FULL, QUICK, Block, Design, PlanError, Profile, Twins, blocks_of, profile_of
 from zoo.records import Condition
 from zoo.scenario import DEFAULT, SCENARIOS
-from zoo.scenario.base import sleeping_window
+from zoo.scenario.base import Asked, sleeping_window
 from zoo.twins import twin
 
 TIERS = tuple(plan.tier(name) for name in ("100", "1k", "25k"))
@@ -157,9 +157,27 @@ def test_a_window_is_the_profiles_or_follows_from_the_wait_and_many_connections_
 
 
 @given(st.floats(0.1, 60), st.booleans())
-def test_a_sleeping_window_holds_a_whole_cycle_and_slack(delay_s: float, highest: bool) -> None:
-    seconds_ = sleeping_window(delay_s, highest=highest)
-    assert seconds_ >= delay_s * (2.5 if highest else 1.1) > seconds_ - 1
+def test_a_sleeping_window_holds_a_whole_cycle_and_slack(delay_s: float, slack: bool) -> None:
+    seconds_ = sleeping_window(delay_s, slack=slack)
+    assert seconds_ >= delay_s * (2.5 if slack else 1.1) > seconds_ - 1
+
+
+def test_a_burst_of_connections_gets_slack_at_any_tier() -> None:
+    block = Block(("e:v",), "sleep", tuple(map(plan.tier, ("1k", "5k", "10k"))), 1, 0)
+    assert [plan.window(block, at, FULL) - FULL.connect_s * (at.connections > plan.MANY) for at in block.tiers] == [
+        11,
+        25,
+        25,
+    ]
+
+
+def test_memory_is_held_in_windows_of_one_length() -> None:
+    tiers = ("100", "1k", "5k")
+    assert SCENARIOS["held"].program is not None
+    program = SCENARIOS["held"].program(Asked((), tiers=tiers))
+    at = tuple(map(plan.tier, tiers))
+    block = Block(("e:v",), "held", at, 1, 0, program=program, case=program.cases[0])
+    assert {plan.window(block, at, FULL) for at in block.tiers} == {25}
 
 
 def test_a_single_tier_is_the_highest() -> None:

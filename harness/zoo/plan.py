@@ -25,6 +25,10 @@ TREND = {4: 6, 5: 8, 6: 11}
 """Windows: the least |S| of Mann and Kendall whose two-sided probability without a trend is below 10 %."""
 
 BACKLOG_GRACE_S = 3.0
+
+BURST = 1_000
+"""So many connections are opened and read within a tenth of a wait."""
+
 MANY = 5_000
 
 HOLDING_S = 0.1
@@ -321,12 +325,12 @@ def window(block: Block, at: Tier, profile: Profile) -> float:
     wait = block.delay(profile)
     load = _load_s(block, profile)
     if SCENARIOS[block.scenario].holds:
-        many = at.connections > MANY and block.program is not None
-        load = sleeping_window(wait, highest=at == block.tiers[-1] or many)
+        alike = block.program is not None  # a slope needs the same window at each count
+        load = sleeping_window(wait, slack=alike or at == block.tiers[-1] or at.connections > BURST)
     elif not block.alone and not block.parallel:
         load = math.ceil(load / (2 * _cycles(block, at, profile)))
         if wait >= HOLDING_S:
-            load = max(load, sleeping_window(wait, highest=True))
+            load = max(load, sleeping_window(wait, slack=True))
     return load + (profile.connect_s if at.connections > MANY else 0.0)
 
 

@@ -37,11 +37,10 @@ def section(records: Sequence[Record]) -> Section:
     body = []
     for entry, mine in sorted(by_entry.items()):
         seen = [r.measurement for r in mine if r.measurement]
-        held = all(map(held_all, seen)) and len(seen) == len(mine)
         body.append(
             [
                 entry,
-                "yes" if held else f"to {_most_held(mine)}",
+                _all_held(mine),
                 *(_cost(found.get((entry, name))) for name in QUANTITIES),
                 shown(spread(m.memory.rss_idle_kb / 1024 for m in seen if m.memory)),
                 shown(spread(m.rss_peak_mb for m in seen if m.connections.requested == _top(mine))),
@@ -210,9 +209,19 @@ def _cost(cost: Cost | None) -> str:
     return text if cost.fit >= 0.9 else f"{text}, R² {cost.fit:.2f}"
 
 
-def _most_held(records: Sequence[Record]) -> str:
-    """The highest count below which every one was held in every round."""
-    most = "none"
+def _all_held(records: Sequence[Record]) -> str:
+    """In how many rounds every count was held; where in none, up to which it was in each."""
+    rounds = {r.round for r in records}
+    fell = {r.round for r in records if r.measurement is None or not held_all(r.measurement)}
+    if not fell:
+        return "yes"
+    most = _most_held(records)
+    return f"in {len(rounds - fell)} of {len(rounds)} rounds" if rounds - fell else f"to {most}" if most else "no"
+
+
+def _most_held(records: Sequence[Record]) -> str | None:
+    """The highest count up to which every one was held in every round."""
+    most = None
     for tier in sorted({r.tier for r in records}, key=requested):
         at = [r.measurement for r in records if r.tier == tier]
         if not all(m is not None and held_all(m) for m in at):

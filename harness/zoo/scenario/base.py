@@ -87,9 +87,9 @@ class Scenario:
         return "/sleep?ms=1" if self.delay_s else home
 
 
-def sleeping_window(delay_s: float, *, highest: bool) -> int:
-    """Whole seconds of a sleeping cell: one cycle and a tenth; at the highest tier 2.5 cycles.
+def sleeping_window(delay_s: float, *, slack: bool) -> int:
+    """Whole seconds of a sleeping cell: one cycle and a tenth, or 2.5 cycles.
 
-    The highest tier needs the slack because its connections are opened in one burst inside the window.
+    Many connections need the slack because they are opened in one burst inside the window.
     """
-    return math.ceil(delay_s * (2.5 if highest else 1.1))
+    return math.ceil(delay_s * (2.5 if slack else 1.1))

@@ -13,7 +13,7 @@ def program(asked: Asked) -> Program:
     return Program(
         cases=[Case(path=f"/sleep?ms={1000 * delay_s}", wait_s=delay_s, warm_path="/sleep?ms=1")],
         tiers=list(asked.tiers or TIERS),
-        duration_s=sleeping_window(delay_s, highest=True),
+        duration_s=sleeping_window(delay_s, slack=True),
         rest_s=QUICK_REST_S if asked.quick else REST_S,
     )
 
