@@ -88,8 +88,9 @@ class Scenario:
 
 
 def sleeping_window(delay_s: float, *, slack: bool) -> int:
-    """Whole seconds of a sleeping cell: one cycle and a tenth, or 2.5 cycles.
+    """Whole seconds of a sleeping cell: one cycle and a tenth, or three cycles.
 
-    Many connections need the slack because they are opened in one burst inside the window.
+    Many connections need the slack because they are opened in one burst inside the window: the first answers of some
+    come after 1.8 waits, and without a second one in the window they would seem starved.
     """
-    return math.ceil(delay_s * (2.5 if slack else 1.1))
+    return math.ceil(delay_s * (3 if slack else 1.1))
