@@ -9,6 +9,7 @@ import pytest
 from builders import record
 
 from zoo import experimented
+from zoo.progress import line
 from zoo.records import Connections, Record, Run, Trial
 from zoo.report import pictures
 from zoo.report.contents import Contents
@@ -253,6 +254,12 @@ def test_a_ratio_is_drawn_over_connections_with_its_interval() -> None:
 def test_sizes_and_times_stand_in_their_own_order() -> None:
     text = render(document(run("bytes"), RECORDS["bytes"]))
     assert text.index("bytes 256:") < text.index("bytes 1024:") < text.index("bytes 16384:")
+
+
+def test_a_cell_of_held_tells_no_requests_a_second() -> None:
+    told = line(RECORDS["held"][-1])
+    assert "answers to 25,000 connections" in told
+    assert "req/s" not in told
 
 
 @pytest.mark.parametrize(

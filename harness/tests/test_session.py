@@ -47,6 +47,7 @@ PROFILE = Profile(
     sleep_warmup_s=6,
     sleep_delay_s=10,
     connect_s=6,
+    burst_waits=3.5,
     idle_s=1,
     rest_s=5,
 )
@@ -203,7 +204,7 @@ def test_a_sleeping_cell_is_warmed_without_its_wait_and_measured_with_it(bed: Be
         (False, "/sleep?ms=1", PROFILE.sleep_warmup_s),
         (True, "/sleep?ms=10000", 11),
         (True, "/sleep?ms=10000", 11),
-        (True, "/sleep?ms=10000", 30 + PROFILE.connect_s),
+        (True, "/sleep?ms=10000", 35 + PROFILE.connect_s),
     ]
     assert all(c.spec.timeout_s > c.spec.duration_s for c in bed.world.calls)
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 from zoo.records import PlanFacts, asked
 from zoo.results import Case, Program
 from zoo.scenario import SCENARIOS
-from zoo.scenario.base import sleeping_window
+from zoo.scenario.base import ONE_WAIT, TWO_WAITS, sleeping_window
 from zoo.twins import is_twin, twin
 from zoo.variations import plain, varied
 
@@ -63,7 +63,8 @@ class Profile:
     second or more.
 
     `connect_s` is added to windows with over `MANY` connections: past half of the ephemeral ports each connect()
-    searches them all.
+    searches them all. `burst_waits` is the length of a sleeping window with over `BURST` of them, in waits: the first
+    answers of some take 1.8 waits.
     """
 
     rounds: int
@@ -77,6 +78,7 @@ class Profile:
     sleep_warmup_s: float
     sleep_delay_s: float
     connect_s: float
+    burst_waits: float
     idle_s: float
     rest_s: float
 
@@ -105,6 +107,7 @@ FULL = Profile(
     sleep_warmup_s=3,
     sleep_delay_s=10,
     connect_s=2,
+    burst_waits=3.5,
     idle_s=1,
     rest_s=3,
 )
@@ -120,6 +123,7 @@ QUICK = Profile(
     sleep_warmup_s=1,
     sleep_delay_s=0.5,
     connect_s=4,
+    burst_waits=3.5,
     idle_s=0.5,
     rest_s=0.5,
 )
@@ -325,13 +329,19 @@ def window(block: Block, at: Tier, profile: Profile) -> float:
     wait = block.delay(profile)
     load = _load_s(block, profile)
     if SCENARIOS[block.scenario].holds:
-        alike = block.program is not None  # a slope needs the same window at each count
-        load = sleeping_window(wait, slack=alike or at == block.tiers[-1] or at.connections > BURST)
+        if block.program is None:  # of a program one for all counts, as a slope needs
+            load = sleeping_window(wait, _waits(block, at, profile))
     elif not block.alone and not block.parallel:
         load = math.ceil(load / (2 * _cycles(block, at, profile)))
         if wait >= HOLDING_S:
-            load = max(load, sleeping_window(wait, slack=True))
+            load = max(load, sleeping_window(wait, TWO_WAITS))
     return load + (profile.connect_s if at.connections > MANY else 0.0)
+
+
+def _waits(block: Block, at: Tier, profile: Profile) -> float:
+    if at.connections > BURST:
+        return profile.burst_waits
+    return TWO_WAITS if at == block.tiers[-1] else ONE_WAIT
 
 
 def _load_s(block: Block, profile: Profile) -> float:

@@ -90,7 +90,7 @@ def line(record: Record) -> str:
     assert seen is not None
     marks = " ".join(flag.value for flag in seen.flags)
     memory = "–" if seen.rss_peak_mb is None else f"{seen.rss_peak_mb:,.0f} MB"
-    if seen.load.goodput_rps is None:
+    if seen.load.goodput_rps is None or seen.held:  # requests a second of a window of two waits mean nothing
         served = f"{seen.load.goodput:>10,} answers to {seen.connections.actual:,} connections"
         return f"{where}  {served}  {memory:>10}  {marks}"
     median = "–" if seen.load.latency.p50_us is None else f"{seen.load.latency.p50_us / 1000:,.2f} ms"

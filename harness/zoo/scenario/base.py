@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from zoo.runtime.base import Hosted
     from zoo.stage import Stage
 
+ONE_WAIT, TWO_WAITS = 1.1, 2.5
+"""Lengths of a window, in waits. Half a wait of slack keeps answers that come in bursts off its end, where they would
+be counted of one server and not of another."""
+
+HELD_WAITS = 3.0
+"""Where no speed is read: two answers for each connection, though in a burst the first of some take 1.8 waits."""
+
 Idle = Callable[[], AbstractContextManager["Hosted"]]
 """Starts an entry of the run for as long as the context lasts."""
 
@@ -87,10 +94,6 @@ class Scenario:
         return "/sleep?ms=1" if self.delay_s else home
 
 
-def sleeping_window(delay_s: float, *, slack: bool) -> int:
-    """Whole seconds of a sleeping cell: one cycle and a tenth, or three cycles.
-
-    Many connections need the slack because they are opened in one burst inside the window: the first answers of some
-    come after 1.8 waits, and without a second one in the window they would seem starved.
-    """
-    return math.ceil(delay_s * (3 if slack else 1.1))
+def sleeping_window(delay_s: float, waits: float) -> int:
+    """Whole seconds."""
+    return math.ceil(delay_s * waits)

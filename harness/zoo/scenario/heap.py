@@ -8,7 +8,7 @@ from zoo.load.base import LoadError
 from zoo.records import Trial
 from zoo.results import Case, HeapResult, HeapTrial, Program
 from zoo.runtime.base import RuntimeFailure
-from zoo.scenario.base import Asked, Scenario, sleeping_window, unserved
+from zoo.scenario.base import HELD_WAITS, Asked, Scenario, sleeping_window, unserved
 from zoo.smallest import smallest
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def program(asked: Asked) -> Program:
     delay_s = QUICK_S if asked.quick else DELAY_S
     jvms = [e.id for e in asked.entries if not e.native]
     case = Case(path=f"/sleep?ms={1000 * delay_s}", wait_s=delay_s, warm_path="/sleep?ms=1", entries=jvms)
-    duration_s = sleeping_window(delay_s, slack=True) + CONNECT_S
+    duration_s = sleeping_window(delay_s, HELD_WAITS) + CONNECT_S
     return Program(cases=[case] if jvms else [], tiers=list(asked.tiers or TIERS), duration_s=duration_s)
 
 

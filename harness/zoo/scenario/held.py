@@ -1,7 +1,7 @@
 """held: every request waits at more and more connections; what does a held connection cost, and is it given back?"""
 
 from zoo.results import Case, Program
-from zoo.scenario.base import Asked, Scenario, sleeping_window
+from zoo.scenario.base import HELD_WAITS, Asked, Scenario, sleeping_window
 
 TIERS = ("1k", "5k", "10k", "15k", "20k", "25k")
 DELAY_S, QUICK_S = 10, 2
@@ -13,7 +13,7 @@ def program(asked: Asked) -> Program:
     return Program(
         cases=[Case(path=f"/sleep?ms={1000 * delay_s}", wait_s=delay_s, warm_path="/sleep?ms=1")],
         tiers=list(asked.tiers or TIERS),
-        duration_s=sleeping_window(delay_s, slack=True),
+        duration_s=sleeping_window(delay_s, HELD_WAITS),
         rest_s=QUICK_REST_S if asked.quick else REST_S,
     )
 

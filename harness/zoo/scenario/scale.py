@@ -9,7 +9,7 @@ from zoo.instruments import known
 from zoo.load.base import LoadError
 from zoo.records import Trial
 from zoo.results import Case, Program, ScaleResult, ScaleStep
-from zoo.scenario.base import Asked, Scenario, sleeping_window, unserved
+from zoo.scenario.base import HELD_WAITS, Asked, Scenario, sleeping_window, unserved
 
 if TYPE_CHECKING:
     from zoo.life import Life
@@ -29,7 +29,7 @@ SPARED = 0.8
 def program(asked: Asked) -> Program:
     delay_s = QUICK_S if asked.quick else DELAY_S
     case = Case(path=f"/sleep?ms={1000 * delay_s}", wait_s=delay_s, warm_path="/sleep?ms=1")
-    duration_s = sleeping_window(delay_s, slack=True) + CONNECT_S
+    duration_s = sleeping_window(delay_s, HELD_WAITS) + CONNECT_S
     return Program(cases=[case], tiers=list(asked.tiers or TIERS), duration_s=duration_s)
 
 
