@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from zoo import plan
 from zoo.bench import Wish, plan_of, seconds
 from zoo.catalog import CatalogError
-from zoo.plan import FULL, QUICK, Block, Design, PlanError, Profile, Twins, blocks_of, profile_of
+from zoo.plan import FULL, ONE_WAIT, QUICK, TWO_WAITS, Block, Design, PlanError, Profile, Twins, blocks_of, profile_of
 from zoo.records import Condition
 from zoo.scenario import DEFAULT, SCENARIOS
-from zoo.scenario.base import ONE_WAIT, TWO_WAITS, Asked, sleeping_window
+from zoo.scenario.base import Asked, sleeping_window
 from zoo.twins import twin
 
 TIERS = tuple(plan.tier(name) for name in ("100", "1k", "25k"))

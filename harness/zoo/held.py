@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from zoo.interval import Interval, of_mean
-from zoo.metrics import held_all
+from zoo.metrics import held_throughout
 from zoo.records import Measurement, Record
 
 LEAST_COUNTS = 4
@@ -84,7 +84,7 @@ def costs(records: Iterable[Record]) -> dict[tuple[str, str], Cost]:
     for (entry, _), life in lives.items():
         seen = sorted((r.measurement for r in life if r.measurement), key=lambda m: m.connections.actual)
         counts = {m.connections.actual for m in seen}
-        if len(seen) < len(life) or len(counts) < LEAST_COUNTS or not all(map(held_all, seen)):
+        if len(counts) < LEAST_COUNTS or not held_throughout(life):
             continue
         for name, read in QUANTITIES.items():
             values = [read(m) for m in seen]

@@ -80,6 +80,11 @@ def held_all(seen: Measurement) -> bool:
     return seen.load.delay_s > 0 and not short and not bad & set(seen.flags)
 
 
+def held_throughout(records: Iterable[Record]) -> bool:
+    """True when every one of these cells was measured and held all its connections."""
+    return all(r.measurement is not None and held_all(r.measurement) for r in records)
+
+
 Points = list[tuple[float, float]]
 
 

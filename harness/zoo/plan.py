@@ -15,7 +15,7 @@ from typing import TypeVar
 from zoo.records import PlanFacts, asked
 from zoo.results import Case, Program
 from zoo.scenario import SCENARIOS
-from zoo.scenario.base import ONE_WAIT, TWO_WAITS, sleeping_window
+from zoo.scenario.base import sleeping_window
 from zoo.twins import is_twin, twin
 from zoo.variations import plain, varied
 
@@ -25,6 +25,10 @@ TREND = {4: 6, 5: 8, 6: 11}
 """Windows: the least |S| of Mann and Kendall whose two-sided probability without a trend is below 10 %."""
 
 BACKLOG_GRACE_S = 3.0
+
+ONE_WAIT, TWO_WAITS = 1.1, 2.5
+"""Lengths of a window, in waits: each connection is answered once, or twice and with half a wait to spare, so that
+answers which come in bursts do not fall on its end and count for one server only."""
 
 BURST = 1_000
 """So many connections are opened and read within a tenth of a wait."""

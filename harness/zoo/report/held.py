@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from zoo.analysis import spread
 from zoo.held import Cost, costs, given_back
 from zoo.interval import Interval, of_mean
-from zoo.metrics import held_all, requested
+from zoo.metrics import held_throughout, requested
 from zoo.records import Measurement, Record, Run
 from zoo.report import gallery
 from zoo.report.cells import Cells
@@ -212,19 +212,20 @@ def _cost(cost: Cost | None) -> str:
 def _all_held(records: Sequence[Record]) -> str:
     """In how many rounds every count was held; where in none, up to which it was in each."""
     rounds = {r.round for r in records}
-    fell = {r.round for r in records if r.measurement is None or not held_all(r.measurement)}
-    if not fell:
+    held = sum(held_throughout(r for r in records if r.round == number) for number in rounds)
+    if held == len(rounds):
         return "yes"
+    if held:
+        return f"in {held} of {len(rounds)} rounds"
     most = _most_held(records)
-    return f"in {len(rounds - fell)} of {len(rounds)} rounds" if rounds - fell else f"to {most}" if most else "no"
+    return f"to {most}" if most else "no"
 
 
 def _most_held(records: Sequence[Record]) -> str | None:
     """The highest count up to which every one was held in every round."""
     most = None
     for tier in sorted({r.tier for r in records}, key=requested):
-        at = [r.measurement for r in records if r.tier == tier]
-        if not all(m is not None and held_all(m) for m in at):
+        if not held_throughout(r for r in records if r.tier == tier):
             return most
         most = tier
     return most

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from zoo.runtime.base import Hosted
     from zoo.stage import Stage
 
-ONE_WAIT, TWO_WAITS = 1.1, 2.5
-"""Lengths of a window, in waits. Half a wait of slack keeps answers that come in bursts off its end, where they would
-be counted of one server and not of another."""
-
 HELD_WAITS = 3.0
 """Where no speed is read: two answers for each connection, though in a burst the first of some take 1.8 waits."""
 
