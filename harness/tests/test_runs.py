@@ -10,6 +10,7 @@ from builders import record
 
 from zoo.metrics import CPU, REQUESTS, Word
 from zoo.records import Record, Run
+from zoo.results import Program
 from zoo.runs import contrast, slower
 from zoo.twins import twin
 
@@ -68,6 +69,15 @@ def test_what_may_differ_is_told_and_what_may_not_is_an_obstacle() -> None:
     assert other.obstacles == ["protocol: 2 → 3", "processor: Some CPU → Other CPU"]
     times = plan.model_copy(update={"profile": {"sleep_delay_s": 2.0}})
     assert contrast(before, BEFORE, made("second", plan=times), BEFORE).obstacles == ["time sleep_delay_s: 10.0 → 2.0"]
+
+
+def test_times_of_a_scenarios_own_are_an_obstacle_where_both_runs_have_it() -> None:
+    def ran(**programs: float) -> Run:
+        own = {name: Program(cases=[], tiers=[], duration_s=length) for name, length in programs.items()}
+        return made(plan=made().plan.model_copy(update={"programs": own}))
+
+    assert contrast(ran(held=25.0), BEFORE, ran(held=25.0, ramp=60.0), BEFORE).obstacles == []
+    assert contrast(ran(held=25.0), BEFORE, ran(held=30.0), BEFORE).obstacles == ["held duration_s: 25.0 → 30.0"]
 
 
 def test_more_rounds_are_no_obstacle() -> None:

@@ -13,6 +13,9 @@ from zoo.records import Record, Run
 from zoo.stats import unpaired_ratio
 from zoo.twins import is_twin
 
+PROGRAM_SETTINGS = ("duration_s", "windows", "dropped", "thread_each", "rest_s", "repeats")
+"""How a cell of a scenario is measured, beside its case and connection count, by which it is known."""
+
 
 @dataclass(frozen=True)
 class Contrast:
@@ -31,7 +34,8 @@ def contrast(
     shared = [key for key in after if key in before and not is_twin(key[0])]
     made = [_pair(key, (a.id, b.id), (before[key], after[key])) for key in shared]
     made.sort(key=lambda p: (p.scenario, p.requested, p.a))
-    obstacles = differences(_fixed(a), _fixed(b))
+    own = [name for name in a.plan.programs if name in b.plan.programs]
+    obstacles = differences(_fixed(a, own), _fixed(b, own))
     if not made:
         obstacles.append("no cell is in both")
     return Contrast(obstacles, differences(_free(a), _free(b)), judged(made, {}))
@@ -78,10 +82,13 @@ def _pair(key: tuple[str, str, str], runs: tuple[str, str], sides: tuple[Cell, C
     )
 
 
-def _fixed(run: Run) -> dict[str, object]:
-    """What must be alike, or a difference says nothing of the servers."""
+def _fixed(run: Run, own: Iterable[str]) -> dict[str, object]:
+    """What must be alike, or a difference says nothing of the servers. `own`: scenarios with times of their own."""
     times = {f"time {name}": value for name, value in run.plan.profile.items() if name != "rounds"}
-    return {"protocol": run.protocol, **times, **hardware(run.host)}
+    programs = {
+        f"{name} {setting}": getattr(run.plan.programs[name], setting) for name in own for setting in PROGRAM_SETTINGS
+    }
+    return {"protocol": run.protocol, **times, **programs, **hardware(run.host)}
 
 
 def hardware(host: HostFacts) -> dict[str, object]:
