@@ -251,6 +251,7 @@ def test_a_finished_cell_is_one_line() -> None:
     ]
     assert line(record(VIRTUAL, failure="gone")).endswith("FAILED: gone")
     assert "p50            –" in line(record(VIRTUAL, p50_us=None))
+    assert " 0.4 req/s" in line(record(VIRTUAL, rps=0.4))
 
 
 def test_without_a_terminal_each_cell_is_a_line_with_the_time_left() -> None:

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from zoo.pulse import Beat
 from zoo.records import Record
+from zoo.report.wording import number
 
 
 class Reporter(Protocol):
@@ -94,4 +95,4 @@ def line(record: Record) -> str:
         served = f"{seen.load.goodput:>10,} answers to {seen.connections.actual:,} connections"
         return f"{where}  {served}  {memory:>10}  {marks}"
     median = "–" if seen.load.latency.p50_us is None else f"{seen.load.latency.p50_us / 1000:,.2f} ms"
-    return f"{where}  {seen.load.goodput_rps:>10,.0f} req/s  p50 {median:>12}  {memory:>10}  {marks}"
+    return f"{where}  {number(seen.load.goodput_rps):>10} req/s  p50 {median:>12}  {memory:>10}  {marks}"
