@@ -1,6 +1,5 @@
 package zoo;
 
-import com.zaxxer.hikari.HikariDataSource;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
@@ -13,7 +12,10 @@ final class Flood {
 
     private Flood() {}
 
-    /** Halts: the threads of a pool that got stuck in its making would keep the JVM alive. */
+    /**
+     * Halts: the threads of a pool that got stuck in its making would keep the JVM alive, and the closing of one wakes
+     * all its threads, whose stacks would count as memory of the work.
+     */
     public static void main(String[] args) {
         int code = 1;
         try {
@@ -28,18 +30,17 @@ final class Flood {
 
     private static void flood(Workers workers, int tasks, int size, Duration patience) throws Exception {
         Link link = Link.told();
-        try (HikariDataSource connections = Pool.open(link.url(), link.readCredentials(), size, patience);
-                Batch batch = new Batch(workers, size)) {
-            Countries countries = new Countries(connections);
-            Callable<Optional<Country>> task = () -> countries.findByCode("AD");
-            batch.run(Collections.nCopies(WARM_UP, task));
-            long start = System.nanoTime();
-            List<Optional<Country>> found = batch.run(Collections.nCopies(tasks, task));
-            double seconds = (System.nanoTime() - start) / 1e9;
-            if (!found.stream().allMatch(Optional::isPresent)) {
-                throw new IllegalStateException("the country AD was not found each time");
-            }
-            System.out.printf("%d tasks in %.2f s%n", tasks, seconds);
+        Countries countries =
+                new Countries(Pool.open(link.url(), link.readCredentials(), size, patience));
+        Batch batch = new Batch(workers, size);
+        Callable<Optional<Country>> task = () -> countries.findByCode("AD");
+        batch.run(Collections.nCopies(WARM_UP, task));
+        long start = System.nanoTime();
+        List<Optional<Country>> found = batch.run(Collections.nCopies(tasks, task));
+        double seconds = (System.nanoTime() - start) / 1e9;
+        if (!found.stream().allMatch(Optional::isPresent)) {
+            throw new IllegalStateException("the country AD was not found each time");
         }
+        System.out.printf("%d tasks in %.2f s%n", tasks, seconds);
     }
 }
