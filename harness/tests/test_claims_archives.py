@@ -60,8 +60,9 @@ def described(kind: str) -> dict[str, Any]:
     }
 
 
-def databases(warmup_s: int = 5) -> dict[str, Any]:
-    return {**described("jdbc"), "plan": {"profile": {"name": "known", "warmups": 2, "warmup_s": warmup_s}}}
+def databases(warmup_s: int = 5, iteration_s: int = 5, **changes: Any) -> dict[str, Any]:  # noqa: ANN401
+    times = {"rounds": 3, "warmups": 2, "warmup_s": warmup_s, "iterations": 3, "iteration_s": iteration_s}
+    return {**described("jdbc"), "plan": {"profile": {"name": "known", **times}}, **changes}
 
 
 def said(of: Claim, folder: Path) -> Verdict:
@@ -131,6 +132,24 @@ def test_databases_are_judged_by_executor(tmp_path: Path) -> None:
     spoiled = [*lines, jdbc("cached", 0.0, 3, **lost)]
     found = said(claim([ratio], cells), written(tmp_path / "spoiled", databases(), spoiled))
     assert (found.word, found.judgement.why) == (Word.NOT_MEASURED, "cached failed in round 3: the database ended")
+
+
+def test_the_longer_windows_are_judged_before_the_newer_ones(tmp_path: Path) -> None:
+    case = "postgresql find-by-code 10/100 none"
+    cells = {e: {"scenario": "jdbc", "entry": e, "case": case} for e in ("virtual", "cached")}
+    ratio = {"rule": "ratio", "quantity": "operations", "of": "virtual", "over": "cached", "at_least": 1}
+    folders = [
+        written(
+            tmp_path / name,
+            databases(iteration_s=iteration_s, started_at=f"2026-01-0{day}T03:04:05+00:00"),
+            [jdbc(e, ops + n, n) for e, ops in (("virtual", a), ("cached", 2000.0)) for n in (1, 2, 3)],
+        )
+        for name, iteration_s, day, a in (("long", 30, 1, 5000.0), ("newer", 5, 2, 1000.0), ("newest", 5, 3, 1000.0))
+    ]
+    found, _ = archives.read(folders, tmp_path, None)
+    of = claim([ratio], cells)
+    assert verdict(of, Evidence(found, KNOWN)).word is Word.REPRODUCED
+    assert verdict(of, Evidence(found[:2], KNOWN)).word is Word.CONTRADICTED
 
 
 def test_of_a_run_that_hardly_warms_up_only_floods_are_judged(tmp_path: Path) -> None:

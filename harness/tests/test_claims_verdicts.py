@@ -131,6 +131,27 @@ def test_a_difference_of_two_runs_is_not_measured() -> None:
     assert (found.word, found.judgement.why) == (N, "the two are not in one run")
 
 
+LOW, HIGH = (records(entry, [kb] * 3, name="rss_peak_kb") for entry, kb in ((VIRTUAL, 100), (PLATFORM, 200)))
+
+
+@pytest.mark.parametrize("fault", [{"figures": [300.0] * 3, "flags": [Flag.NOT_ESTABLISHED]}, {"figures": [300.0] * 2}])
+def test_memory_is_taken_from_two_runs_before_one_with_faults(fault: dict[str, Any]) -> None:
+    of = claim([{**RATIO, "quantity": "peak RSS", "at_most": 1}], PAIR)
+    worse = [*records(VIRTUAL, name="rss_peak_kb", **fault), *HIGH]
+    assert said(of, worse).word is not R
+    assert said(of, worse, LOW).word is R
+    assert said(of, worse, LOW, HIGH).word is R
+    assert said(of, [*records(VIRTUAL, [300.0] * 3, name="rss_peak_kb"), *HIGH], LOW, HIGH).word is C
+
+
+def test_speed_is_never_taken_from_two_runs() -> None:
+    of = claim([{**RATIO, "at_most": 1}], PAIR)
+    slow, fast = records(VIRTUAL, [100.0] * 3), records(PLATFORM, [200.0] * 3)
+    spoiled = [*records(VIRTUAL, [100.0] * 3, flags=[Flag.NOT_ESTABLISHED]), *fast]
+    assert said(of, slow, fast).judgement.why == "the two are not in one run, and speed is not compared between runs"
+    assert said(of, slow, fast, spoiled).judgement.why == f"{VIRTUAL}: {Flag.NOT_ESTABLISHED.text}"
+
+
 @pytest.mark.parametrize(
     ("first", "second", "by", "word"),
     [

@@ -14,6 +14,8 @@ from zoo.metrics import Class
 from zoo.stats import Ratio, paired_ratio, unpaired_ratio
 from zoo.stats.ratio import of_logs
 
+_Faults = tuple[bool, bool, int]
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -50,10 +52,20 @@ class Evidence:
         return next((archive.machine.cores for archive in self.archives), None)
 
     def find(self, points: Sequence[Point], quantity: Quantity) -> list[Series] | str:
-        """A series of each point, from one run that has all of them, else the best of each; or why there is none."""
+        """A series of each point, from one run that has all of them, else the best of each; or why there is none.
+
+        Memory is compared between runs too: there a run of all goes behind runs of each that have fewer faults.
+        """
         together = [found for archive in self.archives if (found := _all(archive, points, quantity))]
-        if together:
-            return min(together, key=self._rank)
+        whole = min(together, key=self._rank, default=None)
+        if whole and quantity.kind is not Class.MEMORY:
+            return whole
+        apart = self._apart(points, quantity)
+        if whole and (isinstance(apart, str) or self._faults(apart) >= self._faults(whole)):
+            return whole
+        return apart
+
+    def _apart(self, points: Sequence[Point], quantity: Quantity) -> list[Series] | str:
         best: list[Series] = []
         for point in points:
             some = [one for archive in self.archives if (one := _all(archive, [point], quantity))]
@@ -65,10 +77,14 @@ class Evidence:
             return "the runs that have its cells are of different machines"
         return best
 
-    def _rank(self, found: Sequence[Series]) -> tuple[bool, bool, int]:
-        """Sound before spoiled, whole before cut, enough rounds before few; then the newest, which comes first."""
+    def _rank(self, found: Sequence[Series]) -> tuple[_Faults, float]:
+        """Long windows before short where neither has more faults; then the newest, which comes first."""
+        return self._faults(found), -found[0].archive.window_s
+
+    def _faults(self, found: Sequence[Series]) -> _Faults:
+        """Less is better: spoiled, cut, so many rounds too few."""
         few = min(s.rounds for s in found)
-        return (any(s.objection for s in found), any(s.cut for s in found), -min(few, self.wanted))
+        return any(s.objection for s in found), any(s.cut for s in found), max(self.wanted - few, 0)
 
     def _missing(self, point: Point) -> str:
         if point.scenario not in self.known:

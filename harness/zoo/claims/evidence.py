@@ -11,7 +11,7 @@ from zoo.claims.points import Point
 from zoo.claims.quantities import SPOILT, Data, Quantity, at
 from zoo.host.facts import HostFacts
 from zoo.host.jdk import major_of
-from zoo.jdbc.records import Cell
+from zoo.jdbc.records import Cell, Profile
 from zoo.metrics import METRICS, Class, held_slopes
 from zoo.openmodel import rate_made
 from zoo.pairs import compare
@@ -76,6 +76,8 @@ class Archive:
     machine: Machine
     cells: Mapping[Key, Mapping[int, Observation]]
     bands: Mapping[BandKey, Band] = field(default_factory=dict)
+    window_s: float = 0.0
+    """For how long its profile measures a cell in a round; a scenario may have times of its own."""
 
     def seen(self, point: Point) -> list[Mapping[int, Observation]] | None:
         """Of each tier; None where the run lacks one of them, or was too short."""
@@ -109,6 +111,7 @@ def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str 
         machine=Machine.of(run.host),
         cells=cells,
         bands=compare(run.plan.entries, records, reference).bands,
+        window_s=run.plan.profile.get("window_s", 0.0),
     )
 
 
@@ -137,7 +140,14 @@ def of_programs(
         jdk=run["jdk"],
         machine=Machine.of(HostFacts.model_validate(run["host"])),
         cells=cells,
+        window_s=_window_s(run) if run["kind"] == "jdbc" else 0.0,
     )
+
+
+def _window_s(run: Mapping[str, Any]) -> float:
+    """Of a fork of JMH: all that is no warm-up."""
+    profile = Profile.model_validate(run["plan"]["profile"])
+    return profile.iterations * profile.iteration_s
 
 
 def settings(record: Record) -> str:
