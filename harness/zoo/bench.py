@@ -207,9 +207,9 @@ def new_run(root: Path, wish: Wish, planned: PlanFacts, host: HostFacts) -> Run:
 
 
 def revision(root: Path) -> tuple[str | None, bool | None]:
-    """Commit of the checkout and whether tracked files were changed since; None outside a checkout."""
+    """Commit of the checkout and whether tracked files, results left out, differ from it; None outside a checkout."""
     commit = _git(root, "rev-parse", "HEAD")
-    status = _git(root, "status", "--porcelain", "--untracked-files=no")
+    status = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)results")
     return commit or None, None if status is None else bool(status)
 
 
