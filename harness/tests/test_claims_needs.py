@@ -30,7 +30,13 @@ def of_memory(entry: str, vary: str = "", **changes: Any) -> Claim:  # noqa: ANN
 
 
 def planned(*claims: Claim, given: list[list[Record]] | None = None) -> list[Job]:
-    return jobs(*missing(claims, [archive(made) for made in given or []]))
+    return jobs(*missing(claims, [archive(made) for made in given or []]), seconds)
+
+
+def seconds(job: Job) -> float:
+    """A server is started for every case and condition, and then shows all tiers."""
+    starts = len(job.entries) * len(job.cases) * len({"", *job.vary})
+    return job.rounds * starts * (40 + 10 * len(job.tiers))
 
 
 def rounds(entry: str, count: int = 3) -> list[Record]:
@@ -57,6 +63,26 @@ def test_memory_of_two_servers_needs_no_common_run_but_conditions_of_one_share_i
         ((VIRTUAL,), ("", "heap=50m"), ("Q1", "Q2")),
         (("rust-n:bare",), ("",), ("Q3",)),
     ]
+
+
+def of_bodies(cases: list[str], tiers: list[str], **changes: Any) -> Claim:  # noqa: ANN401
+    cells = {"scenario": "bytes", "case": cases, "tier": tiers}
+    return claim([RATIO], {"virtual": {**cells, "entry": VIRTUAL}, "platform": {**cells, "entry": PLATFORM}}, **changes)
+
+
+def test_a_run_does_not_grow_by_cells_that_no_claim_needs() -> None:
+    """As one run these would be 2 entries × 4 cases × 5 tiers."""
+    small, large = of_bodies(["1", "2"], ["1", "2", "4", "8"]), of_bodies(["1024", "4096"], ["16"], id="Q2")
+    found = planned(small, large)
+    assert [(job.cases, job.tiers, job.cells) for job in found] == [
+        (("1", "2"), ("1", "2", "4", "8"), 16),
+        (("1024", "4096"), ("16",), 4),
+    ]
+
+
+def test_a_server_started_once_shows_all_the_tiers_that_claims_need() -> None:
+    (job,) = planned(of_bodies(["1"], ["1", "2"]), of_bodies(["1"], ["8"], id="Q2"))
+    assert (job.tiers, job.cells, job.claims) == (("1", "2", "8"), 6, ("Q1", "Q2"))
 
 
 def test_cells_that_a_run_has_often_enough_are_not_measured_again() -> None:

@@ -15,6 +15,7 @@ from zoo.catalog import Catalog, CatalogError, load_catalog
 from zoo.claims import archives, commands, needs
 from zoo.claims.commands import Command
 from zoo.claims.ledger import Claim, Ledger, LedgerError
+from zoo.claims.needs import Job
 from zoo.conditions import BenchError
 from zoo.host.jdk import JdkError
 from zoo.plainly import plainly
@@ -95,7 +96,12 @@ def _planned(asked: _Asked) -> list[Command]:
     """The commands that measure what is missing, after they were shown."""
     given, left = archives.read(asked.runs, ROOT, asked.catalog.reference_id)
     found, links = needs.missing(asked.claims, given)
-    jobs = needs.jobs(found, links)
+
+    def seconds(job: Job) -> float:
+        command = commands.of(job, asked.catalog, ROOT)
+        return command.seconds if command else 0.0
+
+    jobs = needs.jobs(found, links, seconds)
     made: list[Command] = []
     rows: list[list[str]] = []
     for job in jobs:

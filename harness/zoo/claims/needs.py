@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
 
+from zoo.claims import points
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import Claim
-from zoo.claims.points import Point, combinations
+from zoo.claims.points import Point
 from zoo.claims.quantities import QUANTITIES
 from zoo.metrics import Class, requested
 from zoo.scenario import SCENARIOS
+
+HARDLY_S = 1.0
+"""One command less is worth this; the same windows summed in another order differ by less."""
 
 
 @dataclass(frozen=True)
@@ -81,18 +87,31 @@ def missing(claims: Iterable[Claim], archives: Sequence[Archive]) -> tuple[dict[
     return found, links
 
 
-def jobs(found: dict[Point, Want], links: Iterable[set[Point]]) -> list[Job]:
-    """As few runs as keep together what belongs together, in the order in which the claims ask for them."""
+def jobs(found: dict[Point, Want], links: Iterable[set[Point]], seconds: Callable[[Job], float]) -> list[Job]:
+    """Runs that keep together what belongs together, in the order in which the claims ask for them.
+
+    One run measures all its entries in all its cases and tiers. So two become one only where that takes no longer by
+    `seconds`, a job's estimated time.
+    """
+
+    @cache
+    def job(group: frozenset[Point]) -> Job:
+        return _job([want for point, want in found.items() if point in group])
+
+    @cache
+    def cost(group: frozenset[Point]) -> float:
+        return seconds(job(group))
+
     place = {point: number for number, point in enumerate(found)}
-    groups = sorted(_joined([*links, *_by_entry(found)]), key=lambda group: min(place[point] for point in group))
-    return [_job([found[point] for point in found if point in group]) for group in groups]
+    groups = _merged(_joined([*links, *_calibrated(found)]), cost)
+    return [job(group) for group in sorted(groups, key=lambda group: min(place[point] for point in group))]
 
 
 def _groups(claim: Claim) -> Iterator[list[Point]]:
     """The single cells that one run must have, for each combination that a rule of the claim judges."""
     for rule in claim.rules:
         apart = QUANTITIES[rule.quantity].kind is Class.MEMORY
-        for chosen in combinations(rule, [claim.cells[name] for name in rule.names]):
+        for chosen in points.combinations(rule, [claim.cells[name] for name in rule.names]):
             singles = [[point._replace(tiers=(tier,)) for tier in point.tiers] for point in chosen]
             yield from singles if apart else [[point for each in singles for point in each]]
 
@@ -108,25 +127,22 @@ def _has(archive: Archive, points: Iterable[Point], rounds: int) -> bool:
     return all((found := archive.seen(point)) and len(found[0]) >= rounds for point in points)
 
 
-def _by_entry(found: Iterable[Point]) -> list[set[Point]]:
-    """An entry's cells in one scenario: its server is alive once for all tiers, and beside itself under a condition.
-
-    What a run finds out first, it finds out for all of its entries: these belong together.
-    """
-    lives: dict[tuple[str, str, str], set[Point]] = {}
+def _calibrated(found: Iterable[Point]) -> list[set[Point]]:
+    """What a run finds out first, it finds out for all of its entries: these belong together."""
+    alike: dict[Point, set[Point]] = {}
     for point in found:
         scenario = SCENARIOS.get(point.scenario)
-        entry = "" if scenario and scenario.calibrate else point.entry
-        lives.setdefault((point.scenario, entry, point.jdk), set()).add(point)
-    return list(lives.values())
+        whose = point._replace(entry="") if scenario and scenario.calibrate else point
+        alike.setdefault(whose, set()).add(point)
+    return list(alike.values())
 
 
-def _joined(groups: Iterable[set[Point]]) -> list[set[Point]]:
+def _joined(groups: Iterable[set[Point]]) -> list[frozenset[Point]]:
     """Groups that share a cell become one; those of different scenarios or JDKs never do."""
-    made: list[set[Point]] = []
+    made: list[frozenset[Point]] = []
     for group in groups:
-        for common in dict.fromkeys((point.scenario, point.jdk) for point in group):
-            new = {point for point in group if (point.scenario, point.jdk) == common}
+        for common in dict.fromkeys(map(_common, group)):
+            new = frozenset(point for point in group if _common(point) == common)
             for old in [known for known in made if known & new]:
                 made.remove(old)
                 new |= old
@@ -134,20 +150,40 @@ def _joined(groups: Iterable[set[Point]]) -> list[set[Point]]:
     return made
 
 
+def _merged(groups: list[frozenset[Point]], cost: Callable[[frozenset[Point]], float]) -> list[frozenset[Point]]:
+    """While two take hardly longer as one, those that save most become one."""
+
+    def saved(pair: tuple[frozenset[Point], frozenset[Point]]) -> float:
+        a, b = pair
+        return cost(a) + cost(b) - cost(a | b)
+
+    while pairs := [(a, b) for a, b in combinations(groups, 2) if _common(next(iter(a))) == _common(next(iter(b)))]:
+        a, b = max(pairs, key=saved)
+        if saved((a, b)) < -HARDLY_S:
+            break
+        groups = [*(group for group in groups if group not in (a, b)), a | b]
+    return groups
+
+
+def _common(point: Point) -> tuple[str, str]:
+    """What all cells of a run have in common."""
+    return point.scenario, point.jdk
+
+
 def _job(wants: Sequence[Want]) -> Job:
-    points = [want.point for want in wants]
-    durations = [point.duration for point in points if point.duration is not None]
+    cells = [want.point for want in wants]
+    durations = [point.duration for point in cells if point.duration is not None]
     return Job(
-        scenario=points[0].scenario,
-        entries=tuple(dict.fromkeys(point.entry for point in points)),
-        cases=tuple(dict.fromkeys(point.case for point in points)),
-        tiers=tuple(sorted({point.tiers[0] for point in points}, key=lambda tier: requested(tier) if tier else 0)),
-        vary=tuple(sorted({point.vary for point in points})),
-        jdk=points[0].jdk,
+        scenario=cells[0].scenario,
+        entries=tuple(dict.fromkeys(point.entry for point in cells)),
+        cases=tuple(dict.fromkeys(point.case for point in cells)),
+        tiers=tuple(sorted({point.tiers[0] for point in cells}, key=lambda tier: requested(tier) if tier else 0)),
+        vary=tuple(sorted({point.vary for point in cells})),
+        jdk=cells[0].jdk,
         rounds=max(want.rounds for want in wants),
         duration=max(durations, default=None),
         claims=tuple(dict.fromkeys(name for want in wants for name in want.claims)),
-        cells=len(points),
+        cells=len(cells),
     )
 
 
