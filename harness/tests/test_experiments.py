@@ -138,6 +138,7 @@ HEAP = HeapResult(
     steady=True,
     trials=[HeapTrial(mb=96, worked=True), HeapTrial(mb=88, worked=False, why="the server ended")],
 )
+NO_HEAP = HEAP.model_copy(update={"smallest_mb": None, "trials": [HeapTrial(mb=1024, worked=False, why="9 errors")]})
 AB = AbResult(
     requests=100_000,
     complete=100_000,
@@ -170,7 +171,7 @@ STARTS = StartupResult(
 RECORDS = {
     "ramp": [tried("ramp", ramp(2.0), case="2s"), tried("ramp", ramp(None), PLATFORM, "2s")],
     "held": [held(VIRTUAL, tier, 14.0, n) for n in (1, 2, 3) for tier in ("100", "1k", "5k", "25k")],
-    "heap": [tried("heap", HEAP, tier="25k")],
+    "heap": [tried("heap", HEAP, tier="25k"), tried("heap", NO_HEAP, PLATFORM, tier="25k")],
     "cpu": [
         swept("cpu", "0.5ms+2ms", tier, entry, rps * n, n)
         for n in (1, 2, 3)
@@ -192,7 +193,7 @@ RECORDS = {
 EXPECTED = {
     "ramp": ["| java-a:virtual | 2 | 100 | 100 | 60 |", "| java-a:platform | never | – | 50 | 60 |"],
     "held": ["| java-a:virtual | yes | 14"],
-    "heap": ["| java-a:virtual | 96 | 2 | 0 of 1 |"],
+    "heap": ["| java-a:virtual | 96 | 2 | 0 of 1 |", "| java-a:platform | over 1,024 | 1 | 0 of 1 |"],
     "cpu": ["**cpu 0.5ms+2ms: req/s · closed, c =**", "| java-a:virtual | 1,480 (740–2,220) | 1,480 (740–2,220) |"],
     "bytes": ["**bytes 1024: req/s · closed, c =**"],
     "service": ["**service 50ms: req/s · closed, c =**"],

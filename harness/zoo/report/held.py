@@ -123,7 +123,7 @@ def heap_section(records: Sequence[Record]) -> Section:
             body.append(
                 [
                     entry,
-                    shown(spread(r.smallest_mb for r in each)),
+                    _smallest(each),
                     f"{sum(len(r.trials) for r in each)}",
                     f"{unsteady} of {len(each)}",
                 ]
@@ -131,6 +131,15 @@ def heap_section(records: Sequence[Record]) -> Section:
         columns = ["entry", "smallest -Xmx MB", "trials", "searches that were unsteady"]
         tables.append(Table(f"{level[0]} · closed, c = {level[1]}", columns, body))
     return Section("Scenario heap", [HEAP_TEXT], tables, notes(records))
+
+
+def _smallest(each: Sequence[HeapResult]) -> str:
+    """`616`; a search that found none tells how far it went: `over 1,024`."""
+    words = [shown(found)] if (found := spread(r.smallest_mb for r in each)) else []
+    if without := [r for r in each if r.smallest_mb is None]:
+        tried = max(trial.mb for r in without for trial in r.trials)
+        words.append(f"over {tried:,}" + (f" in {len(without)} of {len(each)}" if words else ""))
+    return ", ".join(words)
 
 
 def heap_groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
