@@ -11,16 +11,20 @@ import pytest
 from zoo.calibrate import MOST_ROUNDS, WORK_MS, rounds_for, seconds_a_round, slope
 
 SECONDS_A_ROUND = 4e-6
+COLD_ROUNDS = 60_000
 
 
 class Rounds(BaseHTTPRequestHandler):
-    """Each round takes as long as the next, and each request 2 ms besides."""
+    """Each request takes 2 ms besides its rounds, of which the first ones take ten times as long as all others."""
 
     protocol_version = "HTTP/1.1"
+    cold = 0
 
     def do_GET(self) -> None:
         path, _, rounds = self.path.partition("?rounds=")
-        time.sleep(0.002 + int(rounds) * SECONDS_A_ROUND)
+        slowly = min(int(rounds), type(self).cold)
+        type(self).cold -= slowly
+        time.sleep(0.002 + (int(rounds) + 9 * slowly) * SECONDS_A_ROUND)
         self.send_response(200 if path == "/cpu" else 404)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -40,7 +44,13 @@ def url() -> Iterator[str]:
 
 
 def test_a_servers_rounds_are_timed(url: str) -> None:
-    assert seconds_a_round(url) == pytest.approx(SECONDS_A_ROUND, rel=0.1)
+    assert seconds_a_round(url, warm_s=0) == pytest.approx(SECONDS_A_ROUND, rel=0.1)
+
+
+def test_a_server_is_timed_when_it_is_warm(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Rounds, "cold", COLD_ROUNDS)
+    assert seconds_a_round(url, warm_s=3) == pytest.approx(SECONDS_A_ROUND, rel=0.1)
+    assert Rounds.cold == 0
 
 
 def test_what_disturbs_some_requests_does_not_matter() -> None:
