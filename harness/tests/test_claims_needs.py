@@ -149,6 +149,17 @@ def test_entries_share_the_run_that_finds_out_their_rates() -> None:
     assert job.entries == (VIRTUAL, PLATFORM)
 
 
+def test_loads_that_are_shares_of_one_rate_are_of_the_run_that_found_it() -> None:
+    """As two runs these would take less time, each at rates of its own."""
+    cells = {
+        "less": {"scenario": "rate", "entry": VIRTUAL, "case": "70pct", "tier": "1k"},
+        "more": {"scenario": "rate", "entry": VIRTUAL, "case": "77pct", "tier": "100"},
+    }
+    rule = {"rule": "ratio", "quantity": "peak RSS", "of": "more", "over": "less", "at_most": 1}
+    (job,) = planned(claim([rule], cells))
+    assert (job.cases, job.tiers) == (("77pct", "70pct"), ("100", "1k"))
+
+
 def test_a_run_that_was_too_short_does_not_have_the_cell() -> None:
     of = claim([RATIO], {"virtual": hello(VIRTUAL, duration=60), "platform": hello(PLATFORM, duration=60)})
     brief = rounds(VIRTUAL) + rounds(PLATFORM)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -97,15 +98,19 @@ def _planned(asked: _Asked) -> list[Command]:
     given, left = archives.read(asked.runs, ROOT, asked.catalog.reference_id)
     found, links = needs.missing(asked.claims, given)
 
+    @cache
+    def command_of(job: Job) -> Command | None:
+        return commands.of(job, asked.catalog, ROOT)
+
     def seconds(job: Job) -> float:
-        command = commands.of(job, asked.catalog, ROOT)
+        command = command_of(job)
         return command.seconds if command else 0.0
 
     jobs = needs.jobs(found, links, seconds)
     made: list[Command] = []
     rows: list[list[str]] = []
     for job in jobs:
-        command = commands.of(job, asked.catalog, ROOT)
+        command = command_of(job)
         if command is None:
             rows.append([NONE, str(job.cells), " ".join(job.claims), f"no scenario `{job.scenario}` in this harness"])
             continue

@@ -128,13 +128,8 @@ def _has(archive: Archive, points: Iterable[Point], rounds: int) -> bool:
 
 
 def _calibrated(found: Iterable[Point]) -> list[set[Point]]:
-    """What a run finds out first, it finds out for all of its entries: these belong together."""
-    alike: dict[Point, set[Point]] = {}
-    for point in found:
-        scenario = SCENARIOS.get(point.scenario)
-        whose = point._replace(entry="") if scenario and scenario.calibrate else point
-        alike.setdefault(whose, set()).add(point)
-    return list(alike.values())
+    """A run finds out rounds and rates once, for all that it measures: cells that depend on them belong together."""
+    return [{p for p in found if (known := SCENARIOS.get(p.scenario)) and known.calibrate}]
 
 
 def _joined(groups: Iterable[set[Point]]) -> list[frozenset[Point]]:
