@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import builders
 import pytest
 from builders import record
+from hypothesis import given
+from hypothesis import strategies as st
 
 from zoo import experimented
 from zoo.progress import line
@@ -15,6 +18,7 @@ from zoo.report import pictures
 from zoo.report.contents import Contents
 from zoo.report.document import document
 from zoo.report.evidence import Evidence
+from zoo.report.held import apart
 from zoo.report.html import Tools, page
 from zoo.report.markdown import render
 from zoo.results import (
@@ -250,6 +254,27 @@ def test_a_ratio_is_drawn_over_connections_with_its_interval() -> None:
     figure = next(f for group in part.groups for f in group.figures if f.drawing.template == "ratios")
     assert [(d["connections"], d["ratio"]) for d in figure.drawing.points] == [(5, 0.74), (50, 0.74)]
     assert figure.drawing.settings == {"ticks": [5, 50]}
+
+
+def test_lines_of_held_connections_are_named_where_they_end_and_no_name_covers_another() -> None:
+    records = [tried("scale", SCALE, entry, tier="400k") for entry in (VIRTUAL, PLATFORM)]
+    part = next(p for p in Contents.of(run("scale"), records, Evidence(), None).parts if p.id == "of-scale")
+    figure = part.groups[0].figures[0]
+    named = {d["name"]: d["at"] for d in figure.drawing.points if d["name"]}
+    assert set(named) == {VIRTUAL, PLATFORM}
+    assert sorted(named.values()) == [500, 530], "both end at 500 MB"
+    assert f"{VIRTUAL} 19,500 with 500 MB, then nofile hard limit 20,000" in figure.description
+    assert figure.drawing.settings["ticks"] == [0, 10_000, 19_500]
+
+
+@given(st.lists(st.floats(0, 1e6), max_size=12), st.floats(1, 1e5))
+def test_names_stand_apart_and_never_below_their_line(ends: list[float], gap: float) -> None:
+    raised = apart(ends, gap)
+    assert all(at >= end for at, end in zip(raised, ends, strict=True))
+    assert all(high - low >= gap * 0.999 for low, high in pairwise(sorted(raised)))
+    steady = sorted(ends)
+    if all(high - low >= gap for low, high in pairwise(steady)):
+        assert raised == ends
 
 
 def test_sizes_and_times_stand_in_their_own_order() -> None:

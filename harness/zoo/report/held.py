@@ -181,30 +181,53 @@ def scale_section(records: Sequence[Record]) -> Section:
 
 
 def scale_groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
-    """Memory over connections, a figure a load."""
+    """Memory over connections, a figure a load; each line is named where it ends."""
     figures = []
     for level in levels(records):
-        data: list[Datum] = []
-        for entry, found in results(records, level, ScaleResult).items():
-            for record, result in found:
-                data += [
-                    {
-                        "entry": entry,
-                        "kind": kinds[entry],
-                        "round": record.round,
-                        "connections": step.connections,
-                        "mb": short(step.rss_kb / 1024),
-                        "fit": short(step.rss_kb / 1024),
-                    }
-                    for step in result.steps
-                ]
-        if data:
+        found = results(records, level, ScaleResult)
+        lives = [(entry, record, result) for entry, of in found.items() for record, result in of if result.steps]
+        if lives:
             caption = "RSS over held connections"
-            told = f"{caption}, a line an entry. How far each came is in the table."
-            figures.append(
-                Figure(gallery.slug("scale", *level), "Held connections", caption, told, Drawing("held", data))
-            )
+            told = f"{caption}: " + "; ".join(f"{entry} {_end(result)}" for entry, _, result in lives)
+            name = gallery.slug("scale", *level)
+            figures.append(Figure(name, "Held connections", caption, told, _reaches(kinds, lives)))
     return [Group("", figures)] if figures else []
+
+
+def _end(result: ScaleResult) -> str:
+    last = result.steps[-1]
+    return f"{last.connections:,} with {number(last.rss_kb / 1024)} MB, then {result.stopped_by}"
+
+
+def _reaches(kinds: Kinds, lives: Sequence[tuple[str, Record, ScaleResult]]) -> Drawing:
+    """A line a life; room for the names beside the ends of the lines, no two of them at one height."""
+    ends = [result.steps[-1].rss_kb / 1024 for _, _, result in lives]
+    data: list[Datum] = []
+    for (entry, record, result), at in zip(lives, apart(ends, 0.06 * max(ends)), strict=True):
+        for step in result.steps:
+            last = step is result.steps[-1]
+            data.append(
+                {
+                    "entry": entry,
+                    "kind": kinds[entry],
+                    "round": record.round,
+                    "connections": step.connections,
+                    "mb": short(step.rss_kb / 1024),
+                    "name": entry if last else "",
+                    "at": short(at) if last else None,
+                }
+            )
+    counts = sorted({d["connections"] for d in data})
+    return Drawing("reach", data, {"most": 1.4 * counts[-1], "ticks": [0, *counts]})
+
+
+def apart(values: Sequence[float], gap: float) -> list[float]:
+    """The same in their order, each raised until it is `gap` above the next lower one."""
+    made = [0.0] * len(values)
+    floor = -gap
+    for place in sorted(range(len(values)), key=values.__getitem__):
+        floor = made[place] = max(values[place], floor + gap)
+    return made
 
 
 def _cost(cost: Cost | None) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import altair as alt
 
 from zoo.report.encoding import Chart, coloured, log_axis, named_points, plain_axis, scaled
 from zoo.report.looks import KINDS, RULE
 
-HEIGHTS = {"ramp": 170, "threads": 110, "sweep": 180, "ratios": 150}
+HEIGHTS = {"ramp": 170, "threads": 110, "sweep": 180, "ratios": 150, "reach": 260}
 
 
 def _ramp() -> Chart:
@@ -74,6 +74,20 @@ def _ratios() -> Chart:
     return alt.layer(one, bar, line, point)
 
 
+def _reach() -> Chart:
+    """Memory over held connections, a line a life, named where it ends."""
+    scale = alt.Scale(domain=cast("Any", [0, alt.ExprRef("most")]), nice=False)
+    base = named_points().encode(
+        x=alt.X("connections:Q", scale=scale, axis=log_axis("held connections")), color=coloured("kind", KINDS)
+    )
+    lives = base.encode(detail=["entry:N", "round:N"], y=alt.Y("mb:Q", axis=plain_axis("MB")))
+    point = lives.mark_point(size=40, filled=True).encode(
+        shape=_shaped(), tooltip=["entry:N", "round:N", "connections:Q", alt.Tooltip("mb:Q", title="RSS MB")]
+    )
+    name = base.transform_filter("datum.name != ''").mark_text(align="left", dx=9, fontSize=11)
+    return alt.layer(lives.mark_line(strokeWidth=1.5, opacity=0.6), point, name.encode(y=alt.Y("at:Q"), text="name:N"))
+
+
 def _seconds() -> alt.X:
     return alt.X("s:Q", title="s", axis=alt.Axis(tickCount=6, grid=False))
 
@@ -92,4 +106,5 @@ TEMPLATES: dict[str, Callable[[], Chart]] = {
     "threads": _threads,
     "sweep": _sweep,
     "ratios": _ratios,
+    "reach": _reach,
 }
