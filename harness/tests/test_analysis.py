@@ -128,6 +128,8 @@ SOUND = Evidence(
     idle_share=0.5,
     foreign_share=0.0,
     delay_s=0.0,
+    work_s=0.0,
+    cpu_s_per_million=20.0,
     pool_bound=False,
     cut_short=False,
     warmup=Warmup(seconds=20, connections=100, window_rps=[], reached=True),
@@ -170,6 +172,11 @@ def test_a_sound_cell_has_no_flag() -> None:
         (Flag.FOREIGN_CPU, {"foreign_share": 0.031}, {"foreign_share": 0.03}),
         (Flag.SOCKETS_LINGER, {"lingering": 5_001}, {"lingering": 5_000}),
         (Flag.BAD_ANSWERS, {"status": 1}, {"status": 0}),
+        (
+            Flag.LITTLE_WORK,
+            {"work_s": 0.005, "cpu_s_per_million": 2_499.0},
+            {"work_s": 0.005, "cpu_s_per_million": 2_500.0},
+        ),
         (Flag.BAD_ANSWERS, {"read": 1}, {"read": 0}),
         (Flag.BAD_ANSWERS, {"write": 1}, {"write": 0}),
         (Flag.BAD_ANSWERS, {"timeout": 1}, {"timeout": 0}),
@@ -185,6 +192,7 @@ def test_a_flag_is_raised_beyond_its_bound_and_not_at_it(
 def test_what_is_unknown_raises_no_flag() -> None:
     assert validity.flags(changed(established=None, lingering=None)) == []
     assert validity.flags(changed(foreign_share=None)) == []
+    assert validity.flags(changed(work_s=0.005, cpu_s_per_million=None)) == []
     assert validity.flags(dataclasses.replace(SOUND, kernel=None)) == []
 
 

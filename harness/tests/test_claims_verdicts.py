@@ -219,7 +219,9 @@ def test_where_a_claim_is_contradicted_only_beyond_a_limit_it_is_open_before() -
 
 
 @pytest.mark.parametrize(
-    "flag", [Flag.BAD_ANSWERS, Flag.NOT_ESTABLISHED, Flag.LITTLE_HIGH], ids=lambda flag: str(flag.value)
+    "flag",
+    [Flag.BAD_ANSWERS, Flag.NOT_ESTABLISHED, Flag.LITTLE_HIGH, Flag.LITTLE_WORK],
+    ids=lambda flag: str(flag.value),
 )
 def test_figures_of_a_load_with_faults_are_not_judged(flag: Flag) -> None:
     found = pair(0.75)[:3] + records(PLATFORM, [1000.0] * 3, flags=[flag])

@@ -276,6 +276,14 @@ def test_rounds_are_calibrated_once_and_asked_of_all(bed: Bed) -> None:
     assert calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console()) == made
 
 
+def test_rounds_that_take_far_less_than_the_work_of_their_case_are_flagged(bed: Bed) -> None:
+    """As where they were timed on a JVM that had just started: 10,000 answers for 2 s of CPU are 0.2 ms each."""
+    bed.world.fault = lambda call: outcome(call.spec, [[10_000, 10_000]])
+    made = planned("cpu", rounds=1, cases=["0.1ms", "5ms"], tiers=["5"], variants=["platform", "virtual"])
+    records = bed.run(calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console()))
+    assert {(r.case, Flag.LITTLE_WORK in seen(r).flags) for r in records} == {("0.1ms", False), ("5ms", True)}
+
+
 def test_windows_are_as_long_as_twenty_answers_to_a_connection_take(bed: Bed) -> None:
     bed.world.fault = lambda call: outcome(call.spec, [[10_000, round(100 * call.spec.duration_s)]])
     made = planned("cpu", rounds=1, cases=["5ms"], tiers=["5", "50", "200"], variants=["platform", "virtual"])

@@ -196,6 +196,8 @@ class _Cell:
         kernel = figures.kernel(self._counters, self._counted)
         pool = _pool(subject.info, samples.threads)
         load = self._load_of(outcome, sum(w.connect_s for w in windows), pool)
+        before, after, info = self._before, self._after, self._info_after
+        work = figures.work(cpu_s, outcome.goodput, samples, before, after, self._info_before, info)
         evidence = validity.Evidence(
             connections=connections,
             errors=load.errors,
@@ -205,12 +207,13 @@ class _Cell:
             idle_share=1 - (heard.busy_share or 0.0) - (heard.steal_share or 0.0),
             foreign_share=heard.foreign_share,
             delay_s=self._delay_s,
+            work_s=subject.block.case.work_s,
+            cpu_s_per_million=None if work is None else work.cpu_s_per_million,
             cut_short=any(w.connect_s > w.outcome.runtime_s / 2 for w in windows),
             pool_bound=pool is not None and load.ceiling_rps is not None and pool < connections.actual,
             warmup=subject.warmup,
             kernel=kernel,
         )
-        before, after, info = self._before, self._after, self._info_after
         return Measurement(
             connections=connections,
             load=load,
@@ -218,7 +221,7 @@ class _Cell:
             memory=figures.memory(subject.idle_kb, before, samples, after, rested_kb, info),
             held=self._held,
             container=figures.container(self._group_before, self._group_after),
-            work=figures.work(cpu_s, outcome.goodput, samples, before, after, self._info_before, info),
+            work=work,
             warmup=subject.warmup,
             noise=heard,
             kernel=kernel,

@@ -45,6 +45,7 @@ class Flag(StrEnum):
     BAD_ANSWERS = "bad_answers"
     NOT_AT_ONCE = "not_at_once"
     GENERATOR_BEHIND = "generator_behind"
+    LITTLE_WORK = "little_work"
 
     @property
     def text(self) -> str:
@@ -71,6 +72,8 @@ _FLAG_TEXT = {
     Flag.NOT_AT_ONCE: "this emulated host takes longer to read all requests than the longest wait: they were not all "
     "held at the same time (leave it more of the machine)",
     Flag.GENERATOR_BEHIND: "the generator did not keep to the rate it was asked for: no data (the record says why)",
+    Flag.LITTLE_WORK: "a request took under half of the CPU time that its case names: calibrated wrongly, "
+    "do not use this",
 }
 
 LOWER_BOUND = frozenset({Flag.GENERATOR_SATURATED, Flag.SHARED_CORES, Flag.NEAR_REFERENCE})

@@ -21,6 +21,7 @@ class Case(_Data):
     name: str = Field(default="", pattern=r"^[a-z0-9.+-]*$")
     path: str = ""
     wait_s: float = Field(default=0.0, description="what the server is told to wait in each request")
+    work_s: float = Field(default=0.0, description="of a CPU, about what each request takes")
     warm_path: str = "/"
     rate: int | None = None
     entries: list[str] = Field(default=[], description="to which it applies; empty: to all of the plan")

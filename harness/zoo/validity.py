@@ -17,6 +17,8 @@ FOREIGN_LIMIT = 0.03
 LINGER_LIMIT = 5_000
 ESTABLISHED_LIMIT = 0.98
 ALL_OPEN = 0.999
+WORK_LIMIT = 0.5
+"""Rounds cost one server up to 1.6 times what they cost another, and what is besides them only adds to the time."""
 
 
 def little(goodput: int, mean_s: float, connections: int, seconds: float) -> float:
@@ -82,6 +84,8 @@ class Evidence:
     idle_share: float
     foreign_share: float | None
     delay_s: float
+    work_s: float
+    cpu_s_per_million: float | None
     pool_bound: bool
     cut_short: bool
     warmup: Warmup
@@ -106,6 +110,8 @@ def flags(seen: Evidence) -> list[Flag]:
         Flag.FOREIGN_CPU: seen.foreign_share is not None and seen.foreign_share > FOREIGN_LIMIT,
         Flag.SOCKETS_LINGER: (seen.connections.lingering or 0) > LINGER_LIMIT,
         Flag.NOT_AT_ONCE: not pacing.at_once(seen.connections.actual, seen.delay_s, seen.warmup.pace),
+        Flag.LITTLE_WORK: seen.cpu_s_per_million is not None
+        and seen.cpu_s_per_million < 1e6 * WORK_LIMIT * seen.work_s,
         Flag.BAD_ANSWERS: seen.errors.status + seen.errors.read + seen.errors.write + seen.errors.timeout > 0,
     }
     return [flag for flag in Flag if raised.get(flag)]

@@ -15,7 +15,7 @@ DURATION_S, QUICK_S = 4, 2
 
 def program(asked: Asked) -> Program:
     cases = [
-        Case(name=f"{work:g}ms" + (f"+{wait}ms" if wait else ""), wait_s=wait / 1000)
+        Case(name=f"{work:g}ms" + (f"+{wait}ms" if wait else ""), wait_s=wait / 1000, work_s=work / 1000)
         for wait in WAITS_MS
         for work in WORK_MS
     ]
@@ -30,8 +30,7 @@ def calibrated(program: Program, entries: Sequence[Idle]) -> Program:
 
 
 def _calibrated(case: Case, seconds_a_round: float) -> Case:
-    work_ms = float(case.name.partition("ms")[0])
-    rounds = rounds_for([work_ms], seconds_a_round)[0]
+    rounds = rounds_for([1000 * case.work_s], seconds_a_round)[0]
     path = f"/cpu?rounds={rounds}"
     if case.wait_s:
         path += f"&ms={round(1000 * case.wait_s)}"
