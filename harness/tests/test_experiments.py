@@ -265,6 +265,7 @@ def test_lines_of_held_connections_are_named_where_they_end_and_no_name_covers_a
     assert sorted(named.values()) == [500, 530], "both end at 500 MB"
     assert f"{VIRTUAL} 19,500 with 500 MB, then nofile hard limit 20,000" in figure.description
     assert figure.drawing.settings["ticks"] == [0, 10_000, 19_500]
+    assert ">19,500</text>" in pictures.svg(figure)
 
 
 @given(st.lists(st.floats(0, 1e6), max_size=12), st.floats(1, 1e5))

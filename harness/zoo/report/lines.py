@@ -77,9 +77,8 @@ def _ratios() -> Chart:
 def _reach() -> Chart:
     """Memory over held connections, a line a life, named where it ends."""
     scale = alt.Scale(domain=cast("Any", [0, alt.ExprRef("most")]), nice=False)
-    base = named_points().encode(
-        x=alt.X("connections:Q", scale=scale, axis=log_axis("held connections")), color=coloured("kind", KINDS)
-    )
+    axis = alt.Axis(values=alt.ExprRef("ticks"), format=",d", title="held connections")
+    base = named_points().encode(x=alt.X("connections:Q", scale=scale, axis=axis), color=coloured("kind", KINDS))
     lives = base.encode(detail=["entry:N", "round:N"], y=alt.Y("mb:Q", axis=plain_axis("MB")))
     point = lives.mark_point(size=40, filled=True).encode(
         shape=_shaped(), tooltip=["entry:N", "round:N", "connections:Q", alt.Tooltip("mb:Q", title="RSS MB")]
