@@ -220,7 +220,9 @@ class Work(_Data):
     cpu_s: float | None = Field(description="null on an emulated host")
     cpu_s_per_million: float | None = Field(description="CPU-seconds per million good answers")
     threads_peak: int
-    voluntary_switches: int | None = Field(description="of threads alive at both ends; null when some ended")
+    voluntary_switches: int | None = Field(
+        description="by how much the sum over living threads rose: too few where some ended; null where it fell"
+    )
     involuntary_switches: int | None
     gc_count: int | None
     gc_time_ms: int | None
