@@ -21,6 +21,7 @@ from zoo.sample.net import TcpCounters
 from zoo.sample.noise import Noise
 from zoo.sample.proc import Snapshot
 from zoo.sample.samples import Samples
+from zoo.sample.switches import Switches
 
 IDLE_KB = 50_000
 POOL = 200
@@ -318,6 +319,7 @@ class _Recording:
             established=[6 + round(2 * spec.connections * s) for s in share],
             tcp_mem_kb=[4_096] * len(times),
             runnable=[1] * len(times),
+            switches=Switches(voluntary=10_000, involuntary=500, migrations=200, missed=0, ended=0),
         )
 
 

@@ -120,6 +120,7 @@ def test_samples_are_recorded_while_other_things_are_asked(agent: AgentClient) -
         instruments.snapshot(os.getpid())
     samples = recording.stop()
     assert 4 <= len(samples.t) <= samples.hz * samples.elapsed_s + 1
+    assert samples.switches is not None
     assert min(samples.rss_kb) > 1_000
     assert 0.9 < samples.elapsed_s <= noise.stop(server_cpu_s=0.1).elapsed_s < 5
 

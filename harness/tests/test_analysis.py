@@ -248,8 +248,8 @@ def test_the_peak_is_the_highest_seen_by_any_reading() -> None:
         tcp_mem_kb=[None, 64],
         runnable=[None, None],
     )
-    before = Snapshot(processes=1, rss_kb=90, cpu_s=1, threads=11, voluntary_switches=500)
-    after = Snapshot(processes=1, rss_kb=310, cpu_s=3, threads=11, voluntary_switches=400)
+    before = Snapshot(processes=1, rss_kb=90, cpu_s=1, threads=11)
+    after = Snapshot(processes=1, rss_kb=310, cpu_s=3, threads=11)
     memory = figures.memory(80, before, samples, after, None, None)
     assert memory is not None
     assert (memory.rss_idle_kb, memory.rss_peak_kb, memory.socket_peak_kb, memory.heap_used_kb) == (80, 310, 64, None)
@@ -257,7 +257,7 @@ def test_the_peak_is_the_highest_seen_by_any_reading() -> None:
     assert work is not None
     assert work.threads_peak == 12
     assert work.cpu_s_per_million is None  # nothing was answered
-    assert work.voluntary_switches is None  # threads ended and took their counts along
+    assert work.voluntary_switches is None  # nobody looked at the threads
 
 
 # --- rows

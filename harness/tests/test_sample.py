@@ -107,11 +107,6 @@ class TestParsing:
         text = "Name:\tjava 1\nVmHWM:\t    1620 kB\nPss:                 319 kB\nnonvoluntary_ctxt_switches:\t3\n"
         assert proc.parse_fields(text) == {"VmHWM": 1620, "Pss": 319, "nonvoluntary_ctxt_switches": 3}
 
-    def test_switches(self) -> None:
-        end = "Mems_allowed_list:\t0\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t3\n"
-        assert proc.parse_switches("Name:\tjava\n" * 100 + end) == (7, 3)
-        assert proc.parse_switches("Name:\tjava\n") == (0, 0)
-
     def test_net(self) -> None:
         assert net.parse_sockstat(SOCKSTAT) == net.Sockets(5, 4321, 12 * proc.PAGE_KB)
         assert net.parse_established(SNMP) == 39_000
@@ -132,7 +127,6 @@ class TestParsing:
         proc.parse_stat(text)
         proc.parse_statm(text)
         proc.parse_fields(text)
-        proc.parse_switches(text)
         net.parse_sockstat(text)
         net.parse_established(text)
         net.parse_counters(text)
@@ -172,21 +166,6 @@ class TestSnapshot:
     def test_threads_and_cpu(self, start: Start) -> None:
         child = start(THREADS.format(count=50))
         assert proc.snapshot(child.pid).threads == 51
-
-    @linux
-    def test_switches_of_all_threads(self, start: Start) -> None:
-        code = (
-            "import threading, time\ndef work():\n  while True: time.sleep(0.005)\n"
-            "for _ in range(4): threading.Thread(target=work, daemon=True).start()\nprint('ready', flush=True)\n"
-            "time.sleep(60)"
-        )
-        child = start(code)
-        first = proc.snapshot(child.pid)
-        time.sleep(0.5)
-        last = proc.snapshot(child.pid)
-        assert first.voluntary_switches is not None
-        assert last.voluntary_switches is not None
-        assert last.voluntary_switches - first.voluntary_switches > 50
 
     def test_cpu_grows(self, start: Start) -> None:
         child = start("print('ready', flush=True)\nwhile True: pass")

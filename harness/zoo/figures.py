@@ -15,6 +15,7 @@ from zoo.sample.net import TcpCounters
 from zoo.sample.noise import Noise
 from zoo.sample.proc import Snapshot
 from zoo.sample.samples import Samples
+from zoo.sample.switches import Switches
 
 
 def latency(histogram: Histogram) -> Latency:
@@ -63,8 +64,18 @@ def joined(parts: Sequence[Samples]) -> Samples:
         own_cpu_s=sum(p.own_cpu_s for p in parts),
         vanished=any(p.vanished for p in parts),
         t=[round(start + t, 4) for start, part in zip(starts, parts, strict=True) for t in part.t],
+        switches=_summed([p.switches for p in parts]),
         **{name: [value for part in parts for value in getattr(part, name)] for name in columns},
     )
+
+
+def _summed(parts: Sequence[Switches | None]) -> Switches | None:
+    """None where one of them does not know."""
+    known = [p.model_dump() for p in parts if p is not None]
+    if len(known) < len(parts):
+        return None
+    columns = {name: [part[name] for part in known] for name in Switches.model_fields}
+    return Switches.model_validate({name: None if None in values else sum(values) for name, values in columns.items()})
 
 
 def mean_noise(parts: Sequence[Noise]) -> Noise:
@@ -177,6 +188,7 @@ def work(
     """None where the process is not known."""
     if cpu_s is None or before is None or after is None:
         return None
+    switches = samples.switches
     gc_count = gc_time_ms = None
     if info_before and info_after:
         gc_count = info_after.gc_count - info_before.gc_count
@@ -185,18 +197,14 @@ def work(
         cpu_s=cpu_s,
         cpu_s_per_million=cpu_s / goodput * 1e6 if goodput else None,
         threads_peak=max([*samples.threads, before.threads, after.threads]),
-        voluntary_switches=_increase(before.voluntary_switches, after.voluntary_switches),
-        involuntary_switches=_increase(before.involuntary_switches, after.involuntary_switches),
+        voluntary_switches=None if switches is None else switches.voluntary,
+        involuntary_switches=None if switches is None else switches.involuntary,
+        switches_missed=None if switches is None else switches.missed,
+        threads_ended=None if switches is None else switches.ended,
+        migrations=None if switches is None else switches.migrations,
         gc_count=gc_count,
         gc_time_ms=gc_time_ms,
     )
-
-
-def _increase(before: int | None, after: int | None) -> int | None:
-    """Switches of threads that ended are lost, so a falling count is unknown rather than negative."""
-    if before is None or after is None or after < before:
-        return None
-    return after - before
 
 
 def server(info: Info | None, ready_s: float | None) -> ServerFacts | None:

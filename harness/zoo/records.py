@@ -221,9 +221,16 @@ class Work(_Data):
     cpu_s_per_million: float | None = Field(description="CPU-seconds per million good answers")
     threads_peak: int
     voluntary_switches: int | None = Field(
-        description="by how much the sum over living threads rose: too few where some ended; null where it fell"
+        description="of all threads, as far as they were seen; without switches_missed by how much the sum over living "
+        "threads rose, too few where some ended"
     )
     involuntary_switches: int | None
+    switches_missed: int | None = Field(
+        default=None,
+        description="what threads that ended may have done after they were last looked at, at their rate until then",
+    )
+    threads_ended: int | None = Field(default=None, description="platform threads, of those that were seen")
+    migrations: int | None = Field(default=None, description="of threads from one CPU to another")
     gc_count: int | None
     gc_time_ms: int | None
 

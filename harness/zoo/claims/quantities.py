@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from zoo import validity
 from zoo.metrics import CPU, LEAST_CPU_S, PEAK_RSS, PER_CONNECTION, REQUESTS, Class, Metric
 
 Data = Mapping[str, Any]
@@ -71,9 +72,10 @@ def _cpu_per_million(data: Data) -> float | None:
 
 
 def _switches_per_request(data: Data) -> float | None:
-    counts = [at(data, f"measurement.work.{kind}_switches") for kind in ("voluntary", "involuntary")]
+    names = ("voluntary_switches", "involuntary_switches", "switches_missed")
+    counted = validity.switches(*(at(data, f"measurement.work.{name}") for name in names))
     answered = at(data, "measurement.load.goodput")
-    return None if None in counts or not answered else sum(counts) / answered
+    return None if counted is None or not answered else counted / answered
 
 
 def _added_per_connection(data: Data) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from zoo import validity
 from zoo.analysis import Spread, spread
 from zoo.metrics import REQUESTS, requested
 from zoo.pairs import Kind, compare
@@ -20,7 +21,9 @@ Read = Callable[[Measurement], float | None]
 
 TEXT = {
     "cpu": "Work of about so many milliseconds by rounds of SHA-256, the same for all entries, some after a wait "
-    "(`5ms+2ms`: 5 ms of work after 2 ms). Requests a second by the number of connections.",
+    "(`5ms+2ms`: 5 ms of work after 2 ms). Requests a second by the number of connections; context switches of the "
+    "server's threads and their moves from one CPU to another, where threads that ended took no more than 5 % along "
+    "unseen.",
     "bytes": "Bodies of so many bytes, a wrk thread for each connection; of each cell's windows the first is dropped, "
     "and the others are taken together. Requests a second by the number of connections.",
     "service": "Every request waits for a service with one thread, which answers each call after a delay. The blocking "
@@ -29,19 +32,33 @@ TEXT = {
 
 
 def switches(seen: Measurement) -> float | None:
-    """Context switches of the server per good answer; None where threads that ended took their counts along."""
+    """Context switches of the server per good answer; None where too many may have been missed."""
     work = seen.work
-    if work is None or work.voluntary_switches is None or work.involuntary_switches is None or not seen.load.goodput:
+    if work is None or not seen.load.goodput:
         return None
-    return (work.voluntary_switches + work.involuntary_switches) / seen.load.goodput
+    counted = validity.switches(work.voluntary_switches, work.involuntary_switches, work.switches_missed)
+    return None if counted is None else counted / seen.load.goodput
 
 
-READINGS: dict[str, Read] = {"req/s": lambda m: m.load.goodput_rps, "context switches per request": switches}
+def migrations(seen: Measurement) -> float | None:
+    """Moves of the server's threads to another CPU per good answer, where its switches are known."""
+    work = seen.work
+    if work is None or work.migrations is None or switches(seen) is None:
+        return None
+    return work.migrations / seen.load.goodput
+
+
+RATE = "req/s"
+READINGS: dict[str, Read] = {
+    RATE: lambda m: m.load.goodput_rps,
+    "context switches per request": switches,
+    "migrations per request": migrations,
+}
 
 
 def section(scenario: str, records: Sequence[Record]) -> Section:
-    """Two tables a case: throughput, and context switches where no window is dropped, by connections."""
-    readings = {name: read for name, read in READINGS.items() if scenario != "bytes" or read is not switches}
+    """Tables for each case, by connections: throughput, and but for `bytes` what the scheduler did."""
+    readings = {RATE: READINGS[RATE]} if scenario == "bytes" else READINGS
     tables = [_table(records, asked, what, read) for asked in _asked(records) for what, read in readings.items()]
     return Section(f"Scenario {scenario}", [TEXT[scenario]], [t for t in tables if t.rows], notes(records))
 
@@ -52,7 +69,7 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     for asked in _asked(records):
         for name in sorted({server(r.entry) for r in records}):
             mine = [r for r in records if r.asked == asked and server(r.entry) == name]
-            data = _points(kinds, mine, READINGS["req/s"])
+            data = _points(kinds, mine, READINGS[RATE])
             if data:
                 caption = f"{name} · {asked}"
                 told = f"Requests a second by connections, {caption}. The figures are in the table."

@@ -114,9 +114,9 @@ class _TargetRecording:
 
     def stop(self) -> Samples:
         seen = self._recording.stop()
-        unknown: dict[str, list[None]] = {}
+        unknown: dict[str, list[None] | None] = {}
         if not self._process:
-            unknown |= {"rss_kb": [], "cpu_s": [], "threads": []}
+            unknown |= {"rss_kb": [], "cpu_s": [], "threads": [], "switches": None}
         if not self._here:
             unknown |= {"established": [None] * len(seen.t), "tcp_mem_kb": [None] * len(seen.t)}
         return seen.model_copy(update=unknown)

@@ -1,8 +1,7 @@
-"""Memory, CPU, threads and context switches of a process and its children."""
+"""Memory, CPU and threads of a process and its children."""
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,15 +11,14 @@ from pydantic import BaseModel, ConfigDict
 LINUX = Path("/proc/self/stat").exists()
 PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 TICKS = os.sysconf("SC_CLK_TCK")
-SWITCHES = re.compile(r"^voluntary_ctxt_switches:\t([0-9]+)\nnonvoluntary_ctxt_switches:\t([0-9]+)", re.M | re.A)
 DEAD = ("Z", "X", "x")
 
 
 class Snapshot(BaseModel):
     """Sums over a process and its living children; None where this system does not tell.
 
-    `cpu_s` contains children that have ended and were waited for. Context switches are those of the threads alive now:
-    what ended threads did is lost. `hwm_kb` sums peaks that need not have been at the same time.
+    `cpu_s` contains children that have ended and were waited for. `hwm_kb` sums peaks that need not have been at the
+    same time.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -29,8 +27,6 @@ class Snapshot(BaseModel):
     rss_kb: int
     cpu_s: float
     threads: int
-    voluntary_switches: int | None = None
-    involuntary_switches: int | None = None
     hwm_kb: int | None = None
     pss_kb: int | None = None
     anon_kb: int | None = None
@@ -72,17 +68,10 @@ def parse_fields(text: str) -> dict[str, int]:
     return {name: int(number) for name, number in found}
 
 
-def parse_switches(status: str) -> tuple[int, int]:
-    """Voluntary and involuntary context switches of one thread, near the end of its status; 0 where missing."""
-    found = SWITCHES.search(status, max(0, len(status) - 500))
-    return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
-
-
 def snapshot(pid: int, deep: bool = False) -> Snapshot:
     """Raises ProcessLookupError when the process has ended.
 
-    `deep` adds PSS and the anonymous part, about 9 ms a GiB. Counting switches reads one file a thread.
-    Both belong at the ends of a phase.
+    `deep` adds PSS and the anonymous part, about 9 ms a GiB, and belongs at the ends of a phase.
     """
     total: Snapshot | None = None
     for member in tree(pid):
@@ -116,15 +105,12 @@ def _linux(pid: int, deep: bool) -> Snapshot | None:
     rss_kb = parse_statm(read(f"{folder}/statm"))
     if stat is None or rss_kb is None or stat.state in DEAD:
         return None
-    switches = [parse_switches(text) for text in _task_statuses(pid)]
     rollup = parse_fields(read(f"{folder}/smaps_rollup")) if deep else {}
     return Snapshot(
         processes=1,
         rss_kb=rss_kb,
         cpu_s=stat.cpu_ticks / TICKS,
         threads=stat.threads,
-        voluntary_switches=sum(voluntary for voluntary, _ in switches),
-        involuntary_switches=sum(involuntary for _, involuntary in switches),
         hwm_kb=parse_fields(read(f"{folder}/status")).get("VmHWM"),
         pss_kb=rollup.get("Pss"),
         anon_kb=rollup.get("Anonymous"),
@@ -146,15 +132,6 @@ def _elsewhere(pid: int) -> Snapshot | None:
             )
     except psutil.Error:
         return None
-
-
-def _task_statuses(pid: int) -> Iterator[str]:
-    try:
-        tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 (thousands of threads: names are cheaper than paths)
-    except OSError:
-        return
-    for task in tasks:
-        yield read(f"/proc/{pid}/task/{task}/status")
 
 
 def _add(first: Snapshot, second: Snapshot) -> Snapshot:

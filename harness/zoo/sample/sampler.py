@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from zoo.sample.net import parse_established, parse_sockstat
 from zoo.sample.proc import DEAD, LINUX, TICKS, parse_stat, parse_statm, snapshot, tree
 from zoo.sample.samples import Samples
+from zoo.sample.switches import Switches, Watcher
 
 # Children are looked for this often: it means reading every process of the host.
 CHILDREN_EVERY_S = 10.0
@@ -85,6 +86,7 @@ class LinuxProbe:
         self._sockstat = File(f"/proc/{pid}/net/sockstat")
         self._loadavg = File("/proc/loadavg")
         self._looked = -CHILDREN_EVERY_S
+        self._watcher = Watcher()
 
     def row(self) -> Row | None:
         """None when the process has ended."""
@@ -102,6 +104,15 @@ class LinuxProbe:
             tcp_mem_kb=sockets.memory_kb if sockets else None,
             runnable=parse_runnable(self._loadavg.read()),
         )
+
+    def watch(self, *, now: bool) -> None:
+        """Count the context switches of all threads; unless now, only when it is time to."""
+        self._look_for_children()
+        (self._watcher.look if now else self._watcher.look_if_due)(self._members)
+
+    def switches(self) -> Switches | None:
+        """All that were counted."""
+        return self._watcher.total()
 
     def close(self) -> None:
         for member in self._members.values():
@@ -134,6 +145,12 @@ class PortableProbe:
             return None
         return Row(now.rss_kb, now.cpu_s, now.threads)
 
+    def watch(self, *, now: bool) -> None:
+        """This system does not tell."""
+
+    def switches(self) -> Switches | None:
+        return None
+
     def close(self) -> None:
         """Nothing is kept open."""
 
@@ -146,6 +163,7 @@ class Sampler:
             raise ValueError("hz must be above 0")
         self._pid = pid
         self._hz = hz
+        self._probe = LinuxProbe(pid) if LINUX else PortableProbe(pid)
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._times: list[float] = []
@@ -153,8 +171,11 @@ class Sampler:
         self._vanished = False
         self._elapsed_s = 0.0
         self._own_cpu_s = 0.0
+        self._switches: Switches | None = None
 
     def start(self) -> "Sampler":
+        """Returns when all threads have been looked at once."""
+        self._probe.watch(now=True)
         self._thread.start()
         return self
 
@@ -174,29 +195,32 @@ class Sampler:
             established=[row.established for row in self._rows],
             tcp_mem_kb=[row.tcp_mem_kb for row in self._rows],
             runnable=[row.runnable for row in self._rows],
+            switches=self._switches,
         )
 
     def _run(self) -> None:
         started, cpu = time.monotonic(), time.thread_time()
-        probe = LinuxProbe(self._pid) if LINUX else PortableProbe(self._pid)
         try:
-            self._record(probe, started)
-        finally:
-            probe.close()
+            self._record(started)
             self._elapsed_s = time.monotonic() - started
             self._own_cpu_s = time.thread_time() - cpu
+            self._probe.watch(now=True)
+            self._switches = self._probe.switches()
+        finally:
+            self._probe.close()
 
-    def _record(self, probe: LinuxProbe | PortableProbe, started: float) -> None:
+    def _record(self, started: float) -> None:
         """At whole steps of 1/hz after the start; a late sample skips steps instead of bunching up."""
         step = 1.0 / self._hz
         while True:
             at = time.monotonic() - started
-            row = probe.row()
+            row = self._probe.row()
             if row is None:
                 self._vanished = True
                 return
             self._times.append(at)
             self._rows.append(row)
+            self._probe.watch(now=False)
             now = time.monotonic() - started
             if self._done.wait(step - now % step):
                 return

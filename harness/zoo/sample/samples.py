@@ -4,9 +4,11 @@ import statistics
 
 from pydantic import BaseModel, ConfigDict
 
+from zoo.sample.switches import Switches
+
 
 class Samples(BaseModel):
-    """One list a column, all equally long; None where this system does not tell.
+    """One list a column, all equally long, and one sum; None where this system does not tell.
 
     What is read again of an emulated host lacks the columns that depend on speed.
 
@@ -28,6 +30,7 @@ class Samples(BaseModel):
     established: list[int | None]
     tcp_mem_kb: list[int | None]
     runnable: list[int | None] = []
+    switches: Switches | None = None
 
     @property
     def cost(self) -> float:
