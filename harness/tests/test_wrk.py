@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 import resource
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -328,3 +329,20 @@ def test_report_prints_the_stall_once(server: ScriptedServer) -> None:
 def test_hello_and_sleep_from_other_folders(server: ScriptedServer) -> None:
     assert "samples" in by_hand("hello.lua", server.url, cwd=ROOT / "wrk-scripts")
     assert "samples" in by_hand("sleep.lua", server.url, "500")
+
+
+def test_no_thread_asks_before_all_are_there() -> None:
+    """wrk's clock starts when the last of them has been created; a connection that it only tries comes before."""
+    with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        command = ["wrk", "-t150", "-c150", "-d1s", "--timeout", "5s", "-s", str(SCRIPT), url]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as wrk:
+            listening.settimeout(5)
+            tried, _ = listening.accept()
+            tried.close()
+            first, _ = listening.accept()
+            threads = re.search(r"^Threads:\t(\d+)$", Path(f"/proc/{wrk.pid}/status").read_text(), re.MULTILINE)
+            first.close()
+            wrk.kill()
+    assert threads
+    assert int(threads[1]) == 151
