@@ -227,7 +227,8 @@ class Work(_Data):
     involuntary_switches: int | None
     switches_missed: int | None = Field(
         default=None,
-        description="what threads that ended may have done after they were last looked at, at their rate until then",
+        description="what threads that ended may have done after they were last looked at: at their rate in the "
+        "interval before, or since they began where there was none",
     )
     threads_ended: int | None = Field(default=None, description="platform threads, of those that were seen")
     migrations: int | None = Field(default=None, description="of threads from one CPU to another")

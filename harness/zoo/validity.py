@@ -18,7 +18,7 @@ LINGER_LIMIT = 5_000
 ESTABLISHED_LIMIT = 0.98
 ALL_OPEN = 0.999
 WORK_LIMIT = 0.5
-MISSED_LIMIT = 0.05
+MISSED_LIMIT = 0.10
 """Rounds cost one server up to 1.6 times what they cost another, and what is besides them only adds to the time."""
 
 
@@ -94,7 +94,7 @@ class Evidence:
 
 
 def switches(voluntary: int | None, involuntary: int | None, missed: int | None) -> int | None:
-    """Context switches; None where more than 5 % as many may have been missed, or nobody looked for missed ones."""
+    """Context switches; None where more than 10 % as many may have been missed, or nobody looked for missed ones."""
     if voluntary is None or involuntary is None or missed is None:
         return None
     seen = voluntary + involuntary

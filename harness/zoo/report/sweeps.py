@@ -22,7 +22,7 @@ Read = Callable[[Measurement], float | None]
 TEXT = {
     "cpu": "Work of about so many milliseconds by rounds of SHA-256, the same for all entries, some after a wait "
     "(`5ms+2ms`: 5 ms of work after 2 ms). Requests a second by the number of connections; context switches of the "
-    "server's threads and their moves from one CPU to another, where threads that ended took no more than 5 % along "
+    "server's threads and their moves from one CPU to another, where threads that ended took no more than 10 % along "
     "unseen.",
     "bytes": "Bodies of so many bytes, a wrk thread for each connection; of each cell's windows the first is dropped, "
     "and the others are taken together. Requests a second by the number of connections.",

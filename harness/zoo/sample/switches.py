@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from zoo.sample.proc import read
+from zoo.sample.proc import TICKS, read
 
 STATUS = re.compile(r"^voluntary_ctxt_switches:\t([0-9]+)\nnonvoluntary_ctxt_switches:\t([0-9]+)", re.M | re.A)
 SCHED = re.compile(
@@ -29,7 +29,8 @@ class Switches(BaseModel):
     """Of all threads between two looks; `migrations`, from one CPU to another, are None where the kernel hides them.
 
     A thread that ended takes its counts along: `missed` is what the `ended` ones may have done after they were last
-    looked at, at their rate until then. Threads that came and ended between two looks are not seen.
+    looked at, at their rate in the interval before, or since they began where there was none. Threads that came and
+    ended between two looks are not seen.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -54,29 +55,30 @@ class Counts(NamedTuple):
 
 
 NOTHING = Counts(0, 0, 0)
-Threads = Mapping[tuple[int, str], Counts]
-"""By process and number of the thread."""
+Name = tuple[int, str]
+"""A process and the number of its thread."""
 
 
 class Counter:
-    """Adds up what is seen in looks at threads that are some time apart. Pure."""
+    """Adds up what is seen in looks at threads that are some time apart; `at` in seconds. Pure.
 
-    def __init__(self) -> None:
-        self._seen: Threads | None = None
-        self._rates: dict[tuple[int, str], float] = {}
-        self._at = 0.0
+    The first look has the ages of threads beside their counts, in seconds.
+    """
+
+    def __init__(self, at: float, threads: Mapping[Name, Counts], ages: Mapping[Name, float]) -> None:
+        self._at = at
+        self._seen = threads
+        self._rates = {name: counts.switches / ages[name] for name, counts in threads.items() if ages.get(name)}
         self._voluntary = self._involuntary = self._ended = 0
         self._migrations: int | None = 0
         self._missed = 0.0
 
-    def look(self, at: float, threads: Threads) -> None:
-        """The threads as they are at this time, in seconds."""
+    def look(self, at: float, threads: Mapping[Name, Counts]) -> None:
+        """The threads as they are at this time."""
         before, self._seen = self._seen, threads
         passed_s, self._at = at - self._at, at
-        if before is None:
-            return
         gone = before.keys() - threads.keys()
-        rates: dict[tuple[int, str], float] = {}
+        rates: dict[Name, float] = {}
         for name, now in threads.items():
             earlier = before.get(name, NOTHING)
             if now.switches < earlier.switches:  # the number was given to another thread
@@ -92,7 +94,7 @@ class Counter:
         self._rates = rates
 
     def total(self) -> Switches | None:
-        """None before a look found threads."""
+        """None where the last look found no threads."""
         if not self._seen:
             return None
         return Switches(
@@ -114,13 +116,17 @@ class Watcher:
     """Looks at the threads of processes, seldom enough to cost little."""
 
     def __init__(self) -> None:
-        self._counter = Counter()
+        self._counter: Counter | None = None
         self._due = 0.0
 
     def look(self, pids: Iterable[int]) -> None:
         """Now."""
         at, spent = time.monotonic(), time.thread_time()
-        self._counter.look(at, threads(pids))
+        seen = threads(pids)
+        if self._counter is None:
+            self._counter = Counter(at, seen, {name: age for name in seen if (age := _age_s(name)) is not None})
+        else:
+            self._counter.look(at, seen)
         self._due = at + max(LOOK_EVERY_S, (time.thread_time() - spent) / LOOK_SHARE)
 
     def look_if_due(self, pids: Iterable[int]) -> None:
@@ -130,10 +136,10 @@ class Watcher:
 
     def total(self) -> Switches | None:
         """All between the first look and the last."""
-        return self._counter.total()
+        return None if self._counter is None else self._counter.total()
 
 
-def threads(pids: Iterable[int]) -> dict[tuple[int, str], Counts]:
+def threads(pids: Iterable[int]) -> dict[Name, Counts]:
     """All that live and can be read."""
     found = {}
     for pid in pids:
@@ -158,6 +164,12 @@ def parse_status(text: str) -> Counts | None:
 
 def _counts(folder: str) -> Counts | None:
     return parse_sched(read(f"{folder}/sched")) or parse_status(read(f"{folder}/status"))
+
+
+def _age_s(name: Name) -> float | None:
+    """None where the thread has ended."""
+    fields = read("/proc/{}/task/{}/stat".format(*name)).rpartition(")")[2].split()
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / TICKS if len(fields) > 19 else None
 
 
 def _tasks(pid: int) -> list[str]:
