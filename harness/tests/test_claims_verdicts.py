@@ -365,6 +365,16 @@ def test_cells_taken_together_are_judged_by_their_mean() -> None:
     assert found.parts[0].found[0][0].value == pytest.approx(0.75, rel=1e-3)
 
 
+def test_cells_taken_together_are_of_one_run_even_where_a_newer_one_has_some() -> None:
+    of = claim([{**BELOW, "together": True}], GRID)
+    newer, whole = pair(2.0, tier="1k"), pair(0.5, tier="100") + pair(1.125, tier="1k")
+    found = said(of, newer, whole)
+    assert found.word is R
+    assert found.parts[0].found[0][0].value == pytest.approx(0.75, rel=1e-3)
+    apart = said(of, newer, pair(0.5, tier="100"))
+    assert (apart.word, apart.judgement.why) == (N, "no run has all of its cells in one round")
+
+
 def test_tiers_below_so_many_times_the_cores_are_left_out() -> None:
     cells = {name: {**cell, "tiers_from_cores": 100} for name, cell in GRID.items()}  # of a host with 2 cores
     found = said(claim([BELOW], cells), pair(1.3, tier="100") + pair(0.75, tier="1k"))

@@ -138,7 +138,7 @@ def ratio(evidence: Evidence, over: tuple[Point, ...], name: str) -> Estimate:
 
 def mean_ratio(evidence: Evidence, pairs: Sequence[tuple[Point, ...]], name: str) -> Estimate:
     """The geometric mean of the ratios of all pairs, round by round."""
-    each = [ratio(evidence, pair, name) for pair in pairs]
+    each = _ratios(evidence, pairs, name)
     whole = _gathered(f"mean over {len(each)} cells of {_sides(pairs)}", each)
     if whole.why:
         return whole
@@ -148,7 +148,7 @@ def mean_ratio(evidence: Evidence, pairs: Sequence[tuple[Point, ...]], name: str
 
 def gain(evidence: Evidence, four: tuple[Point, ...], name: str) -> Estimate:
     """The ratio of the first two points over that of the last two."""
-    first, second = ratio(evidence, four[:2], name), ratio(evidence, four[2:], name)
+    first, second = _ratios(evidence, [four[:2], four[2:]], name)
     whole = _gathered(f"({first.label}) ÷ ({second.label})", [first, second])
     if whole.why:
         return whole
@@ -160,7 +160,7 @@ def gain(evidence: Evidence, four: tuple[Point, ...], name: str) -> Estimate:
 
 def spread(evidence: Evidence, pairs: Sequence[tuple[Point, ...]], name: str) -> Estimate:
     """The highest ratio less the lowest; the interval is that of the two taken apart, which is rather too wide."""
-    each = [ratio(evidence, pair, name) for pair in pairs]
+    each = _ratios(evidence, pairs, name)
     whole = _gathered(f"highest less lowest of {len(each)} cells of {_sides(pairs)}", each)
     if whole.why:
         return whole
@@ -187,6 +187,14 @@ def difference(evidence: Evidence, less: tuple[Point, ...], name: str) -> Estima
     rounds = _common(made.series)
     interval = of_mean([a.values[n] - b.values[n] for n in rounds])
     return replace(made, value=interval.value, low=interval.low, high=interval.high, n=interval.n)
+
+
+def _ratios(evidence: Evidence, pairs: Sequence[tuple[Point, ...]], name: str) -> list[Estimate]:
+    """Those of all pairs, from one run that has them all, even where another has a better one of some."""
+    found = evidence.find([point for pair in pairs for point in pair], QUANTITIES[name])
+    if not isinstance(found, str) and len({s.archive.id for s in found}) == 1:
+        evidence = replace(evidence, archives=[found[0].archive])
+    return [ratio(evidence, pair, name) for pair in pairs]
 
 
 def _begun(
