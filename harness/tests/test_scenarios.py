@@ -314,6 +314,12 @@ def test_a_wait_for_the_service_is_seen_whole(bed: Bed) -> None:
     assert durations == {"5000": {13}, "0": {1}}
 
 
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_wait_for_the_service_is_seen_whole_by_an_entry_alone(bed: Bed, *, quick: bool) -> None:
+    bed.run(planned("service", cases=["5s"], variants=["virtual"], tiers=["8"], rounds=1, quick=quick))
+    assert {call.spec.duration_s for call in bed.world.windows} == {13}
+
+
 # --- rates
 
 

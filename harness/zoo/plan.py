@@ -335,8 +335,9 @@ def window(block: Block, at: Tier, profile: Profile) -> float:
     if SCENARIOS[block.scenario].holds:
         if block.program is None:  # of a program one for all counts, as a slope needs
             load = sleeping_window(wait, _waits(block, at, profile))
-    elif not block.alone and not block.parallel:
-        load = math.ceil(load / (2 * _cycles(block, at, profile)))
+    else:
+        if not block.alone and not block.parallel:
+            load = math.ceil(load / (2 * _cycles(block, at, profile)))
         if wait >= HOLDING_S:
             load = max(load, sleeping_window(wait, TWO_WAITS))
     return load + (profile.connect_s if at.connections > MANY else 0.0)
