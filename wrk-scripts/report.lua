@@ -151,8 +151,7 @@ local function threads_now()
   return text:match("\nPid:\t(%d+)") ~= text:match("\nTgid:\t(%d+)"), tonumber(text:match("\nThreads:\t(%d+)"))
 end
 
-local function wait_for_all_threads()
-  local _, _, threads = options()
+local function wait_for_all(threads)
   local pause_us = 250 * threads -- to look takes them a fifth of a core, all together
   for _ = 1, LONGEST_START_US / pause_us do
     local loads, present = threads_now()
@@ -162,12 +161,14 @@ local function wait_for_all_threads()
 end
 
 -- A thread asks for its request once, before it connects; the main thread has looked at that of the first one before.
+-- The options are read here, while none has connected: afterwards no descriptor may be left to read them with.
 local initialise = wrk.init
 function wrk.init(args)
   initialise(args)
   local request = wrk.request
+  local _, _, threads = options()
   function wrk.request()
-    wait_for_all_threads()
+    wait_for_all(threads)
     return request()
   end
 end
