@@ -21,13 +21,10 @@ pub fn router(settings: &'static Settings) -> Router {
         .route("/", get(async || work::hello()))
         .route(
             "/sleep",
-            get(async |State(s), uri: Uri| work::sleep(s, uri.query()).await),
+            get(|State(s), uri: Uri| work::sleep(s, uri.query())),
         )
         .route("/bytes", get(async |uri: Uri| work::bytes(uri.query())))
-        .route(
-            "/cpu",
-            get(async |State(s), uri: Uri| work::cpu(s, uri.query()).await),
-        )
+        .route("/cpu", get(|State(s), uri: Uri| work::cpu(s, uri.query())))
         .route("/info", get(async |State(s)| work::info(s)))
         .method_not_allowed_fallback(async || work::method_not_allowed())
         .fallback(async || work::not_found())

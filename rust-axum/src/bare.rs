@@ -1,6 +1,10 @@
 //! The same routes on hyper alone.
 
-use std::convert::Infallible;
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    pin::Pin,
+};
 
 use hyper::{
     Method, Uri,
@@ -8,44 +12,49 @@ use hyper::{
     header::CONTENT_LENGTH,
     service::{Service, service_fn},
 };
+use tokio_util::either::Either;
 
 use crate::{
     serve::Bodiless,
     settings::Settings,
-    work::{self, Answer},
+    work::{self, Answer, BadParameter},
 };
+
+type Outcome = Result<Answer, BadParameter>;
+type Waiting = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 pub fn service(
     settings: &'static Settings,
 ) -> impl Service<Bodiless, Response = Answer, Error = Infallible, Future: Send> + Clone {
     service_fn(move |request: Bodiless| {
-        // All that is needed: the headers are freed before a wait, not after it.
-        let (method, uri) = (request.method().clone(), request.uri().clone());
-        async move { Ok(answer(settings, method, uri).await) }
+        let head = request.method() == Method::HEAD;
+        // The request ends with this call, before hyper reads on: it then has its buffer back and makes no second one.
+        let outcome = outcome(settings, request.method(), request.uri());
+        async move {
+            let mut answer = outcome.await.unwrap_or_else(Answer::from);
+            if head && let Some(length) = answer.body().size_hint().exact() {
+                // hyper names the length of a body that it leaves out, unless that is 0.
+                answer.headers_mut().insert(CONTENT_LENGTH, length.into());
+            }
+            Ok(answer)
+        }
     })
 }
 
-async fn answer(settings: &Settings, method: Method, uri: Uri) -> Answer {
+fn outcome(
+    settings: &'static Settings,
+    method: &Method,
+    uri: &Uri,
+) -> Either<Ready<Outcome>, Waiting> {
     let query = uri.query();
-    let head = method == Method::HEAD;
-    let mut answer = match uri.path() {
-        "/" | "/sleep" | "/bytes" | "/cpu" | "/info" if !head && method != Method::GET => {
-            work::method_not_allowed()
-        }
-        "/" => work::hello(),
-        "/sleep" => work::sleep(settings, query)
-            .await
-            .unwrap_or_else(Answer::from),
-        "/bytes" => work::bytes(query).unwrap_or_else(Answer::from),
-        "/cpu" => work::cpu(settings, query)
-            .await
-            .unwrap_or_else(Answer::from),
-        "/info" => work::info(settings),
-        _ => work::not_found(),
-    };
-    if head && let Some(length) = answer.body().size_hint().exact() {
-        // hyper names the length of a body that it leaves out, unless that is 0.
-        answer.headers_mut().insert(CONTENT_LENGTH, length.into());
-    }
-    answer
+    let known = matches!(method, &Method::GET | &Method::HEAD);
+    Either::Left(ready(match uri.path() {
+        "/" | "/sleep" | "/bytes" | "/cpu" | "/info" if !known => Ok(work::method_not_allowed()),
+        "/" => Ok(work::hello()),
+        "/sleep" => return Either::Right(Box::pin(work::sleep(settings, query))),
+        "/bytes" => work::bytes(query),
+        "/cpu" => return Either::Right(Box::pin(work::cpu(settings, query))),
+        "/info" => Ok(work::info(settings)),
+        _ => Ok(work::not_found()),
+    }))
 }

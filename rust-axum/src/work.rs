@@ -40,10 +40,33 @@ pub fn hello() -> Answer {
     answer(StatusCode::OK, TEXT, "Hello, World!")
 }
 
-pub async fn sleep(settings: &Settings, query: Option<&str>) -> Result<Answer, BadParameter> {
-    let ms = number(query, "ms", 60_000, Some(10_000))?;
-    settings.variant.sleep(Duration::from_millis(ms)).await;
-    Ok(hello())
+// These two read their parameters at the call, so that nothing of the request is kept through the wait.
+
+pub fn sleep(
+    settings: &'static Settings,
+    query: Option<&str>,
+) -> impl Future<Output = Result<Answer, BadParameter>> + use<> {
+    let ms = number(query, "ms", 60_000, Some(10_000));
+    async move {
+        settings.variant.sleep(Duration::from_millis(ms?)).await;
+        Ok(hello())
+    }
+}
+
+pub fn cpu(
+    settings: &'static Settings,
+    query: Option<&str>,
+) -> impl Future<Output = Result<Answer, BadParameter>> + use<> {
+    let rounds = number(query, "rounds", 10_000_000, None);
+    let ms = number(query, "ms", 60_000, Some(0));
+    async move {
+        let (rounds, ms) = (rounds?, ms?);
+        if ms > 0 {
+            settings.variant.sleep(Duration::from_millis(ms)).await;
+        }
+        let digest = settings.variant.digest(rounds).await;
+        Ok(answer(StatusCode::OK, TEXT, digest))
+    }
 }
 
 pub fn bytes(query: Option<&str>) -> Result<Answer, BadParameter> {
@@ -51,16 +74,6 @@ pub fn bytes(query: Option<&str>) -> Result<Answer, BadParameter> {
     let mut answer = Answer::new(Either::Right(Alphabet { left }));
     answer.headers_mut().insert(CONTENT_TYPE, BINARY);
     Ok(answer)
-}
-
-pub async fn cpu(settings: &Settings, query: Option<&str>) -> Result<Answer, BadParameter> {
-    let rounds = number(query, "rounds", 10_000_000, None)?;
-    let ms = number(query, "ms", 60_000, Some(0))?;
-    if ms > 0 {
-        settings.variant.sleep(Duration::from_millis(ms)).await;
-    }
-    let digest = settings.variant.digest(rounds).await;
-    Ok(answer(StatusCode::OK, TEXT, digest))
 }
 
 pub fn info(settings: &Settings) -> Answer {
