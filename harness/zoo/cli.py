@@ -15,6 +15,7 @@ from rich.table import Table
 from zoo import baseline, batch, conditions, documents, hosting, inquiries, jvmrun, pilot, plan, runs
 from zoo import bench as benches
 from zoo import matrix as matrices
+from zoo.announced import announcement
 from zoo.batch import Planned
 from zoo.bench import Wish
 from zoo.build import BuildError
@@ -446,29 +447,8 @@ def _refuse_clamped(planned: PlanFacts, limits: Limits, strict: bool) -> None:
 
 
 def _announce(planned: PlanFacts, catalog: Catalog) -> None:
-    blocks = plan.blocks_of(planned)
-    profile = plan.profile_of(planned)
-    minutes = benches.seconds(blocks, profile, catalog) / 60
-    plain = planned.cells - planned.twin_cells
-    twice = f", and {planned.twin_cells} of A/A ({', '.join(planned.twins)})" if planned.twin_cells else ""
-    console.print(
-        f"{plain} cells = {len(planned.entries)} entries × {_loads(planned)} × {planned.rounds} round(s){twice}, "
-        f"about {minutes:.0f} min"
-    )
-    setting = ", ".join(f"{name} {value}" for name, value in conditions.settings(planned.condition).items())
-    if planned.variations:
-        setting += f"; and {', '.join(planned.variations)}"
-    console.print(f"entries: {', '.join(planned.entries)}\ncondition: {setting}; order seed {planned.seed}")
-
-
-def _loads(planned: PlanFacts) -> str:
-    """`hello, sleep × 100, 1k connections; ramp × 2s × 500 connections`"""
-    plain = [name for name in planned.scenarios if name not in planned.programs]
-    loads = [f"{', '.join(plain)} × {', '.join(planned.tiers)} connections"] if plain else []
-    for name, program in planned.programs.items():
-        cases = ", ".join(case.name for case in program.cases if case.name)
-        loads.append(" × ".join(filter(None, [name, cases, f"{', '.join(program.tiers)} connections"])))
-    return "; ".join(loads)
+    seconds = benches.seconds(plan.blocks_of(planned), plan.profile_of(planned), catalog)
+    console.print(announcement(planned, seconds, conditions.settings(planned.condition)))
 
 
 @app.command(hidden=True)
