@@ -12,7 +12,7 @@ from builders import record
 from typer.testing import CliRunner
 
 from zoo import cli, conditions
-from zoo.plan import FULL
+from zoo.profile import FULL
 from zoo.scenario import SCENARIOS
 from zoo.store import Store
 

@@ -9,7 +9,7 @@ import builders
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from zoo import pacing, plan, quoted
+from zoo import pacing, plan, quoted, timing
 from zoo.analysis import Row, rows
 from zoo.bench import Wish, plan_of
 from zoo.conditions import BenchError, runtime_named
@@ -17,7 +17,8 @@ from zoo.emulation import timeless
 from zoo.host.limits import Limits
 from zoo.metrics import PEAK_RSS, PER_CONNECTION, held_all
 from zoo.pairs import Kind, compare
-from zoo.plan import EMULATED, FULL, Block, PlanError
+from zoo.plan import Block, PlanError
+from zoo.profile import EMULATED, FULL
 from zoo.progress import line
 from zoo.records import Condition, Flag, Pace, Record, Run
 from zoo.report.contents import Contents
@@ -192,5 +193,5 @@ def test_a_line_of_progress_shows_counts_instead_of_speed() -> None:
 
 
 def test_an_estimate_is_the_longest_that_a_cell_may_take() -> None:
-    quickest = plan.window(replace(BLOCK, tiers=TIERS), TIERS[1], EMULATED)
+    quickest = timing.window(replace(BLOCK, tiers=TIERS), TIERS[1], EMULATED)
     assert quickest >= pacing.times(BLOCK, TIERS[1], 25_000, EMULATED, Pace(opened=1_000, served=2_000))[1]

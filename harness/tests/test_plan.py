@@ -11,13 +11,16 @@ from builders import catalog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo import plan
+from zoo import plan, timing
 from zoo.bench import Wish, plan_of, seconds
 from zoo.catalog import CatalogError
-from zoo.plan import FULL, ONE_WAIT, QUICK, TWO_WAITS, Block, Design, PlanError, Profile, Twins, blocks_of, profile_of
+from zoo.plan import Block, Design, PlanError, Twins, blocks_of, profile_of
+from zoo.profile import FULL, QUICK, Profile
 from zoo.records import Condition
 from zoo.scenario import DEFAULT, SCENARIOS
 from zoo.scenario.base import Asked, sleeping_window
+from zoo.steady import TREND, steady
+from zoo.timing import ONE_WAIT, TWO_WAITS
 from zoo.twins import twin
 
 TIERS = tuple(plan.tier(name) for name in ("100", "1k", "25k"))
@@ -117,30 +120,30 @@ def test_turns_are_palindromes_so_that_drift_is_the_same_for_all(
 ) -> None:
     block = Block(tuple(f"a:v{i}" for i in range(members)), "hello", TIERS, 1, 0, seed)
     profile = replace(FULL, cycles=cycles)
-    turns = plan.slots(block, at, profile)
+    turns = timing.slots(block, at, profile)
     if members == 1:
         assert turns == [(0,)]
         return
-    expected = 1 if at.connections > plan.MANY else cycles
+    expected = 1 if at.connections > timing.MANY else cycles
     assert Counter(turns) == {(i,): 2 * expected for i in range(members)}
     for start in range(0, len(turns), 2 * members):
         cycle = turns[start : start + 2 * members]
         assert cycle == cycle[::-1]
-    load = (plan.window(block, at, profile) - profile.connect_s * (at.connections > plan.MANY)) * 2 * expected
+    load = (timing.window(block, at, profile) - profile.connect_s * (at.connections > timing.MANY)) * 2 * expected
     assert profile.window_s <= load < profile.window_s + 2 * expected
 
 
 def test_who_begins_is_left_to_chance() -> None:
     begins = Counter(
-        plan.slots(Block(("a:p", "a:v"), "hello", TIERS, number, 0, 3), TIERS[0], FULL)[0] for number in range(200)
+        timing.slots(Block(("a:p", "a:v"), "hello", TIERS, number, 0, 3), TIERS[0], FULL)[0] for number in range(200)
     )
     assert all(70 < begins[side] < 130 for side in ((0,), (1,)))
 
 
 def test_in_parallel_all_are_loaded_at_once() -> None:
     made = plan.blocks(["a:p", "a:v"], ["hello"], TIERS, 1, 7, design=Design.PARALLEL)
-    assert plan.slots(made[0], TIERS[0], FULL) == [(0, 1)]
-    assert plan.window(made[0], TIERS[0], FULL) == FULL.window_s
+    assert timing.slots(made[0], TIERS[0], FULL) == [(0, 1)]
+    assert timing.window(made[0], TIERS[0], FULL) == FULL.window_s
 
 
 # --- windows
@@ -152,8 +155,8 @@ def test_a_window_is_the_profiles_or_follows_from_the_wait_and_many_connections_
 ) -> None:
     hello, sleep = (Block(("e:v",), scenario, TIERS, 1, 0) for scenario in ("hello", "sleep"))
     one, opening = profile.window_s, profile.connect_s
-    assert [plan.window(hello, t, profile) for t in TIERS] == [one, one, one + opening]
-    assert [plan.window(sleep, t, profile) for t in TIERS] == [cycle, cycle, slack + opening]
+    assert [timing.window(hello, t, profile) for t in TIERS] == [one, one, one + opening]
+    assert [timing.window(sleep, t, profile) for t in TIERS] == [cycle, cycle, slack + opening]
 
 
 @given(st.floats(0.1, 60), st.sampled_from([ONE_WAIT, TWO_WAITS]))
@@ -164,7 +167,7 @@ def test_a_sleeping_window_is_whole_seconds_and_no_shorter(delay_s: float, waits
 
 def test_a_burst_of_connections_gets_slack_at_any_tier() -> None:
     block = Block(("e:v",), "sleep", tuple(map(plan.tier, ("1k", "5k", "10k"))), 1, 0)
-    assert [plan.window(block, at, FULL) - FULL.connect_s * (at.connections > plan.MANY) for at in block.tiers] == [
+    assert [timing.window(block, at, FULL) - FULL.connect_s * (at.connections > timing.MANY) for at in block.tiers] == [
         11,
         35,
         35,
@@ -177,12 +180,12 @@ def test_memory_is_held_in_windows_of_one_length() -> None:
     program = SCENARIOS["held"].program(Asked((), tiers=tiers))
     at = tuple(map(plan.tier, tiers))
     block = Block(("e:v",), "held", at, 1, 0, program=program, case=program.cases[0])
-    assert {plan.window(block, at, FULL) for at in block.tiers} == {30}
+    assert {timing.window(block, at, FULL) for at in block.tiers} == {30}
 
 
 def test_a_single_tier_is_the_highest() -> None:
     block = Block(("e:v",), "sleep", TIERS[:1], 1, 0)
-    assert plan.window(block, TIERS[0], FULL) == 25
+    assert timing.window(block, TIERS[0], FULL) == 25
 
 
 def test_what_the_scenarios_ask_of_a_server() -> None:
@@ -202,7 +205,7 @@ def test_what_the_scenarios_ask_of_a_server() -> None:
 def minutes(profile: Profile, java: int, java_pools: int, native: int, native_pools: int) -> float:
     kinds = [(False, i < java_pools) for i in range(java)] + [(True, i < native_pools) for i in range(native)]
     once = sum(
-        plan.block_seconds(Block(("e:v",), scenario, TIERS, 1, 0), profile, native=native_, bounded_pool=bounded)
+        timing.block_seconds(Block(("e:v",), scenario, TIERS, 1, 0), profile, native=native_, bounded_pool=bounded)
         for native_, bounded in kinds
         for scenario in DEFAULT
     )
@@ -215,7 +218,7 @@ def test_a_full_run_of_13_entries_takes_at_most_about_90_minutes() -> None:
 
 def test_a_a_of_a_full_run_takes_less_than_8_minutes() -> None:
     hello = Block(("e:v",), "hello", TIERS, 1, 0)
-    once = sum(plan.block_seconds(hello, FULL, native=native, bounded_pool=False) for native in (True, False))
+    once = sum(timing.block_seconds(hello, FULL, native=native, bounded_pool=False) for native in (True, False))
     assert once * FULL.rounds / 60 < 8
 
 
@@ -225,10 +228,10 @@ def test_a_quick_run_of_13_entries_takes_less_than_8_minutes() -> None:
 
 def test_a_block_lasts_at_least_its_warm_up_and_windows() -> None:
     block = Block(("e:v",), "sleep", TIERS, 1, 0)
-    plain = plan.block_seconds(block, FULL, native=True, bounded_pool=False)
+    plain = timing.block_seconds(block, FULL, native=True, bounded_pool=False)
     assert plain > FULL.sleep_warmup_s + 11 + 11 + 25 + FULL.connect_s + FULL.rest_s
-    assert plan.block_seconds(block, FULL, native=False, bounded_pool=False) > plain
-    assert plan.block_seconds(block, FULL, native=True, bounded_pool=True) > plain
+    assert timing.block_seconds(block, FULL, native=False, bounded_pool=False) > plain
+    assert timing.block_seconds(block, FULL, native=True, bounded_pool=True) > plain
 
 
 # --- steady
@@ -236,46 +239,46 @@ def test_a_block_lasts_at_least_its_warm_up_and_windows() -> None:
 
 @given(RATES, st.lists(st.floats(0.996, 1.004), min_size=4, max_size=12), st.lists(RATES, max_size=4))
 def test_even_rates_are_steady_whatever_came_before(rate: float, wobble: list[float], before: list[float]) -> None:
-    assert plan.steady([*before, *(rate * w for w in wobble)])
+    assert steady([*before, *(rate * w for w in wobble)])
 
 
 @given(st.lists(RATES, max_size=3))
 def test_fewer_than_four_windows_are_never_steady(rates: list[float]) -> None:
-    assert not plan.steady(rates)
+    assert not steady(rates)
 
 
 @given(RATES, st.floats(0.007, 0.5), st.booleans())
 def test_a_slope_is_not_steady(rate: float, step: float, falling: bool) -> None:
     rates = [rate * (1 + step * i) for i in range(4)]
-    assert not plan.steady(rates[::-1] if falling else rates)
+    assert not steady(rates[::-1] if falling else rates)
 
 
 def test_a_slope_under_2_percent_does_not_matter() -> None:
-    assert plan.steady([100.0, 100.5, 101.0, 101.5])
-    assert not plan.steady([100.0, 100.7, 101.4, 102.1])
+    assert steady([100.0, 100.5, 101.0, 101.5])
+    assert not steady([100.0, 100.7, 101.4, 102.1])
 
 
 def test_ups_and_downs_are_noise_and_no_warm_up() -> None:
-    assert plan.steady([100.0, 112.0, 95.0, 104.0, 91.0, 103.0])
+    assert steady([100.0, 112.0, 95.0, 104.0, 91.0, 103.0])
 
 
 def test_a_standstill_is_not_steady() -> None:
-    assert not plan.steady([0.0] * 6)
+    assert not steady([0.0] * 6)
 
 
 @given(st.lists(RATES, min_size=4, max_size=8), st.integers(-8, 8))
 def test_the_unit_of_rates_does_not_matter(rates: list[float], power: int) -> None:
-    assert plan.steady([r * 2.0**power for r in rates]) == plan.steady(rates)
+    assert steady([r * 2.0**power for r in rates]) == steady(rates)
 
 
-@pytest.mark.parametrize("windows", list(plan.TREND))
+@pytest.mark.parametrize("windows", list(TREND))
 def test_an_order_that_counts_as_a_trend_is_rare_without_one(windows: int) -> None:
     def s(order: Sequence[int]) -> int:
         return sum((b > a) - (b < a) for a, b in itertools.combinations(order, 2))
 
     orders = [abs(s(order)) for order in itertools.permutations(range(windows))]
-    assert sum(o >= plan.TREND[windows] for o in orders) / len(orders) < 0.10
-    assert sum(o >= plan.TREND[windows] - 2 for o in orders) / len(orders) > 0.10
+    assert sum(o >= TREND[windows] for o in orders) / len(orders) < 0.10
+    assert sum(o >= TREND[windows] - 2 for o in orders) / len(orders) > 0.10
 
 
 def settled(noise: float, left: float, windows: int = 6) -> float:
@@ -283,7 +286,7 @@ def settled(noise: float, left: float, windows: int = 6) -> float:
     random = np.random.default_rng(20260401)
     warm = 1 - left * np.exp(-np.arange(windows) / 3)
     runs = warm * random.lognormal(0, noise, size=(2_000, windows))
-    return sum(plan.steady(run) for run in runs.tolist()) / len(runs)
+    return sum(steady(run) for run in runs.tolist()) / len(runs)
 
 
 @pytest.mark.parametrize("noise", [0.005, 0.013, 0.03, 0.08, 0.12])
@@ -345,7 +348,7 @@ def test_words_narrow_the_plan_and_a_duration_is_that_of_cells_without_a_wait() 
     made = plan_of(wish, catalog(), Condition())
     assert (made.entries, made.tiers, made.rounds) == (["java-a:virtual"], ["100", "1k"], 2)
     block = next(b for b in blocks_of(made) if b.scenario == "sleep")
-    assert plan.window(block, block.tiers[0], profile_of(made)) == 11
+    assert timing.window(block, block.tiers[0], profile_of(made)) == 11
     assert profile_of(made).window_s == 30
 
 
@@ -353,8 +356,8 @@ def test_turns_of_about_a_second_add_up_to_about_the_duration() -> None:
     pair = Block(("e:a", "e:b"), "hello", TIERS[:1], 1, 0)
     for duration, windows, window_s in ((1, 2, 1), (2, 2, 1), (3, 4, 1), (4, 4, 1), (7, 8, 1), (30, 24, 2)):
         profile = Wish(duration_s=duration).profile()
-        assert len(plan.slots(pair, TIERS[0], profile)) == 2 * windows
-        assert plan.window(pair, TIERS[0], profile) == window_s
+        assert len(timing.slots(pair, TIERS[0], profile)) == 2 * windows
+        assert timing.window(pair, TIERS[0], profile) == window_s
 
 
 @pytest.mark.parametrize(("asked", "window", "cap"), [(None, 4, 24), (6, 1, 6), (9, 1, 9), (60, 10, 60)])
@@ -404,5 +407,5 @@ def test_two_random_plans_differ_in_their_seed() -> None:
 def test_the_time_of_a_plan_is_that_of_its_blocks() -> None:
     made = plan_of(Wish(servers=["rust-n"], scenarios=["hello"], rounds=2), catalog(), Condition())
     block = blocks_of(made)[0]
-    alone = plan.block_seconds(block, profile_of(made), native=True, bounded_pool=False)
+    alone = timing.block_seconds(block, profile_of(made), native=True, bounded_pool=False)
     assert seconds(blocks_of(made), profile_of(made), catalog()) == pytest.approx(2 * alone)

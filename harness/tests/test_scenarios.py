@@ -14,7 +14,8 @@ from zoo.calibration import calibrated
 from zoo.catalog import Catalog
 from zoo.held import costs, given_back
 from zoo.load.base import LoadError, LoadOutcome
-from zoo.plan import EMULATED, FULL, PlanError, Profile
+from zoo.plan import PlanError
+from zoo.profile import EMULATED, FULL, Profile
 from zoo.records import Condition, Flag, Measurement, PlanFacts, Record, Trial
 from zoo.results import AbResult, HeapResult, OpenResult, RampResult, ScaleResult, StartupResult
 from zoo.session import Session

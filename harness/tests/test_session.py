@@ -22,10 +22,11 @@ from fakes import (
     outcome,
 )
 
-from zoo import plan
+from zoo import plan, timing
 from zoo.analysis import rows
 from zoo.load.base import Generator, LoadError, LoadOutcome
-from zoo.plan import Block, Design, Profile, Twins
+from zoo.plan import Block, Design, Twins
+from zoo.profile import Profile
 from zoo.records import Condition, Flag, Measurement, Record
 from zoo.runtime.base import Launch, RuntimeFailure
 from zoo.session import Running, Session
@@ -128,7 +129,7 @@ def test_a_whole_run_measures_every_cell_once_a_round_in_the_planned_order(bed: 
     assert [r.key for r in records] == [(b.entries[0], b.scenario, t.name, b.round) for b in blocks for t in b.tiers]
     assert all(r.measurement for r in records)
     assert [(s.launch.entry.id, s.graces) for s in bed.world.servers] == [
-        (b.entries[0], [plan.BACKLOG_GRACE_S]) for b in blocks
+        (b.entries[0], [timing.BACKLOG_GRACE_S]) for b in blocks
     ]
     assert not bed.world.running
     assert bed.world.most_running == 1, "two servers at once would measure each other"

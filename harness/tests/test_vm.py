@@ -22,7 +22,7 @@ from zoo import plan
 from zoo.catalog import Catalog, Server, load_catalog
 from zoo.cli import ROOT
 from zoo.clock import RealClock
-from zoo.plan import EMULATED
+from zoo.profile import EMULATED
 from zoo.records import Condition, Record
 from zoo.runtime.base import Launch, RuntimeFailure
 from zoo.runtime.vm import Patience, VmError, VmRuntime, accelerator, memory_of

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from zoo import __version__, plan
+from zoo import __version__, plan, timing
 from zoo.build import build, is_built
 from zoo.calibration import calibrated
 from zoo.catalog import Catalog, Entry, Model, Server
@@ -24,7 +24,8 @@ from zoo.conditions import BenchError
 from zoo.host.facts import HostFacts
 from zoo.host.jdk import Jdk
 from zoo.hosting import hosting
-from zoo.plan import EMULATED, FULL, QUICK, Block, Design, PlanError, Profile
+from zoo.plan import Block, Design, PlanError
+from zoo.profile import EMULATED, FULL, QUICK, Profile
 from zoo.progress import Live
 from zoo.records import Condition, PlanFacts, Record, Run, Target
 from zoo.results import Program
@@ -172,7 +173,7 @@ def seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> floa
 def _seconds(block: Block, profile: Profile, catalog: Catalog) -> float:
     entries = [None if is_target(name) else catalog.entry(name) for name in block.entries]
     bounded = [e is not None and e.variant.model is Model.PLATFORM_THREAD for e in entries]
-    return plan.seconds(block, profile, [e is not None and e.native for e in entries], bounded)
+    return timing.seconds(block, profile, [e is not None and e.native for e in entries], bounded)
 
 
 def build_all(servers: Sequence[Server], jdk: Jdk | None, console: Console) -> None:

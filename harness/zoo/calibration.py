@@ -9,11 +9,11 @@ from functools import partial
 from rich.console import Console
 
 from zoo.catalog import Entry
-from zoo.plan import BACKLOG_GRACE_S
 from zoo.records import PlanFacts, stem
 from zoo.runtime.base import Hosted, Launch, Runtime
 from zoo.scenario import SCENARIOS
 from zoo.store import Store
+from zoo.timing import BACKLOG_GRACE_S
 
 
 def calibrated(

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from zoo import baseline, batch, conditions, documents, hosting, inquiries, jvmrun, pilot, plan, runs
+from zoo import baseline, batch, conditions, documents, hosting, inquiries, jvmrun, options, pilot, plan, runs
 from zoo import bench as benches
 from zoo import matrix as matrices
 from zoo.announced import announcement
@@ -33,14 +33,33 @@ from zoo.jdbc import cli as databases
 from zoo.jdbc.store import JdbcStore, is_jdbc
 from zoo.load.base import LoadError
 from zoo.matrix import MatrixError
+from zoo.options import (
+    Cases,
+    Duration,
+    Hosting,
+    HowSet,
+    Pids,
+    Quick,
+    Remote,
+    Results,
+    Rounds,
+    Scenarios,
+    Seed,
+    Servers,
+    Tiers,
+    TwiceARound,
+    Urls,
+    Variants,
+    Vary,
+    WarmUp,
+)
 from zoo.plainly import plainly
-from zoo.plan import Design, PlanError
+from zoo.plan import PlanError
 from zoo.records import Condition, PlanFacts, Target
 from zoo.report import terminal
 from zoo.runtime import target as targeting
-from zoo.scenario import SCENARIOS
 from zoo.store import Store, StoreError
-from zoo.targets import TargetError, targets
+from zoo.targets import TargetError
 from zoo.vm import qemu
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,62 +76,6 @@ app = typer.Typer(
 )
 app.add_typer(claims.app, name="claims")
 console = Console()
-
-Servers = Annotated[list[str] | None, typer.Option("--server", help="a server's folder name; repeat for more")]
-Variants = Annotated[list[str] | None, typer.Option("--variant", help="a variant's name; repeat for more")]
-Scenarios = Annotated[
-    list[str] | None, typer.Option("--scenario", help=f"{', '.join(SCENARIOS)}; hello and sleep without it")
-]
-Cases = Annotated[
-    list[str] | None, typer.Option("--case", help="of a scenario that has several, such as 5ms+2ms of cpu; repeat")
-]
-Tiers = Annotated[
-    str | None, typer.Option(help="connection counts, with commas between; without it each scenario's own")
-]
-Rounds = Annotated[int | None, typer.Option(min=1, help="how often every cell is measured, in fresh processes")]
-Duration = Annotated[int | None, typer.Option(min=1, help="seconds of load in a cell that does not wait")]
-WarmUp = Annotated[
-    int | None,
-    typer.Option(
-        min=6, help="seconds of warm-up at most, before load without a wait; windows are as short in proportion"
-    ),
-]
-Quick = Annotated[bool, typer.Option("--quick", help="one short round: a smoke run, no statistics")]
-Hosting = Annotated[
-    str,
-    typer.Option(
-        "--runtime",
-        envvar="RUNTIME",
-        help="process, container, vm; auto: containers where an engine answers; fit: vm where processes cannot do it",
-    ),
-]
-TwiceARound = Annotated[
-    bool | None, typer.Option("--aa/--no-aa", help="measure an entry of each kind twice: A/A; on for the whole zoo")
-]
-Vary = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="measure each entry under a further condition too: runtime=container, heap=50m, jdk=21, "
-        "flags=-XX:+UseSerialGC, cpus=1, MAX_THREADS=400, liberty=23.0.0.10; repeat"
-    ),
-]
-HowSet = Annotated[
-    Design | None,
-    typer.Option(
-        help="a server's variants in throughput: in turns (the default), each alone (rounds, the default of a "
-        "quick run), or loaded at once (parallel)"
-    ),
-]
-Urls = Annotated[
-    list[str] | None, typer.Option("--target", help="the URL of a server that already runs; repeat for more")
-]
-Pids = Annotated[
-    list[int] | None,
-    typer.Option("--pid", help="the target's process, whose memory, CPU and threads are then measured; one a target"),
-]
-Remote = Annotated[bool, typer.Option("--remote", help="also a target that is not on this machine's loopback")]
-Results = Annotated[Path | None, typer.Option(help="where runs are written; results/ without it")]
-Seed = Annotated[int | None, typer.Option(help="of the order of entries; random and stored without it")]
 
 
 @app.command("list")
@@ -186,7 +149,7 @@ def show_plan(
             folder = pilot_run or ROOT / "results" / "latest"
             terminal.show(inquiries.precision(pilot.half_width(precision), folder, catalog), console)
             return
-        wish = _wish(
+        wish = options.wish(
             server, variant, scenario, case, tiers, rounds, duration, warmup, quick, seed, aa, design, target, pid
         )
         condition, variations = _conditions(wish, catalog, runtime, vary)
@@ -236,7 +199,7 @@ def bench(
             entries = benches.entries_of(planned, catalog)
             targeting.check(planned.targets, planned.scenarios, remote=True)
         else:
-            wish = _wish(
+            wish = options.wish(
                 server, variant, scenario, case, tiers, rounds, duration, warmup, quick, seed, aa, design, target, pid
             )
             condition, variations = _conditions(wish, catalog, runtime, vary)
@@ -376,42 +339,6 @@ def docs(check: Annotated[bool, typer.Option("--check", help="only say whether t
         if stale and check:
             print("run: .venv/bin/zoo docs", file=sys.stderr)
             raise typer.Exit(1)
-
-
-def _wish(
-    server: list[str] | None,
-    variant: list[str] | None,
-    scenario: list[str] | None,
-    case: list[str] | None,
-    tiers: str | None,
-    rounds: int | None,
-    duration: int | None,
-    warmup: int | None,
-    quick: bool,
-    seed: int | None,
-    aa: bool | None,
-    design: Design | None,
-    target: list[str] | None,
-    pid: list[int] | None,
-) -> Wish:
-    names = [name for name in (tiers or "").split(",") if name.strip()]
-    if tiers is not None and not names:
-        raise PlanError("no tier; name connection counts such as 100,1k,25k")
-    return Wish(
-        servers=server or (),
-        variants=variant or (),
-        scenarios=scenario or (),
-        cases=case or (),
-        tiers=names,
-        rounds=rounds,
-        duration_s=duration,
-        warmup_s=warmup,
-        quick=quick,
-        seed=seed,
-        aa=aa,
-        design=design,
-        targets=targets(target or (), pid or ()),
-    )
 
 
 def _conditions(

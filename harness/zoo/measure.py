@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from zoo import figures, pacing, plan, quiet, validity, window
+from zoo import figures, pacing, quiet, timing, validity, window
 from zoo.catalog import Model
 from zoo.emulation import SPEED_COLUMNS, timeless
 from zoo.histogram import Histogram
@@ -75,10 +75,10 @@ def measure(bench: Bench, subjects: Sequence[Subject], *, last: bool) -> list[Me
 
     for name in cells:
         attempt(name, _Cell.prepare)
-    slots = plan.slots(block, tier, bench.profile)
+    slots = timing.slots(block, tier, bench.profile)
     sound = [cell for name, cell in cells.items() if name not in failures]
     longest_s = max((cell.duration_s for cell in sound), default=1.0)
-    slots = plan.fewer(slots, block, longest_s / plan.window(block, tier, bench.profile))
+    slots = timing.fewer(slots, block, longest_s / timing.window(block, tier, bench.profile))
     for cell in sound:
         cell.duration_s = longest_s
     for place, loaded in enumerate(slots):
@@ -120,7 +120,7 @@ class _Cell:
             self._tell("preparing")
             self._fit(self._brief_warmup())
             quiet.wait(self._bench, self._hosted)
-            self._lingering = self._tools.settle_sockets(wait=self._feasible.actual > plan.MANY)
+            self._lingering = self._tools.settle_sockets(wait=self._feasible.actual > timing.MANY)
             self._tools.reset_peak(self._hosted.pid)
             self._info_before = self._tools.info(self._hosted.url)
             self._before = self._tools.snapshot(self._hosted.pid, deep=self._holding)
@@ -279,7 +279,7 @@ class _Cell:
 
     def _fit(self, answers_per_s: float | None) -> None:
         """Lengthen what windows are left, where answers take long."""
-        if self._program and self._delay_s < plan.HOLDING_S and answers_per_s is not None:
+        if self._program and self._delay_s < timing.HOLDING_S and answers_per_s is not None:
             self.duration_s = pacing.long_enough(self.duration_s, self._feasible.actual, answers_per_s)
 
     def _refuse(self, made: Window) -> None:

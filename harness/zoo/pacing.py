@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 
-from zoo import plan
-from zoo.plan import Block, Profile, Tier
+from zoo import timing
+from zoo.plan import Block, Tier
+from zoo.profile import Profile
 from zoo.records import Pace
 
 HEADROOM = 2.0
@@ -39,7 +40,7 @@ def pace(connections: int, opening_s: float, answer_s: float, runtime_s: float) 
 def times(block: Block, tier: Tier, connections: int, profile: Profile, at: Pace | None) -> tuple[float, float]:
     """Wait and window, in seconds; without a pace those of the profile."""
     if at is None:
-        return block.delay(profile), plan.window(block, tier, profile)
+        return block.delay(profile), timing.window(block, tier, profile)
     longest = HEADROOM * reading_s(connections, at)
     delay_s = float(math.ceil(min(profile.sleep_delay_s, max(LEAST_S, longest))))
     return delay_s, float(math.ceil(HEADROOM * connections / at.opened + CYCLES * delay_s))

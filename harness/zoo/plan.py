@@ -1,42 +1,20 @@
-"""Which cells in which order, and how long they take. Pure."""
+"""Which cells in which order. Pure."""
 
 from __future__ import annotations
 
-import itertools
-import math
 import random
 import re
-import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
+from zoo.profile import FULL, Profile
 from zoo.records import PlanFacts, asked
 from zoo.results import Case, Program
 from zoo.scenario import SCENARIOS
-from zoo.scenario.base import sleeping_window
 from zoo.twins import is_twin, twin
 from zoo.variations import plain, varied
-
-STEADY_WINDOWS = 4
-TREND_MATTERS = 0.02
-TREND = {4: 6, 5: 8, 6: 11}
-"""Windows: the least |S| of Mann and Kendall whose two-sided probability without a trend is below 10 %."""
-
-BACKLOG_GRACE_S = 3.0
-
-ONE_WAIT, TWO_WAITS = 1.1, 2.5
-"""Lengths of a window, in waits: each connection is answered once, or twice and with half a wait to spare, so that
-answers which come in bursts do not fall on its end and count for one server only."""
-
-BURST = 1_000
-"""So many connections are opened and read within a tenth of a wait."""
-
-MANY = 5_000
-
-HOLDING_S = 0.1
-"""A shorter wait holds no connection: throughput is still what is measured."""
 
 
 class PlanError(Exception):
@@ -57,93 +35,6 @@ def tier(name: str) -> Tier:
     if not found:
         raise PlanError(f'tier must be a connection count such as 100, 1k or 25k, got "{name}"')
     return Tier(found.group(0), int(found.group(1)) * (1000 if found.group(2) else 1))
-
-
-@dataclass(frozen=True)
-class Profile:
-    """The times of a run, in seconds, and how often it is repeated.
-
-    `cycles`: how often, at most, each of several servers alive at once has its two turns in a tier; a turn takes a
-    second or more.
-
-    `connect_s` is added to windows with over `MANY` connections: past half of the ephemeral ports each connect()
-    searches them all. `burst_waits` is the length of a sleeping window with over `BURST` of them, in waits: the first
-    answers of some take 1.8 waits.
-    """
-
-    rounds: int
-    cycles: int
-    window_s: float
-    brief_warmup_s: float
-    warmup_window_s: float
-    warmup_windows_native: int
-    warmup_windows_jvm: int
-    warmup_cap_s: float
-    sleep_warmup_s: float
-    sleep_delay_s: float
-    connect_s: float
-    burst_waits: float
-    idle_s: float
-    rest_s: float
-
-    def numbers(self) -> dict[str, float]:
-        """The profile as it is stored in a run."""
-        return {name: float(value) for name, value in asdict(self).items()}
-
-    def warmup_windows(self, *, native: bool) -> int:
-        """At least so many windows before warm-up may end."""
-        return self.warmup_windows_native if native else self.warmup_windows_jvm
-
-    def gentle_windows(self, *, native: bool) -> int:
-        """Of these, how many a JVM is given with few connections, so that its compiler gets a core."""
-        return 0 if native else max(1, self.warmup_windows_jvm // 3)
-
-
-FULL = Profile(
-    rounds=3,
-    cycles=12,
-    window_s=8,
-    brief_warmup_s=2,
-    warmup_window_s=4,
-    warmup_windows_native=4,
-    warmup_windows_jvm=6,
-    warmup_cap_s=24,
-    sleep_warmup_s=3,
-    sleep_delay_s=10,
-    connect_s=2,
-    burst_waits=3.5,
-    idle_s=1,
-    rest_s=3,
-)
-QUICK = Profile(
-    rounds=1,
-    cycles=1,
-    window_s=1,
-    brief_warmup_s=1,
-    warmup_window_s=1,
-    warmup_windows_native=2,
-    warmup_windows_jvm=2,
-    warmup_cap_s=3,
-    sleep_warmup_s=1,
-    sleep_delay_s=0.5,
-    connect_s=4,
-    burst_waits=3.5,
-    idle_s=0.5,
-    rest_s=0.5,
-)
-
-
-EMULATED = replace(
-    FULL,
-    rounds=1,
-    warmup_windows_native=2,
-    warmup_windows_jvm=8,
-    sleep_warmup_s=15,
-    sleep_delay_s=60,
-    connect_s=90,
-    idle_s=3,
-)
-"""For a host some twenty times slower than this one: the longest times; each cell's own are in `pacing`."""
 
 
 PLAIN = Case()
@@ -326,117 +217,3 @@ def groups(entries: Sequence[str], scenario: str, design: Design, guests: Sequen
         return [tuple(entries)]
     servers = dict.fromkeys(e.partition(":")[0] for e in entries)
     return [tuple(e for e in entries if e.startswith(f"{server}:")) for server in servers]
-
-
-def window(block: Block, at: Tier, profile: Profile) -> float:
-    """Seconds of one window of load, the time to open many connections included."""
-    wait = block.delay(profile)
-    load = _load_s(block, profile)
-    if SCENARIOS[block.scenario].holds:
-        if block.program is None:  # of a program one for all counts, as a slope needs
-            load = sleeping_window(wait, _waits(block, at, profile))
-    else:
-        if not block.alone and not block.parallel:
-            load = math.ceil(load / (2 * _cycles(block, at, profile)))
-        if wait >= HOLDING_S:
-            load = max(load, sleeping_window(wait, TWO_WAITS))
-    return load + (profile.connect_s if at.connections > MANY else 0.0)
-
-
-def _waits(block: Block, at: Tier, profile: Profile) -> float:
-    if at.connections > BURST:
-        return profile.burst_waits
-    return TWO_WAITS if at == block.tiers[-1] else ONE_WAIT
-
-
-def _load_s(block: Block, profile: Profile) -> float:
-    return block.program.duration_s if block.program else profile.window_s
-
-
-def slots(block: Block, at: Tier, profile: Profile) -> list[tuple[int, ...]]:
-    """Who is loaded in each window, by place in the block's entries.
-
-    In turns: a random permutation, then its reverse (A B B A), so that a steady drift of the machine is the same for
-    all; anew as often as the profile says.
-    """
-    everyone = tuple(range(len(block.entries)))
-    if block.parallel or block.alone:
-        return [everyone] * (block.program.windows if block.program else 1)
-    coin = random.Random(f"{block.seed}/{block.round}/{block.asked}/{at.name}/{block.entries[0]}")
-    made: list[tuple[int, ...]] = []
-    for _ in range(_cycles(block, at, profile)):
-        turn = coin.sample(everyone, len(everyone))
-        made += [(index,) for index in [*turn, *turn[::-1]]]
-    return made
-
-
-def fewer(made: list[tuple[int, ...]], block: Block, times_longer: float) -> list[tuple[int, ...]]:
-    """As many of the turns as take no longer than all of them did, whole cycles and one at least, where each became so
-    much longer."""
-    if block.parallel or block.alone:
-        return made
-    cycle = 2 * len(block.entries)
-    return made[: cycle * max(1, int(len(made) / cycle / times_longer))]
-
-
-def _cycles(block: Block, at: Tier, profile: Profile) -> int:
-    """Opening many connections, or a long wait, takes as long as a window: as few of them as can be. wrk counts in
-    whole seconds."""
-    if at.connections > MANY or block.delay(profile) >= HOLDING_S:
-        return 1
-    return min(profile.cycles, math.ceil(_load_s(block, profile) / 2))
-
-
-def seconds(block: Block, profile: Profile, natives: Sequence[bool], bounded_pools: Sequence[bool]) -> float:
-    """Estimated wall time of a block; the flags are those of its entries."""
-    alone = replace(block, entries=block.entries[:1])
-    if SCENARIOS[block.scenario].trial:
-        return block_seconds(block, profile, native=natives[0], bounded_pool=bounded_pools[0])
-    each = [
-        block_seconds(alone, profile, native=native, bounded_pool=bounded) - _windows(alone, profile)
-        for native, bounded in zip(natives, bounded_pools, strict=True)
-    ]
-    rests = (len(each) - 1) * profile.rest_s
-    return sum(each) - rests + _windows(block, profile)
-
-
-def _windows(block: Block, profile: Profile) -> float:
-    return sum(len(slots(block, t, profile)) * (window(block, t, profile) + 0.8) for t in block.tiers)
-
-
-def block_seconds(block: Block, profile: Profile, *, native: bool, bounded_pool: bool) -> float:
-    """Estimated wall time of a block; a bounded pool is restarted after tiers that it cannot work off."""
-    scenario = SCENARIOS[block.scenario]
-    start = (0.5 if native else 2.0) + profile.idle_s
-    if scenario.trial and block.program:
-        return start + profile.sleep_warmup_s + scenario.trial_s(block.program) + profile.rest_s
-    if scenario.settle:
-        least = profile.warmup_windows(native=native) * profile.warmup_window_s
-        warm = least if native else max(least, profile.warmup_cap_s)
-    else:
-        warm = profile.sleep_warmup_s
-    brief = profile.brief_warmup_s * (len(block.tiers) - 1) if scenario.settle else 0
-    total = start + warm + brief + _windows(block, profile) + block.rest(profile)
-    if bounded_pool and scenario.holds:
-        backlogged = sum(t.connections > 200 for t in block.tiers)
-        total += backlogged * BACKLOG_GRACE_S + max(backlogged - 1, 0) * (start + warm)
-    return total
-
-
-def steady(rates: Sequence[float]) -> bool:
-    """True when the last windows show no trend that matters: more of them would not bring another throughput.
-
-    A trend that matters: the least-squares line over the last four windows rises or falls by 2 % of their mean, and the
-    windows (up to six) follow their order so closely that noise does so in less than one case of ten (Mann 1945,
-    Kendall 1970: S = Σ sign(later - earlier)). A bound on the variation is no part of it: where windows of
-    a warm server vary by 8 % it would never be met (docs/method.md).
-    """
-    last = rates[-STEADY_WINDOWS:]
-    if len(last) < STEADY_WINDOWS or min(last) <= 0:
-        return False
-    rise = statistics.linear_regression(range(STEADY_WINDOWS), last).slope * (STEADY_WINDOWS - 1)
-    if abs(rise) < TREND_MATTERS * statistics.fmean(last):
-        return True
-    recent = rates[-max(TREND) :]
-    s = sum((late > early) - (late < early) for early, late in itertools.combinations(recent, 2))
-    return abs(s) < TREND[len(recent)]

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from zoo import plan
+from zoo import timing
 from zoo.catalog import Catalog
 from zoo.clock import Clock
 from zoo.host.limits import Limits
 from zoo.life import Life, begin
 from zoo.load.base import LoadError
 from zoo.measure import Subject, measure
-from zoo.plan import Block, Profile, Tier
+from zoo.plan import Block, Tier
+from zoo.profile import Profile
 from zoo.progress import Reporter
 from zoo.records import UNKNOWN, Condition, Failure, Measurement, Record, Trial, stem
 from zoo.runtime.base import Hosted, Launch, Runtime, RuntimeFailure
@@ -181,7 +182,7 @@ class _BlockRun:
         )
 
     def _end(self, name: str) -> None:
-        self._lives.pop(name).hosted.stop(plan.BACKLOG_GRACE_S)
+        self._lives.pop(name).hosted.stop(timing.BACKLOG_GRACE_S)
 
     def _record(self, name: str, tier: Tier, started: str, result: Measurement | Trial | Failure) -> None:
         block = self._block

@@ -14,10 +14,11 @@ from zoo.catalog import Entry
 from zoo.instruments import known
 from zoo.life import Life, begin
 from zoo.load.base import LoadError
-from zoo.plan import BACKLOG_GRACE_S, Block, Tier
+from zoo.plan import Block, Tier
 from zoo.records import Connections, Flag, Sampling, Trial, stem
 from zoo.results import Program, Result
 from zoo.runtime.base import Launch, Runtime
+from zoo.timing import BACKLOG_GRACE_S
 from zoo.window import Bench
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from zoo import pacing
 from zoo.catalog import Model
-from zoo.plan import HOLDING_S
 from zoo.records import Connections, ErrorCounts, Flag, Kernel, Warmup
+from zoo.timing import HOLDING_S
 
 GENERATOR_LIMIT = 0.90
 IDLE_LIMIT = 0.10

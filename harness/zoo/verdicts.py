@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from zoo.metrics import Class, Metric, Word, held_all
-from zoo.plan import HOLDING_S
 from zoo.records import Flag, Measurement
 from zoo.stats import Ratio
+from zoo.timing import HOLDING_S
 
 MARGIN = 0.05
 """A ratio surely within ± 5 % counts as no difference; chosen before any measurement (docs/results.md)."""

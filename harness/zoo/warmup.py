@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from zoo import pacing, plan, window
+from zoo import pacing, window
 from zoo.load.base import LoadOutcome
 from zoo.plan import Block, Tier
 from zoo.records import Warmup
 from zoo.runtime.base import Hosted
 from zoo.scenario import SCENARIOS
+from zoo.steady import steady
 from zoo.window import Bench
 
 BRIEF_CONNECTIONS = 2_500
@@ -43,15 +44,15 @@ def warm_up(bench: Bench, where: str, block: Block, hosted: Hosted, first: Tier,
     rates: list[float] = []
     seconds = 0.0
     while len(rates) < least or (
-        not plan.steady(rates[gentle:]) and seconds + profile.warmup_window_s <= profile.warmup_cap_s
+        not steady(rates[gentle:]) and seconds + profile.warmup_window_s <= profile.warmup_cap_s
     ):
         now = min(GENTLE_CONNECTIONS, connections) if len(rates) < gentle else connections
         outcome = bench.load(hosted, bench.spec(url, now, profile.warmup_window_s))
         rates.append(_rps(outcome))
         seconds += outcome.runtime_s
-        state = "steady" if plan.steady(rates[gentle:]) else "not steady yet"
+        state = "steady" if steady(rates[gentle:]) else "not steady yet"
         bench.reporter.phase(where, f"warm-up window {len(rates)}: {rates[-1]:,.0f} req/s, {state}")
-    reached = plan.steady(rates[gentle:])
+    reached = steady(rates[gentle:])
     return Warmup(seconds=seconds, connections=connections, gentle=gentle, window_rps=rates, reached=reached)
 
 

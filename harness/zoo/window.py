@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from zoo import figures, plan, validity
+from zoo import figures, timing, validity
 from zoo.clock import Clock
 from zoo.host.limits import Limits
 from zoo.load.base import LoadOutcome, LoadSpec
-from zoo.plan import Profile
+from zoo.profile import Profile
 from zoo.progress import Reporter
 from zoo.pulse import Pulse
 from zoo.records import Turn
@@ -125,7 +125,7 @@ def run(bench: Bench, hosted: Hosted, spec: LoadSpec, look: Callable[[int | None
     after = tools.snapshot(pid)
     cpu_s = None if before is None or after is None else after.cpu_s - before.cpu_s
     heard = noise.stop(cpu_s, outcome.cpu_s, runnable=samples.mean_runnable)
-    visible = bench.emulated or spec.connections > plan.MANY
+    visible = bench.emulated or spec.connections > timing.MANY
     connect_s = _connecting(samples, spec.connections, outcome.runtime_s) if visible else 0.0
     return Window(outcome, samples, heard, established, connect_s, cpu_s)
 
