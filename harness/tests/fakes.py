@@ -46,6 +46,8 @@ class FakeServer:
     rss_kb: int = IDLE_KB
     cpu_s: float = 1.0
     busy_until_s: float = 0.0
+    left_open: int = 0
+    closes_at_s: float = 0.0
     ready_s: float = 0.4
     home: str = "/"
 
@@ -141,6 +143,7 @@ class World:
     nofile: int | None = None
     starved: bool = False  # the harness gets no processor before a load is over
     works_on_s: float = 0.0  # that a server is busy after a load, with what was left
+    closes_after_s: float = 0.0  # a load, the connections that its clients have closed
     count_s: float = 0.0  # that counting connections takes
     connect_s: float = 0.0  # until the connections of the highest tier are open; others open at once
     fault: Callable[[Call], LoadOutcome | None] = lambda call: None
@@ -238,6 +241,7 @@ class FakeGenerator:
         world.seconds += spec.duration_s
         call.server.cpu_s += 2.0
         call.server.busy_until_s = world.seconds + world.works_on_s
+        call.server.left_open, call.server.closes_at_s = spec.connections, world.seconds + world.closes_after_s
         return given or ideal(call, world.connecting(spec) if call.measured else 0.0)
 
 
@@ -389,6 +393,10 @@ class FakeInstruments:
     def established(self, url: str) -> int | None:
         self._world.seconds += self._world.count_s
         return self._world.connections
+
+    def unclosed(self, url: str) -> int | None:
+        server = self._world.at(url)
+        return server.left_open if self._world.seconds < server.closes_at_s else 0
 
     def settle_sockets(self, wait: bool) -> int | None:
         return 0

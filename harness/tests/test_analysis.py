@@ -171,6 +171,7 @@ def test_a_sound_cell_has_no_flag() -> None:
         (Flag.WARMUP_SHORT, {"reached": False}, {"reached": None}),
         (Flag.FOREIGN_CPU, {"foreign_share": 0.031}, {"foreign_share": 0.03}),
         (Flag.SOCKETS_LINGER, {"lingering": 5_001}, {"lingering": 5_000}),
+        (Flag.LEFT_OPEN, {"left_open": 21}, {"left_open": 20}),
         (Flag.BAD_ANSWERS, {"status": 1}, {"status": 0}),
         (
             Flag.LITTLE_WORK,
@@ -190,7 +191,7 @@ def test_a_flag_is_raised_beyond_its_bound_and_not_at_it(
 
 
 def test_what_is_unknown_raises_no_flag() -> None:
-    assert validity.flags(changed(established=None, lingering=None)) == []
+    assert validity.flags(changed(established=None, lingering=None, left_open=None)) == []
     assert validity.flags(changed(foreign_share=None)) == []
     assert validity.flags(changed(work_s=0.005, cpu_s_per_million=None)) == []
     assert validity.flags(dataclasses.replace(SOUND, kernel=None)) == []

@@ -276,6 +276,22 @@ class TestSampler:
                 stack.enter_context(server.accept()[0])
             assert diag.established_on(port) == 300
 
+    @linux
+    def test_connections_that_only_the_client_has_closed(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server, ExitStack() as stack:
+            port = server.getsockname()[1]
+            clients = []
+            for _ in range(3):
+                clients.append(socket.create_connection(("127.0.0.1", port)))
+                stack.enter_context(server.accept()[0])
+            clients.pop().close()
+            assert (diag.established_on(port), diag.unclosed_on(port)) == (2, 3)
+            for client in clients:
+                client.close()
+            assert (diag.established_on(port), diag.unclosed_on(port)) == (0, 3)
+            stack.close()
+            assert diag.unclosed_on(port) == 0
+
     @given(st.binary(max_size=200))
     @calm
     def test_odd_packets_end(self, packet: bytes) -> None:

@@ -291,6 +291,30 @@ def test_a_window_spent_on_connecting_is_flagged(bed: Bed) -> None:
     assert seen(bed.run(one_block())[2]).flags == [Flag.SLOW_CONNECT]
 
 
+@pytest.mark.parametrize("waited_s", [0, 9])
+def test_a_tier_begins_when_the_server_has_closed_the_connections_of_the_tier_before(bed: Bed, waited_s: int) -> None:
+    """A thread that waits in a request learns only at its end that the client is gone."""
+    begun: list[float] = []
+    bed.world.fault = lambda call: begun.append(bed.world.seconds) if call.measured else None
+    bed.world.closes_after_s = waited_s
+    records = bed.run(one_block(VIRTUAL, "sleep"))
+    assert [seen(r).connections.left_open for r in records] == [0, 0, 0]
+    assert all(row.held for row in rows(records))
+    windows = [call.spec.duration_s for call in bed.world.windows]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(begun)]
+    assert gaps == pytest.approx([window + waited_s for window in windows[:2]], abs=1.5)
+
+
+def test_a_server_that_never_closes_them_is_said_to_hold_them_and_makes_no_slope(bed: Bed) -> None:
+    bed.world.closes_after_s = 1e6
+    records = bed.run(one_block(VIRTUAL, "sleep"))
+    _, middle, high = (seen(r) for r in records)
+    assert [m.connections.left_open for m in (middle, high)] == [100, 1_000]
+    assert Flag.LEFT_OPEN in middle.flags
+    assert Flag.LEFT_OPEN in high.flags
+    assert all(row.kb_per_connection is None for row in rows(records))
+
+
 # --- a pool
 
 

@@ -64,6 +64,7 @@ class Agent:
             "counters": here.counters,
             "cgroup": cgroup.container_use,
             "established": here.established,
+            "unclosed": here.unclosed,
             "settle_sockets": here.settle_sockets,
             "canary": here.canary,
             "available_kb": here.available_kb,

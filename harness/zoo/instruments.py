@@ -14,7 +14,7 @@ from zoo.probe import hello_fault, model_fault
 from zoo.runtime.base import RuntimeFailure
 from zoo.sample import net, nmt
 from zoo.sample.cgroup import CgroupUse
-from zoo.sample.diag import established_on
+from zoo.sample.diag import established_on, unclosed_on
 from zoo.sample.jvm import Info, InfoError, fetch_info
 from zoo.sample.net import TcpCounters
 from zoo.sample.noise import Noise, NoiseProbe, canary
@@ -67,6 +67,10 @@ class Instruments(Protocol):
 
     def established(self, url: str) -> int | None:
         """Connections that the server has open now; None where they cannot be counted."""
+        ...
+
+    def unclosed(self, url: str) -> int | None:
+        """These, and those that only the client has closed."""
         ...
 
     def settle_sockets(self, wait: bool) -> int | None:
@@ -130,7 +134,10 @@ class LocalInstruments:
         return None
 
     def established(self, url: str) -> int | None:
-        return established_on(urllib.parse.urlsplit(url).port or 80)
+        return established_on(_port(url))
+
+    def unclosed(self, url: str) -> int | None:
+        return unclosed_on(_port(url))
 
     def settle_sockets(self, wait: bool) -> int | None:
         return net.wait_for_lingering().sockets if wait else net.lingering()
@@ -143,6 +150,10 @@ class LocalInstruments:
 
     def seconds_a_round(self, url: str) -> float:
         return seconds_a_round(url)
+
+
+def _port(url: str) -> int:
+    return urllib.parse.urlsplit(url).port or 80
 
 
 def known(seen: Snapshot | None) -> Snapshot:

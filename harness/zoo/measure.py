@@ -120,6 +120,7 @@ class _Cell:
             self._tell("preparing")
             self._fit(self._brief_warmup())
             quiet.wait(self._bench, self._hosted)
+            self._left_open = quiet.released(self._bench, self._hosted, self._delay_s)
             self._lingering = self._tools.settle_sockets(wait=self._feasible.actual > timing.MANY)
             self._tools.reset_peak(self._hosted.pid)
             self._info_before = self._tools.info(self._hosted.url)
@@ -192,6 +193,7 @@ class _Cell:
             limited_by=self._feasible.limited_by,
             established=min((w.established for w in windows if w.established is not None), default=None),
             lingering=self._lingering,
+            left_open=self._left_open,
         )
         kernel = figures.kernel(self._counters, self._counted)
         pool = _pool(subject.info, samples.threads)

@@ -5,12 +5,17 @@ It goes on with requests whose connections were closed, and would take that time
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from zoo.instruments import known
-from zoo.runtime.base import Hosted
-from zoo.window import Bench
+
+if TYPE_CHECKING:
+    from zoo.runtime.base import Hosted
+    from zoo.window import Bench
 
 LOOK_S = 0.1
 QUIET_SHARE = 0.2  # of a core
+FEW = 10
 LONGEST_S = 10.0
 """A server may have work of its own; the noise of the next window tells of it."""
 
@@ -25,3 +30,17 @@ def wait(bench: Bench, hosted: Hosted) -> None:
         if after.cpu_s - before.cpu_s < QUIET_SHARE * LOOK_S:
             return
         before = after
+
+
+def released(bench: Bench, hosted: Hosted, wait_s: float) -> int | None:
+    """Connections of the load before that the server has not closed, after waiting for it to do so; None: unknown.
+
+    A thread that waits in a request learns only at its end, `wait_s` after it began, that the client is gone. Until
+    then the connection keeps its memory and its descriptor, and the next load would find too few of these.
+    """
+    until = bench.clock.seconds() + wait_s + LONGEST_S
+    left = hosted.instruments.unclosed(hosted.url)
+    while left is not None and left > FEW and bench.clock.seconds() < until:
+        bench.clock.rest(LOOK_S)
+        left = hosted.instruments.unclosed(hosted.url)
+    return left

@@ -46,6 +46,7 @@ class Flag(StrEnum):
     NOT_AT_ONCE = "not_at_once"
     GENERATOR_BEHIND = "generator_behind"
     LITTLE_WORK = "little_work"
+    LEFT_OPEN = "left_open"
 
     @property
     def text(self) -> str:
@@ -74,6 +75,7 @@ _FLAG_TEXT = {
     Flag.GENERATOR_BEHIND: "the generator did not keep to the rate it was asked for: no data (the record says why)",
     Flag.LITTLE_WORK: "a request took under half of the CPU time that its case names: calibrated wrongly, "
     "do not use this",
+    Flag.LEFT_OPEN: "the server had not closed the connections of the tier before: they took memory and descriptors",
 }
 
 LOWER_BOUND = frozenset({Flag.GENERATOR_SATURATED, Flag.SHARED_CORES, Flag.NEAR_REFERENCE})
@@ -119,6 +121,9 @@ class Connections(_Data):
     limited_by: str | None = None
     established: int | None = Field(default=None, description="seen in mid-run; null where not observed")
     lingering: int | None = Field(default=None, description="TIME_WAIT sockets when the window began")
+    left_open: int | None = Field(
+        default=None, description="of the tier before, not closed by the server when the window began"
+    )
 
 
 class ErrorCounts(_Data):

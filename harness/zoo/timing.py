@@ -116,6 +116,8 @@ def block_seconds(block: Block, profile: Profile, *, native: bool, bounded_pool:
         warm = profile.sleep_warmup_s
     brief = profile.brief_warmup_s * (len(block.tiers) - 1) if scenario.settle else 0
     total = start + warm + brief + _windows(block, profile) + block.rest(profile)
+    if scenario.holds and not (native or bounded_pool):  # it may see only at the end of a wait that a client is gone
+        total += (len(block.tiers) - 1) * block.delay(profile)
     if bounded_pool and scenario.holds:
         backlogged = sum(t.connections > 200 for t in block.tiers)
         total += backlogged * BACKLOG_GRACE_S + max(backlogged - 1, 0) * (start + warm)

@@ -119,6 +119,7 @@ def flags(seen: Evidence) -> list[Flag]:
         Flag.FOREIGN_CPU: seen.foreign_share is not None and seen.foreign_share > FOREIGN_LIMIT,
         Flag.SOCKETS_LINGER: (seen.connections.lingering or 0) > LINGER_LIMIT,
         Flag.NOT_AT_ONCE: not pacing.at_once(seen.connections.actual, seen.delay_s, seen.warmup.pace),
+        Flag.LEFT_OPEN: (seen.connections.left_open or 0) > (1 - ESTABLISHED_LIMIT) * seen.connections.actual,
         Flag.LITTLE_WORK: seen.cpu_s_per_million is not None
         and seen.cpu_s_per_million < 1e6 * WORK_LIMIT * seen.work_s,
         Flag.BAD_ANSWERS: seen.errors.status + seen.errors.read + seen.errors.write + seen.errors.timeout > 0,

@@ -188,6 +188,9 @@ class AgentInstruments:
     def established(self, url: str) -> int | None:
         return self._agent.call(INT_OR_NONE, "established", url=url)
 
+    def unclosed(self, url: str) -> int | None:
+        return self._agent.call(INT_OR_NONE, "unclosed", url=url)
+
     def settle_sockets(self, wait: bool) -> int | None:
         return self._agent.call(INT_OR_NONE, "settle_sockets", LINGER_S, wait=wait)
 

@@ -103,6 +103,9 @@ class TargetInstruments(LocalInstruments):
     def established(self, url: str) -> int | None:
         return super().established(url) if self._here else None
 
+    def unclosed(self, url: str) -> int | None:
+        return super().unclosed(url) if self._here else None
+
 
 class _TargetRecording:
     """The host's columns are read through a process in its network: through this one where the server's is unknown."""

@@ -9,7 +9,7 @@ NETLINK_SOCK_DIAG = 4
 SOCK_DIAG_BY_FAMILY = 20
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 REQUEST_DUMP = 0x301
-STATE_ESTABLISHED = 1 << 1
+ESTABLISHED, CLOSE_WAIT = 1 << 1, 1 << 8  # bits of a set of states
 
 HEADER = struct.Struct("=IHHII")
 # family, protocol, extensions, padding, states; then the socket: source port, and 46 bytes that match any.
@@ -22,10 +22,19 @@ def established_on(port: int) -> int | None:
     It walks the kernel's table of sockets, which takes milliseconds: for mid-run, not for every sample.
     None where the kernel cannot be asked.
     """
+    return _on(port, ESTABLISHED)
+
+
+def unclosed_on(port: int) -> int | None:
+    """The same, and those that only the client has closed."""
+    return _on(port, ESTABLISHED | CLOSE_WAIT)
+
+
+def _on(port: int, states: int) -> int | None:
     try:
         with socket.socket(AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as link:
             link.settimeout(2.0)
-            return sum(_count(link, family, port) for family in (socket.AF_INET, socket.AF_INET6))
+            return sum(_count(link, family, port, states) for family in (socket.AF_INET, socket.AF_INET6))
     except OSError:
         return None
 
@@ -41,8 +50,8 @@ def message_types(packet: bytes) -> Iterator[int]:
         at += (length + 3) & ~3
 
 
-def _count(link: socket.socket, family: int, port: int) -> int:
-    query = QUERY.pack(family, socket.IPPROTO_TCP, 0, 0, STATE_ESTABLISHED, socket.htons(port))
+def _count(link: socket.socket, family: int, port: int, states: int) -> int:
+    query = QUERY.pack(family, socket.IPPROTO_TCP, 0, 0, states, socket.htons(port))
     link.send(HEADER.pack(HEADER.size + len(query), SOCK_DIAG_BY_FAMILY, REQUEST_DUMP, 0, 0) + query)
     found = 0
     while True:

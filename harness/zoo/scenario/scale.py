@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from zoo import quiet
 from zoo.instruments import known
 from zoo.load.base import LoadError
 from zoo.records import Trial
@@ -68,6 +69,7 @@ def _step(stage: Stage, server: Life, steps: list[ScaleStep], count: int, addres
     """Hold so many; why that failed, or nothing."""
     stage.tell(f"holding {count:,}")
     hosted = server.hosted
+    quiet.released(stage.bench, hosted, stage.block.case.wait_s)
     seen: list[int] = []
     spec = stage.bench.spec(hosted.url + stage.block.case.path, count, stage.program.duration_s, len(addresses))
     spec = replace(spec, addresses=addresses)
