@@ -329,5 +329,23 @@ def test_a_document_quotes_each_scenario_of_the_committed_runs(tmp_path: Path) -
     assert sorted(path.parent.name for path in experimented.texts(tmp_path, None)) == ["a", "b"]
 
 
+def test_a_server_quotes_what_its_own_held_connections_cost(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / experimented.FOLDER, run("held"))
+    for one in [
+        *RECORDS["held"],
+        *RECORDS["ramp"],
+        *(held("java-b:virtual", t, 90.0, 1) for t in ("100", "1k", "5k", "25k")),
+    ]:
+        store.append(one)
+    (tmp_path / experimented.FOLDER / "latest").unlink()
+    text = experimented.held(tmp_path, "java-a")
+    assert all(expected in text for expected in EXPECTED["held"])
+    assert text.count("[Committed run]") == 1
+    assert "java-b:virtual" not in text
+    assert "ramp" not in text
+    assert "| java-b:virtual | yes | 90" in experimented.held(tmp_path, "java-b")
+    assert experimented.held(tmp_path, "java-c") == ""
+
+
 def test_without_committed_runs_nothing_is_quoted(tmp_path: Path) -> None:
     assert experimented.told(tmp_path) == ""

@@ -72,9 +72,7 @@ def quote(root: Path, catalog: Catalog) -> Quoted:
         quoted.parts.setdefault(root / "README.md", {})["tier"] = tier(found)
     for server in (s for s in catalog.servers if (s.folder / matrix.NAME).exists()):
         quoted.parts.setdefault(server.folder / "README.md", {})["matrix"] = studied.told(root, server)
-    if experiments := experimented.told(root):
-        quoted.parts[root / "docs/scenarios.md"] = {"experiments": experiments}
-        quoted.files |= experimented.texts(root, catalog.reference_id)
+    _experiments(quoted, root, catalog)
     method = proved.parts(root, REFERENCE)
     if all((root / folder / "run.json").exists() for folder in AGREEMENT):
         process, guest = (rows(Store.open(root / folder).records()) for folder in AGREEMENT)
@@ -84,6 +82,16 @@ def quote(root: Path, catalog: Catalog) -> Quoted:
     if method:
         quoted.parts[root / "docs/method.md"] = method
     return quoted
+
+
+def _experiments(quoted: Quoted, root: Path, catalog: Catalog) -> None:
+    """What runs of further scenarios say: to docs/scenarios.md, and of held connections to each server's README."""
+    if experiments := experimented.told(root):
+        quoted.parts[root / "docs/scenarios.md"] = {"experiments": experiments}
+        quoted.files |= experimented.texts(root, catalog.reference_id)
+    for server in catalog.servers:
+        if held := experimented.held(root, server.name):
+            quoted.parts.setdefault(server.folder / "README.md", {})["held"] = held
 
 
 def _results(quoted: Quoted, root: Path, catalog: Catalog) -> None:
