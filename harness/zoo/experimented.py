@@ -30,6 +30,8 @@ def held(root: Path, server: str) -> str:
     """What a held connection costs in a server, a part for each run that measured it; empty without one."""
     parts = []
     for store, source in _runs(root):
+        if HELD.name not in store.run().plan.scenarios:
+            continue
         mine = [r for r in store.records() if r.scenario == HELD.name and r.entry.startswith(f"{server}:")]
         for _, section in experiments.sections(mine):
             parts += [*body(section), source]
