@@ -3,12 +3,16 @@
 PYTHON ?= python3
 VENV := .venv
 HARNESS := $(VENV)/bin/zoo
-PROVE := $(VENV)/bin/python -m zoo.prove
+PROVE := $(VENV)/bin/python -m zoo.cli.prove
 PYTEST := $(VENV)/bin/python -m pytest -c harness/pyproject.toml --rootdir .
 # each of these measures, and only one run at a time is allowed
 RUNS := $(addprefix harness/tests/,test_whole_run.py test_target_run.py test_whole_jdbc_run.py)
-UNIT := $(PYTEST) harness/tests $(addprefix --ignore ,$(RUNS) harness/tests/test_containers.py harness/tests/test_vm_boot.py) -n 2
+UNIT := $(PYTEST) -p no:schemathesis harness/tests $(addprefix --ignore ,$(RUNS) harness/tests/test_containers.py harness/tests/test_vm_boot.py) -n 2
 CONTRACT := $(PYTEST) contract -n 2
+
+ifneq ($(words $(CURDIR)),1)
+export CARGO_TARGET_DIR := $(shell sh harness/cargo-target.sh)
+endif
 
 SERVER ?=
 VARIANT ?=
@@ -28,6 +32,7 @@ REMOTE ?=
 KEEP ?=
 MINUTES ?=
 PRECISION ?=
+BUDGET ?=
 A ?= results/reference/bench-all
 B ?= results/latest
 ANYWAY ?=
@@ -51,7 +56,10 @@ first = $(shell sed -n '/^\[\[variants\]\]/,$$s/^name = "\(.*\)"/\1/p' $(1)/serv
 service = $(SERVER)-$(or $(VARIANT),$(call first,$(SERVER)))
 
 comma := ,
-options = $(foreach word,$(subst $(comma), ,$(2)),--$(1) '$(word)')
+# a word for the shell, whatever is in it
+quoted = '$(subst ','\'',$(1))'
+options = $(foreach word,$(subst $(comma), ,$(2)),--$(1) $(call quoted,$(word)))
+resumed = $(if $(strip $(1)),$(error RESUME=1 goes on with the newest run as it was planned; leave out the other settings))--resume
 TIMES = $(if $(DURATION),--duration $(DURATION)) $(if $(WARMUP),--warmup $(WARMUP))
 # several JDKs: the first is the run's own, the others are further conditions
 ifneq ($(JDK),)
@@ -73,14 +81,14 @@ JDBC = $(if $(PROFILE),--profile $(PROFILE)) $(if $(ROUNDS),--rounds $(ROUNDS)) 
 .DEFAULT_GOAL := help
 CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
 
-.PHONY: help setup wrk browser qemu tools toxiproxy build plan bench bench-all bench-quick bench-25k bench-liberty bench-jdbc plan-jdbc report compare \
+.PHONY: help setup wrk browser qemu tools toxiproxy build plan bench bench-all bench-quick bench-25k answer bench-liberty bench-jdbc plan-jdbc report compare \
 	export claims claims-plan list doctor docs up down images base-image prove-aa prove-slowdown prove-designs test test-unit test-contract \
-	test-containers test-vm lint clean
+	test-tools test-runs test-containers test-browser test-ab test-vm built-and-linted lint lint-python lint-rust clean
 
 help: ## list the commands
 	@echo "usage: make COMMAND [SERVER=java-tomcat] [VARIANT=platform,virtual] [SCENARIO=hello,sleep] [CASE=name] [TIERS=100,1k,25k] [ROUNDS=n] [DURATION=s]"
 	@echo "       conditions besides the default one: [HEAP=50m,300m] [JDK=25,21] [VARY='flags=-XX:+UseSerialGC MAX_THREADS=400']"
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1\t\2/' | expand -t 18
 
 setup: $(VENV)/.ready wrk ## Python environment and wrk
 
@@ -105,13 +113,13 @@ browser: # Chromium for the tests of the HTML report, which are skipped without 
 
 qemu: $(VENV)/.ready # QEMU and a guest's kernel, for RUNTIME=vm
 	@harness/install-qemu.sh
-	@$(VENV)/bin/python -m zoo.vm.kernel .tools/vm/kernel
+	@$(VENV)/bin/python -m zoo.runtime.vm.kernel .tools/vm/kernel
 
 build: $(VENV)/.ready ## build the servers (SERVER= for one)
 	@$(HARNESS) build $(call options,server,$(SERVER))
 
-bench-all: setup ## every entry × hello and sleep × 100, 1k, 25k connections, three rounds
-	@$(HARNESS) bench $(BENCH)
+bench-all: setup ## every entry × hello and sleep × 100, 1k, 25k connections; rounds until ±5 % or 90 minutes (PRECISION= BUDGET=)
+	@$(HARNESS) bench $(if $(RESUME),$(call resumed,$(BENCH)),--precision $(or $(PRECISION),5%) --budget $(or $(BUDGET),90) $(BENCH))
 
 bench-quick: setup ## the same in one short round: a smoke run, no statistics
 	@$(HARNESS) bench --quick $(BENCH)
@@ -125,14 +133,18 @@ bench-25k: setup ## a true 25,000 held requests in every entry, in a virtual hos
 	[ $$failed -gt 1 ] || $(call hold,heap-300m,--tiers 25k --server java-vertx --variant virtual --vary heap=300m); \
 	exit $$failed
 
+answer: setup tools ## should SERVER=java-spring switch to virtual threads? ten minutes, one paragraph (ZOO=folder: your own)
+	$(if $(SERVER),,$(error SERVER= must name a server))
+	@$(HARNESS) answer $(call quoted,$(SERVER))
+
 bench-liberty: setup tools ## Liberty's self-tuning pool against virtual threads: the runs of java-liberty/matrix.toml
 	@$(HARNESS) matrix java-liberty
 
 bench: setup $(if $(filter open rate ramp ab,$(subst $(comma), ,$(SCENARIO))),tools) ## what SERVER, VARIANT, SCENARIO, TIERS, ROUNDS, DURATION say; TARGET=URL PID=n or ZOO=folder: your own; RESUME=1
-	@$(HARNESS) bench $(if $(RESUME),--resume,$(BENCH))
+	@$(HARNESS) bench $(if $(RESUME),$(call resumed,$(BENCH)),$(BENCH))
 
 bench-jdbc: $(VENV)/.ready toxiproxy ## database access by executor; PROFILE=article takes as long as the published measurement
-	@$(HARNESS) jdbc bench $(if $(RESUME),--resume,$(JDBC))
+	@$(HARNESS) jdbc bench $(if $(RESUME),$(call resumed,$(JDBC)),$(JDBC))
 
 plan-jdbc: $(VENV)/.ready ## the cells of `make bench-jdbc` with these settings, and their time
 	@$(HARNESS) jdbc plan $(JDBC)
@@ -141,10 +153,10 @@ toxiproxy: # a slow wire to the database, built by Go into .tools
 	@sh harness/install-toxiproxy.sh
 
 plan: $(VENV)/.ready ## the cells of `make bench` with these settings, and their time; PRECISION=3% says what that costs
-	@$(HARNESS) plan $(filter-out --remote --strict-tiers,$(BENCH)) $(if $(PRECISION),--precision $(PRECISION) --pilot $(RUN))
+	@$(HARNESS) plan $(filter-out --remote --strict-tiers,$(BENCH)) $(if $(PRECISION),--precision $(PRECISION) --pilot $(call quoted,$(RUN)))
 
 report: $(VENV)/.ready ## show a run again, write its report.html (RUN=results/…; SVG=folder for its charts as pictures)
-	@$(HARNESS) report $(RUN) $(if $(SVG),--svg $(SVG))
+	@$(HARNESS) report $(call quoted,$(RUN)) $(if $(SVG),--svg $(call quoted,$(SVG)))
 
 prove-aa: setup ## 12 rounds of A/A: false differences over all metrics (12 minutes; ROUNDS= DURATION= WARMUP=)
 	@$(PROVE) aa $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) $(if $(KEEP),--keep)
@@ -157,10 +169,10 @@ prove-designs: setup ## rounds, turns and parallel load compared for equal time 
 	@$(PROVE) designs $(if $(MINUTES),--minutes $(MINUTES)) $(TIMES) $(if $(KEEP),--keep)
 
 compare: $(VENV)/.ready ## two runs cell by cell (A=results/… B=results/latest; ANYWAY=1, FAIL_IF_SLOWER=5%)
-	@$(HARNESS) compare $(A) $(B) $(if $(ANYWAY),--anyway) $(if $(FAIL_IF_SLOWER),--fail-if-slower $(FAIL_IF_SLOWER))
+	@$(HARNESS) compare $(call quoted,$(A)) $(call quoted,$(B)) $(if $(ANYWAY),--anyway) $(if $(FAIL_IF_SLOWER),--fail-if-slower $(FAIL_IF_SLOWER))
 
 export: $(VENV)/.ready ## the records of a run as comma-separated values (RUN=results/…)
-	@$(HARNESS) export $(RUN) --csv
+	@$(HARNESS) export $(call quoted,$(RUN)) --csv
 
 claims: setup tools toxiproxy ## which published claims hold on this machine (ARTICLE=R; CLAIM=R7,R8): measures what no run has yet
 	@$(HARNESS) claims run $(CLAIMS)
@@ -194,30 +206,56 @@ images: ## build all container images and print their sizes
 base-image: ## make the images' base with debootstrap, where there is no registry (root, Debian or Ubuntu)
 	@containers/base-image.sh
 
-test: setup tools toxiproxy build lint ## everything: lint, unit tests, the contract suite against every entry
-	@$(UNIT)
-	@$(PYTEST) $(RUNS)
-	@$(CONTRACT)
+# Two targets side by side: most of what they do waits, or uses one core.
+BESIDE = $(MAKE) --no-print-directory --jobs 2 --output-sync=line
 
-test-unit: setup tools ## the harness's own tests that need no built server
+test: setup ## everything: lint, unit tests, whole runs, the contract suite against every entry
+	@$(BESIDE) built-and-linted test-unit
+	@$(BESIDE) test-runs test-contract
+
+# Clippy after the build, whose libraries it takes; Python's lint beside it.
+built-and-linted: build lint-python
+	@$(MAKE) --no-print-directory lint-rust
+
+test-tools: toxiproxy # tests whose tool cannot be had are skipped, and their last line says so
+	@$(MAKE) --no-print-directory tools || true
+
+test-unit: setup test-tools ## the harness's own tests that need no built server
 	@$(UNIT)
+
+test-runs: setup test-tools build # whole runs of real servers and databases
+	@$(PYTEST) $(RUNS)
 
 test-contract: setup build ## the contract suite (SERVER= for one)
 	@$(CONTRACT) $(call options,server,$(SERVER))
 
-test-containers: setup images ## the contract suite against every entry in its container
+test-containers: setup images ## a smoke part of the contract suite against every entry in its container, and runs in containers
 	@$(PYTEST) contract --runtime container -n 2
 	@$(PYTEST) harness/tests/test_containers.py harness/tests/test_compose.py
 
+test-browser: setup browser # the pages in Chromium; `make test` skips these tests where there is none
+	@$(PYTEST) harness/tests/test_browser.py harness/tests/test_claims_browser.py -n 2
+
+test-ab: setup tools # tests of ApacheBench; `make test` skips them where there is none
+	@$(PYTEST) harness/tests/test_ab.py harness/tests/test_agent.py
+
 test-vm: setup qemu ## boot a guest, hold 1,000 connections in it, break it (Debian; takes some minutes)
+	@$(HARNESS) build --server rust-axum
 	@$(PYTEST) harness/tests/test_vm_boot.py
 
-lint: $(VENV)/.ready ## formatting, lint and types, without changing a file
+lint: lint-python lint-rust ## formatting, lint and types, without changing a file
+
+# from one folder with one cache: the suite's types are those of the harness
+lint-python: $(VENV)/.ready
 	@$(VENV)/bin/ruff format --quiet --check --config harness/pyproject.toml harness contract
 	@$(VENV)/bin/ruff check --quiet --config harness/pyproject.toml harness contract
-	@cd harness && ../$(VENV)/bin/mypy zoo tests
-	@cd contract && MYPYPATH=.:../harness ../$(VENV)/bin/mypy --config-file ../harness/pyproject.toml .
-	@cd rust-axum && cargo fmt --check && cargo clippy --quiet --locked --all-targets -- -D warnings
+	@MYPYPATH=harness:harness/tests $(VENV)/bin/mypy --config-file harness/pyproject.toml harness/zoo harness/tests
+	@MYPYPATH=harness:contract $(VENV)/bin/mypy --config-file harness/pyproject.toml contract
+	@cd harness && ../$(VENV)/bin/lint-imports --no-cache --no-logo pyproject.toml
+
+# the profile of the build, whose libraries in C are then there
+lint-rust:
+	@cd rust-axum && cargo fmt --check && cargo clippy --release --quiet --locked --all-targets -- -D warnings
 
 clean: ## remove what builds made; runs in results/ stay
 	@rm -rf $(VENV) */target */target-* .mypy_cache .ruff_cache .pytest_cache

@@ -11,19 +11,20 @@ from types import FrameType
 import pytest
 from kit.compose import Compose
 from kit.container import ContainerRuntime
-from kit.deviations import deviation
 from kit.docker import DockerFailed
-from kit.paths import ZOO
+from kit.paths import FAKE, ZOO
 from kit.process import ProcessRuntime
-from kit.rules import info
-from kit.scheduling import ByServer
+from kit.scheduling import ByEntry
 from kit.server import Runtime, Server, Unusable
-from kit.shared import LongSleep, SmallPool
+from kit.shared import Life, LongSleep, SmallPool, bare_life, few_threads, life_of_small_pool, shared_server
 from kit.targets import Target, manifest_targets, zoo_targets
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
 TARGETS = pytest.StashKey[list[Target]]()
+FIRSTS = pytest.StashKey[dict[str, Target]]()
+"""The first variant of each server of the targets, also where that is not among them: what is asked of one for all."""
+
 RUNTIME = pytest.StashKey[Runtime]()
 RUN = pytest.StashKey[str]()
 
@@ -45,21 +46,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--root", type=Path, default=ZOO, help="the folder that holds the servers' folders")
     group.addoption("--manifest", type=Path, help="test the server of this server.toml instead of the zoo's")
     group.addoption("--runtime", choices=sorted(ELSEWHERE), default="process", help="how servers are started")
+    group.addoption("--all", action="store_true", help="with containers: all tests, not the smoke part alone")
     group.addoption("--run", metavar="NAME", help="the run's name, in the label of its containers (default: random)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     # A shell's background job has it ignored, and so would every server that is started here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.addinivalue_line("markers", "process_only(reason): makes no sense for a container")
-    config.stash[TARGETS] = chosen_targets(config)
+    config.addinivalue_line(
+        "markers",
+        "smoke: what a container can break; all that is asked without --all, of each server's first variant, and of "
+        "every variant with each_variant",
+    )
+    config.addinivalue_line("markers", "first_variant: asked of one variant of each server, as dear")
+    config.addinivalue_line("markers", "process_only: makes no sense for a container")
+    known = known_targets(config)
+    config.stash[TARGETS] = chosen_targets(config, known)
+    servers = {target.server for target in config.stash[TARGETS]}
+    config.stash[FIRSTS] = {t.server: t for t in known if t.server in servers and t.variant == t.variants[0]}
     config.stash[RUN] = workerinput(config).get("run") or config.getoption("--run") or uuid.uuid4().hex[:8]
     config.stash[RUNTIME] = chosen_runtime(config)
 
 
-def chosen_targets(config: pytest.Config) -> list[Target]:
+def known_targets(config: pytest.Config) -> list[Target]:
     manifest: Path | None = config.getoption("--manifest")
     targets = manifest_targets(manifest) if manifest else zoo_targets(config.getoption("--root"))
+    if not manifest and config.getoption("--runtime") == "process":
+        targets += manifest_targets(FAKE)
+    return targets
+
+
+def chosen_targets(config: pytest.Config, targets: list[Target]) -> list[Target]:
     chosen: list[str] = config.getoption("--entry")
     known = [target.id for target in targets]
     for name in chosen:
@@ -145,43 +162,60 @@ def clean_up(session: pytest.Session, exitstatus: int) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServer:
-    return ByServer(config, log, {target.server for target in config.stash[TARGETS]})
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByEntry:
+    targets = config.stash[TARGETS]
+    return ByEntry(config, log, [target.id for target in targets], {target.server for target in targets})
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What concerns only some entries is not asked of others, nor of a runtime what is another's."""
-    runtime = config.stash[RUNTIME].name
-    others = [item for item in items if item.path.name in ELSEWHERE[runtime] or not _concerned(item)]
+    others = [item for item in items if not (_concerned(item) and _of_runtime(config, item))]
     if others:
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in others]
-    for item in items:
-        mark = item.get_closest_marker("process_only")
-        if mark and runtime != "process":
-            item.add_marker(pytest.mark.skip(reason=mark.args[0]))
-        if reason := deviation(item.name):
-            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
+
+def _of_runtime(config: pytest.Config, item: pytest.Item) -> bool:
+    runtime = config.stash[RUNTIME].name
+    if item.path.name in ELSEWHERE[runtime]:
+        return False
+    if runtime == "process":
+        return True
+    if item.get_closest_marker("process_only"):
+        return False
+    if item.path.name in ELSEWHERE["process"] or config.getoption("--all"):
+        return True
+    smoke = item.get_closest_marker("smoke")
+    return smoke is not None and (bool(smoke.kwargs.get("each_variant")) or _of_first_variant(item))
+
+
+def _of_first_variant(item: pytest.Item) -> bool:
+    """Also what is asked of no variant but of a server, or of none."""
+    variants = [target.id for target in item.config.stash[TARGETS]]
+    firsts = [first.id for first in item.config.stash[FIRSTS].values()]
+    parameters = item.name.partition("[")[2]
+    return not any(parameters.startswith(id) for id in variants if id not in firsts)
 
 
 def _concerned(item: pytest.Item) -> bool:
     match item.path.name:
         case "test_tomcat.py":
-            return "[java-tomcat:" in item.name
-        case "test_self_tuning.py":
-            chosen: Target = item.callspec.params["target"]  # type: ignore[attr-defined]
-            return chosen.self_tuning
-    return True
+            return "[java-tomcat" in item.name
+        case "test_readmes.py":
+            return "[fake]" not in item.name
+    return not item.get_closest_marker("first_variant") or _of_first_variant(item)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One run for each entry, or for each server."""
-    targets = metafunc.config.stash[TARGETS]
+    """One run for each entry, for each server, or for each entry that does not share its start with others in a JVM."""
+    targets, firsts = metafunc.config.stash[TARGETS], metafunc.config.stash[FIRSTS]
     if "target" in metafunc.fixturenames:
-        metafunc.parametrize("target", targets, indirect=True, ids=[t.id for t in targets], scope="session")
+        metafunc.parametrize("target", targets, ids=[t.id for t in targets], scope="session")
+    elif "starting_target" in metafunc.fixturenames:
+        chosen = [*[t for t in firsts.values() if t.jvm], *[t for t in targets if not t.jvm]]
+        metafunc.parametrize("starting_target", chosen, ids=[t.id for t in chosen])
     elif "folder_target" in metafunc.fixturenames:
-        firsts = {t.server: t for t in reversed(targets)}
-        metafunc.parametrize("folder_target", list(firsts.values()), indirect=True, ids=list(firsts))
+        metafunc.parametrize("folder_target", firsts.values(), ids=list(firsts), scope="session")
 
 
 @pytest.fixture(scope="session")
@@ -197,18 +231,6 @@ def containers(runtime: Runtime) -> ContainerRuntime:
 
 
 @pytest.fixture(scope="session")
-def target(request: pytest.FixtureRequest) -> Target:
-    chosen: Target = request.param
-    return chosen
-
-
-@pytest.fixture
-def folder_target(request: pytest.FixtureRequest) -> Target:
-    chosen: Target = request.param
-    return chosen
-
-
-@pytest.fixture(scope="session")
 def any_target(request: pytest.FixtureRequest) -> Target:
     """One entry, quick to start, for what does not differ between entries."""
     targets = request.config.stash[TARGETS]
@@ -217,19 +239,12 @@ def any_target(request: pytest.FixtureRequest) -> Target:
 
 @pytest.fixture(scope="session")
 def running(target: Target, runtime: Runtime) -> Iterator[tuple[Server, LongSleep]]:
-    env = {"MAX_THREADS": "200"} if target.self_tuning else {}
-    with runtime.serving(target, env, low_nofile=True) as started:
-        sleep = LongSleep()
-        sleep.start(started.port)
-        yield started, sleep
+    with shared_server(runtime, target) as both:
+        yield both
 
 
 @pytest.fixture(scope="session")
 def server(running: tuple[Server, LongSleep]) -> Server:
-    """The one server that most tests of an entry share; started with a low soft descriptor limit.
-
-    A pool that finds its own size is given the size that others have by default, or nothing about it could be foretold.
-    """
     return running[0]
 
 
@@ -239,12 +254,21 @@ def long_sleep(running: tuple[Server, LongSleep]) -> LongSleep:
 
 
 @pytest.fixture(scope="session")
-def small_pool(target: Target, runtime: Runtime) -> Iterator[SmallPool]:
-    threads, backlog = 4, 1000
-    with runtime.serving(target, {"MAX_THREADS": str(threads), "BACKLOG": str(backlog)}) as started:
-        yield SmallPool(started.port, threads, backlog, info(started.port))
+def port(server: Server) -> int:
+    return server.port
 
 
 @pytest.fixture(scope="session")
-def port(server: Server) -> int:
-    return server.port
+def small_pool(target: Target, runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallPool]:
+    with few_threads(runtime, target, tmp_path_factory.mktemp("tmp")) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="session")
+def life(target: Target, runtime: Runtime, small_pool: SmallPool) -> Life:
+    return life_of_small_pool(runtime, target, small_pool)
+
+
+@pytest.fixture(scope="session")
+def bare(folder_target: Target, runtime: Runtime) -> Life:
+    return bare_life(runtime, folder_target)

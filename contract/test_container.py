@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from kit import docker
 from kit.container import ContainerRuntime, Service
+from kit.delays import begin
 from kit.hardening import violations, without_common_base
 from kit.ports import free_port
 from kit.rules import expect_hello
@@ -64,6 +65,7 @@ def test_becomes_healthy(service: Service) -> None:
         time.sleep(0.2)
 
 
+@pytest.mark.first_variant
 def test_health_check_asks_the_server_and_needs_no_tool_for_it(service: Service) -> None:
     """The check itself, once as it is and once at a port where nobody listens."""
     assert docker.execute(service.container, "sh", "-c", "command -v curl wget || true") == ""
@@ -74,6 +76,7 @@ def test_health_check_asks_the_server_and_needs_no_tool_for_it(service: Service)
         docker.cli("exec", "--env", "PORT=1", service.container, *check)
 
 
+@pytest.mark.first_variant
 def test_comes_back_after_a_kill(service: Service, containers: ContainerRuntime) -> None:
     restarts = docker.inspect(service.container)["RestartCount"]
     containers.kill(service)
@@ -84,22 +87,20 @@ def test_comes_back_after_a_kill(service: Service, containers: ContainerRuntime)
     wait_served(service)
 
 
+@pytest.mark.first_variant
 def test_stop_drains(service: Service) -> None:
     """`docker stop`: what is in flight is finished within the grace, the exit code is 0, and it stays stopped."""
     with Wire(service.port) as wire, ThreadPoolExecutor(1) as background:
         expect_hello(wire.get("/"))
-        wire.send(request("/sleep?ms=1500"))
-        time.sleep(0.3)
-        began = time.monotonic()
+        begin(service.port, [wire], request("/sleep?ms=1500"))
         stopping = background.submit(docker.cli, "stop", service.container)
         expect_hello(wire.read())
         stopping.result()
-    took = time.monotonic() - began
     after = state(service)
     assert (after["Status"], after["ExitCode"]) == ("exited", 0), after
-    assert took < 8, f"stopping took {took:.1f} s with 1.5 s of work in flight"
 
 
+@pytest.mark.first_variant
 def test_limits_follow_the_environment(target: Target, containers: ContainerRuntime) -> None:
     asked = {"SERVER_PIDS": "1234", "SERVER_MEMORY": "333m", "SERVER_CPUS": "0.5"}
     with containers.created(target, asked) as container:

@@ -1,60 +1,62 @@
-"""Garbage, huge and unfinished requests: a 4xx or the end of that connection, while others are served."""
+"""Garbage, huge and unfinished requests: a refusal or the end of that connection, while others are served."""
 
 import random
 
-import pytest
-from kit.rules import HELLO, expect_hello
+from kit.delays import connections
+from kit.rules import HELLO, about, expect_hello
 from kit.server import Server
 from kit.shared import LongSleep
 from kit.wire import Wire, fetch, request
 
 HELLO_REQUEST = request("/")
+CROWD = 230
+"""More than there are threads in a pool."""
 
 GARBAGE = {
     "word": b"GARBAGE\r\n\r\n",
     "no-target": b"GET\r\n\r\n",
-    "no-version": b"GET / \r\nHost: localhost\r\n\r\n",
     "nul-bytes": b"\x00\x01\x02\x03\r\n\r\n",
     "tls-hello": bytes.fromhex("160301007a0100007603037f") + bytes(112) + b"\r\n\r\n",
     "random": random.Random(1).randbytes(2000) + b"\r\n\r\n",
     "ftp": b"USER anonymous\r\nPASS x\r\n\r\n",
     "wrong-protocol": b"GET / FTP/1.1\r\nHost: localhost\r\n\r\n",
-    "http-nine": b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
-    "space-before-colon": b"GET / HTTP/1.1\r\nHost : localhost\r\nX Y: z\r\n\r\n",
+    "space-in-header-name": b"GET / HTTP/1.1\r\nHost: localhost\r\nX Y: z\r\n\r\n",
     "bad-content-length": b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: abc\r\n\r\n",
     "negative-content-length": b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
     "two-content-lengths": b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx",
     "bad-chunk": b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
 }
 
+MIB = 1024 * 1024
 TOO_LARGE = {
-    "header-100-KiB": request("/", headers=("X-Huge: " + "a" * 100 * 1024,)),
-    "header-1-MiB": request("/", headers=("X-Huge: " + "a" * 1024 * 1024,)),
-    "many-headers": request("/", headers=tuple(f"X-{n}: {'b' * 90}" for n in range(2000))),
-    "target-100-KiB": request("/" + "a" * 100 * 1024),
-    "query-100-KiB": request("/sleep?ms=0&x=" + "a" * 100 * 1024),
-    "method-100-KiB": request("/", "A" * 100 * 1024),
-    "endless-line": b"GET /" + b"a" * 1024 * 1024,
+    "header": request("/", headers=("X-Huge: " + "a" * MIB,)),
+    "many-headers": request("/", headers=tuple(f"X-{n}: {'b' * 90}" for n in range(10_000))),
+    "target": request("/" + "a" * MIB),
+    "query": request("/sleep?ms=0&x=" + "a" * MIB),
+    "method": request("/", "A" * MIB),
+    "endless-line": b"GET /" + b"a" * MIB,
 }
 
 
 def expect_refused(port: int, data: bytes) -> None:
-    """The connection gets a 4xx (505 for the version) or ends; the next one is served."""
+    """The connection gets an error or ends; the next one is served."""
     with Wire(port) as wire:
         wire.try_send(data)
         answer = wire.answer_or_close()
-        assert answer is None or 400 <= answer.status < 500 or answer.status == 505, f"answered {answer}"
+        assert answer is None or answer.status >= 400, f"answered {answer}"
     expect_hello(fetch(port, "/"))
 
 
-@pytest.mark.parametrize("name", GARBAGE)
-def test_garbage(port: int, name: str) -> None:
-    expect_refused(port, GARBAGE[name])
+def test_garbage(port: int) -> None:
+    for name, data in GARBAGE.items():
+        with about(name):
+            expect_refused(port, data)
 
 
-@pytest.mark.parametrize("name", TOO_LARGE)
-def test_too_large(port: int, name: str) -> None:
-    expect_refused(port, TOO_LARGE[name])
+def test_too_large(port: int) -> None:
+    for name, data in TOO_LARGE.items():
+        with about(name):
+            expect_refused(port, data)
 
 
 def test_common_sizes_are_served(port: int) -> None:
@@ -62,54 +64,41 @@ def test_common_sizes_are_served(port: int) -> None:
     with Wire(port) as wire:
         wire.send(request("/", headers=("Cookie: " + "c" * 6 * 1024,)))
         expect_hello(wire.read())
-        wire.send(request("/sleep?ms=0&x=" + "a" * 6 * 1024))
-        expect_hello(wire.read())
+        expect_hello(wire.get("/sleep?ms=0&x=" + "a" * 6 * 1024))
 
 
-@pytest.mark.parametrize("size", [1, 10, 30, len(HELLO_REQUEST) - 1])
-def test_half_a_request_and_then_the_end(port: int, size: int) -> None:
-    with Wire(port) as wire:
-        wire.send(HELLO_REQUEST[:size])
-        wire.socket.shutdown(1)
-        answer = wire.answer_or_close()
-        assert answer is None or 400 <= answer.status < 500, f"half a request was answered {answer}"
+def test_half_a_request_and_then_the_end(port: int) -> None:
+    for size in (1, 10, 30, len(HELLO_REQUEST) - 1):
+        with about(f"{size} bytes"), Wire(port) as wire:
+            wire.send(HELLO_REQUEST[:size])
+            wire.socket.shutdown(1)
+            answer = wire.answer_or_close()
+            assert answer is None or answer.status >= 400, f"half a request was answered {answer}"
     expect_hello(fetch(port, "/"))
 
 
 def test_half_sent_requests_hold_up_nobody(port: int) -> None:
-    """More of them than there are threads in the pool; each is served when its rest arrives."""
-    wires = [Wire(port) for _ in range(230)]
-    try:
+    """Others are served before the rest arrives, and each of them when it does."""
+    with connections(port, CROWD) as wires:
         for number, wire in enumerate(wires):
             wire.send(HELLO_REQUEST[: 1 + number % (len(HELLO_REQUEST) - 1)])
         for _ in range(5):
-            with Wire(port) as wire:
-                wire.send(HELLO_REQUEST)
-                expect_hello(wire.read(patience=3))
+            expect_hello(fetch(port, "/"))
         for number, wire in enumerate(wires):
             wire.send(HELLO_REQUEST[1 + number % (len(HELLO_REQUEST) - 1) :])
             expect_hello(wire.read())
-    finally:
-        for wire in wires:
-            wire.close()
 
 
 def test_idle_connections_hold_up_nobody(port: int) -> None:
-    wires = [Wire(port) for _ in range(230)]
-    try:
+    with connections(port, CROWD) as wires:
         for wire in wires[:100]:
             expect_hello(wire.get("/"))
-        with Wire(port) as wire:
-            wire.send(HELLO_REQUEST)
-            expect_hello(wire.read(patience=3))
-    finally:
-        for wire in wires:
-            wire.close()
+        expect_hello(fetch(port, "/"))
 
 
 def test_clients_that_leave(port: int, server: Server) -> None:
     """In the middle of a large body, and while the server sleeps for them."""
-    for _ in range(20):
+    for _ in range(8):
         with Wire(port) as wire:
             wire.send(request("/bytes?n=16777216"))
             wire.socket.recv(1000)
@@ -121,7 +110,8 @@ def test_clients_that_leave(port: int, server: Server) -> None:
 
 def test_default_delay_is_ten_seconds(long_sleep: LongSleep) -> None:
     """Asked when the server started, and not disturbed by all that was done to it since."""
-    assert long_sleep.done.wait(30), "/sleep without ms gave no answer"
+    assert long_sleep.done.wait(60), "/sleep without ms gave no answer"
     assert long_sleep.response is not None, "/sleep without ms gave no whole answer"
     assert (long_sleep.response.status, long_sleep.response.body) == (200, HELLO)
-    assert 10 <= long_sleep.took < 13, f"/sleep without ms took {long_sleep.took:.3f} s"
+    assert long_sleep.took >= 10, f"/sleep without ms took {long_sleep.took:.3f} s"
+    assert long_sleep.before_the_longer, "/sleep without ms took as long as 13 s do"

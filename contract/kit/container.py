@@ -14,11 +14,12 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from kit import docker
 from kit.compose import Compose, service_of
 from kit.ports import free_port
-from kit.server import LOW_NOFILE, Runtime, Server, Unusable
+from kit.server import LOW_NOFILE, Environment, Runtime, Server, Unusable
 from kit.targets import Target
 from kit.wire import request
 
@@ -112,7 +113,7 @@ class ContainerRuntime(Runtime):
 
     @contextmanager
     def start(
-        self, target: Target, env: Mapping[str, str] | None = None, low_nofile: bool = False
+        self, target: Target, env: Environment | None = None, low_nofile: bool = False
     ) -> Iterator[ContainerServer]:
         over = {"entrypoint": self._with_low_nofile(target)} if low_nofile else {}
         with free_port() as port:
@@ -128,6 +129,9 @@ class ContainerRuntime(Runtime):
             over = {"network_mode": f"container:{holder.name}"}
             with self._running(target, holder.port, over, {}) as server:
                 yield server
+
+    def temporary(self, folder: Path) -> dict[str, str]:
+        return {}
 
     def finish(self) -> list[str]:
         return docker.sweep(self.compose.run)
@@ -173,10 +177,11 @@ class ContainerRuntime(Runtime):
 
     @contextmanager
     def _running(
-        self, target: Target, port: int, over: Mapping[str, object], env: Mapping[str, str], *words: str
+        self, target: Target, port: int, over: Mapping[str, object], env: Environment, *words: str
     ) -> Iterator[ContainerServer]:
         name = self._new_name()
-        variables = [word for key, value in {"PORT": str(port), **env}.items() for word in ("--env", f"{key}={value}")]
+        given = {key: value for key, value in {"PORT": str(port), **env}.items() if value is not None}
+        variables = [word for key, value in given.items() for word in ("--env", f"{key}={value}")]
         # A health check's requests would be counted with those of the tests; it has tests of its own.
         unchecked = {"healthcheck": {"disable": True}}
         try:

@@ -6,12 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kit.docker import execute, inspect
-from kit.rules import info
+from kit.rules import DRAIN, info
 
 USER = "10001"
-DRAIN = 10
-"""Seconds that a server may take to finish what is in flight."""
-
 CAPABILITY_SETS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 ROOTS_PROBE = (
     'for folder in / /etc /opt /usr /var; do if (: >"$folder/.probe") 2>/dev/null; then echo "$folder"; fi; done'

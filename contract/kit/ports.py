@@ -32,3 +32,12 @@ def free_port() -> Iterator[int]:
                 yield port
                 return
     raise RuntimeError(f"no free port in {PORTS.start}-{PORTS.stop - 1}")
+
+
+@contextmanager
+def this_or_free_port(port: int) -> Iterator[int]:
+    if is_free(port):
+        yield port
+        return
+    with free_port() as another:
+        yield another

@@ -7,20 +7,20 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kit.paths import CONTRACT
 from kit.ports import free_port
-from kit.server import CONTRACT_VARIABLES, LOW_NOFILE, Runtime, Server, ServerFailed
+from kit.server import CONTRACT_VARIABLES, LOW_NOFILE, Environment, Runtime, Server, ServerFailed
 from kit.targets import Target
 
 LAUNCH = (sys.executable, "-I", "-S", str(CONTRACT / "kit" / "launch.py"))
 
 
 class ProcessServer(Server):
-    """One server process; `PORT` and `VARIANT` are set unless `env` or `without` say otherwise."""
+    """One server process; `PORT` and `VARIANT` are set unless `env` says otherwise."""
 
     host = "127.0.0.1"
 
@@ -28,9 +28,8 @@ class ProcessServer(Server):
         self,
         target: Target,
         port: int,
-        env: Mapping[str, str] | None = None,
+        env: Environment | None = None,
         low_nofile: bool = False,
-        without: tuple[str, ...] = (),
     ) -> None:
         missing = [str(made) for made in target.makes if not made.exists()]
         if missing:
@@ -38,10 +37,13 @@ class ProcessServer(Server):
         super().__init__(target, port)
         inherited = {name: value for name, value in os.environ.items() if name not in CONTRACT_VARIABLES}
         full = {**inherited, **target.env, "VARIANT": target.variant, "PORT": str(port), **(env or {})}
+        program, *words = target.argv()
+        if target.jvm and "TMPDIR" in (env or {}):  # which Java does not know
+            words.insert(0, f"-Djava.io.tmpdir={full['TMPDIR']}")
         self._child = subprocess.Popen(
-            [*LAUNCH, str(LOW_NOFILE) if low_nofile else "-", *target.argv()],
+            [*LAUNCH, str(LOW_NOFILE) if low_nofile else "-", program, *words],
             cwd=target.folder,
-            env={name: value for name, value in full.items() if name not in without},
+            env={name: value for name, value in full.items() if value is not None},
             stdin=subprocess.DEVNULL,
             stdout=self.output.stdout_file,
             stderr=self.output.stderr_file,
@@ -94,7 +96,7 @@ class ProcessRuntime(Runtime):
 
     @contextmanager
     def start(
-        self, target: Target, env: Mapping[str, str] | None = None, low_nofile: bool = False
+        self, target: Target, env: Environment | None = None, low_nofile: bool = False
     ) -> Iterator[ProcessServer]:
         with free_port() as port, ProcessServer(target, port, env, low_nofile) as server:
             yield server
@@ -107,6 +109,9 @@ class ProcessRuntime(Runtime):
             holder.listen()
             with ProcessServer(target, port) as server:
                 yield server
+
+    def temporary(self, folder: Path) -> dict[str, str]:
+        return {"TMPDIR": str(folder)}
 
     def finish(self) -> list[str]:
         """Processes die with the suite, see `launch.py`."""

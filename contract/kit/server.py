@@ -8,17 +8,17 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
+from kit import wire
 from kit.targets import Target
-from kit.wire import PATIENCE
 
-CONTRACT_VARIABLES = ("HOST", "PORT", "VARIANT", "MAX_THREADS", "BACKLOG", "CONNECTOR")
-START_PATIENCE = max(60.0, 3 * PATIENCE)
-"""Seconds for a start, or for an end in place of one."""
-
+CONTRACT_VARIABLES = ("HOST", "PORT", "VARIANT", "MAX_THREADS", "BACKLOG", "CONNECTOR", "BUFFERS", "SCHEDULER")
 LOW_NOFILE = 1024
+Environment = Mapping[str, str | None]
+"""None for a variable that is taken away; from a container only if its service does not set it."""
 
 
 class ServerFailed(AssertionError):
@@ -48,6 +48,11 @@ class Output:
 def _text(file: int) -> str:
     """All that was written so far, without moving the offset that the child writes at."""
     return os.pread(file, os.fstat(file).st_size, 0).decode("utf-8", "replace")
+
+
+def long_patience() -> float:
+    """Seconds for a start or an end."""
+    return 3 * wire.PATIENCE
 
 
 class Server(ABC):
@@ -109,20 +114,20 @@ class Server(ABC):
 
     def wait_ready(self) -> None:
         """Return once the first line stands on stdout; what it says is judged by a test."""
-        deadline = time.monotonic() + START_PATIENCE
+        deadline = time.monotonic() + long_patience()
         while "\n" not in self.stdout:
             code = self.exit_code()
             if code is not None:
                 raise ServerFailed(f"{self.target.id} ended with {code} at its start: {self._said()}")
             if time.monotonic() > deadline:
-                raise ServerFailed(f"{self.target.id} printed no line within {START_PATIENCE:.0f} s: {self._said()}")
+                raise ServerFailed(f"{self.target.id} printed no line within {long_patience():.0f} s: {self._said()}")
             time.sleep(0.01)
 
-    def wait(self, patience: float = PATIENCE) -> int:
+    def wait(self) -> int:
         """The exit code; a server that lives on is an error."""
-        code = self._end(patience)
+        code = self._end(long_patience())
         if code is None:
-            raise ServerFailed(f"{self.target.id} did not end within {patience:.0f} s: {self._said()}")
+            raise ServerFailed(f"{self.target.id} did not end within {long_patience():.0f} s: {self._said()}")
         return code
 
     def _said(self) -> str:
@@ -140,7 +145,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def start(
-        self, target: Target, env: Mapping[str, str] | None = None, low_nofile: bool = False
+        self, target: Target, env: Environment | None = None, low_nofile: bool = False
     ) -> AbstractContextManager[Server]:
         """A server of its own on a free port, ended when the block ends."""
 
@@ -149,13 +154,15 @@ class Runtime(ABC):
         """A server whose port another listener holds where it wants to listen."""
 
     @abstractmethod
+    def temporary(self, folder: Path) -> dict[str, str]:
+        """The environment of a server whose temporary folder this is; none where that goes with its host."""
+
+    @abstractmethod
     def finish(self) -> list[str]:
         """Remove what is left of all this run has started; its names, none where every test did its part."""
 
     @contextmanager
-    def serving(
-        self, target: Target, env: Mapping[str, str] | None = None, low_nofile: bool = False
-    ) -> Iterator[Server]:
+    def serving(self, target: Target, env: Environment | None = None, low_nofile: bool = False) -> Iterator[Server]:
         """As `start`, but ready."""
         with self.start(target, env, low_nofile) as server:
             server.wait_ready()

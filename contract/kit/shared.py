@@ -1,13 +1,23 @@
-"""What the tests of one entry share."""
+"""What the tests of one entry share: servers, and one whole life of a process."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from signal import SIGINT, SIGTERM, Signals
+from typing import Any, ClassVar
 
-from kit.wire import Response, Wire, request
+from kit.delays import begin, connections, sleep_all
+from kit.rules import GOOD_TARGETS, HELLO, expect_hello, info, pattern
+from kit.server import Environment, Runtime, Server, ServerFailed
+from kit.targets import Target
+from kit.wire import Response, Wire, fetch, request
+
+BIG = 16_777_216
 
 
 @dataclass
@@ -16,6 +26,7 @@ class LongSleep:
 
     took: float = 0.0
     response: Response | None = None
+    before_the_longer: bool = False
     done: threading.Event = field(default_factory=threading.Event)
 
     def start(self, port: int) -> None:
@@ -24,9 +35,11 @@ class LongSleep:
     def _ask(self, port: int) -> None:
         asked = time.monotonic()
         try:
-            with Wire(port) as wire:
+            with Wire(port) as longer, Wire(port) as wire:
+                longer.send(request("/sleep?ms=13000"))
                 wire.send(request("/sleep"))
-                self.response = wire.read(patience=30)
+                self.response = wire.read()
+                self.before_the_longer = longer.silent
         except (AssertionError, OSError):
             return
         finally:
@@ -34,11 +47,133 @@ class LongSleep:
             self.done.set()
 
 
+@contextmanager
+def shared_server(runtime: Runtime, target: Target) -> Iterator[tuple[Server, LongSleep]]:
+    """The one that most tests of an entry share; started with a low soft descriptor limit.
+
+    A pool that finds its own size is given the size that others have by default, or nothing about it could be foretold.
+    """
+    env = {"MAX_THREADS": "200"} if target.self_tuning else {}
+    with runtime.serving(target, env, low_nofile=True) as started:
+        sleep = LongSleep()
+        sleep.start(started.port)
+        yield started, sleep
+
+
 @dataclass(frozen=True)
 class SmallPool:
     """An entry's process with few threads, and what it told first; only one test at a time asks it."""
 
-    port: int
-    threads: int
-    backlog: int
+    server: Server
+    env: Environment
+    folder: Path
+    """In the place of the temporary folder."""
     first_info: dict[str, Any]
+    threads: ClassVar = 4
+    backlog: ClassVar = 1000
+
+    @property
+    def port(self) -> int:
+        return self.server.port
+
+
+@contextmanager
+def few_threads(runtime: Runtime, target: Target, folder: Path) -> Iterator[SmallPool]:
+    sizes = {"MAX_THREADS": str(SmallPool.threads), "BACKLOG": str(SmallPool.backlog)}
+    env = {**sizes, **runtime.temporary(folder)}
+    with runtime.serving(target, env) as started:
+        yield SmallPool(started, env, folder, info(started.port))
+
+
+@dataclass
+class Life:
+    """What a process did until its end."""
+
+    port: int
+    ready_line: str
+    reached_elsewhere: bool
+    """At another address than 127.0.0.1."""
+    limits: dict[str, Any] = field(default_factory=dict)
+    refused_while_draining: bool = False
+    dropped: str | None = None
+    code: int | None = None
+    stdout: str = ""
+    stderr: str = ""
+    ending: float = 0.0
+    """Seconds from the signal to the end."""
+
+
+def life_of_small_pool(runtime: Runtime, target: Target, pool: SmallPool) -> Life:
+    """Ended by SIGTERM; the tests of this life are the last that concern the pool's process."""
+    return live([nullcontext(pool.server), runtime.serving(target, pool.env)], SIGTERM)
+
+
+def bare_life(runtime: Runtime, target: Target) -> Life:
+    """Ended by SIGINT, and with as little in its environment as can be, but for HOST."""
+    starts = [runtime.serving(target, {"HOST": "0.0.0.0", "VARIANT": None}) for _ in range(2)]
+    return live(starts, SIGINT)
+
+
+def live(starts: Iterable[AbstractContextManager[Server]], number: Signals) -> Life:
+    """Good, refused and broken requests, clients that leave, connections that idle; then the signal, amid work.
+
+    Once more with the next start and a longer delay, when that work was over too soon on a busy machine.
+    """
+    for start, delay in zip(starts, (1000, 4000), strict=True):
+        with start as server:
+            life = Life(server.port, server.ready_line, reached(server.port, "127.0.0.2"))
+            exercise(server.port)
+            life.limits = info(server.port)["limits"]
+            with connections(server.port, 10) as idle:
+                for wire in idle[:5]:
+                    expect_hello(wire.get("/"))
+                end(server, number, delay, life)
+        if life.refused_while_draining or life.dropped:
+            break
+    return life
+
+
+def reached(port: int, host: str) -> bool:
+    try:
+        Wire(port, host).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def exercise(port: int) -> None:
+    """Also with more sleepers than there are threads."""
+    for path in (*GOOD_TARGETS, "/nope", "/sleep?ms=x"):
+        for method in ("GET", "HEAD", "POST"):
+            fetch(port, path, method)
+    sleep_all(port, [20] * 60)
+    with Wire(port) as wire:
+        wire.try_send(b"GARBAGE\r\n\r\n")
+        wire.answer_or_close()
+    with Wire(port) as wire:
+        wire.send(request(f"/bytes?n={BIG}"))
+        wire.socket.recv(1)
+
+
+def end(server: Server, number: Signals, delay: int, life: Life) -> None:
+    """Signal the server when it works for a sleeper and for a slow reader; note what becomes of them and of it."""
+    with Wire(server.port) as sleeper, Wire(server.port) as slow:
+        asked = time.monotonic()
+        begin(server.port, [sleeper, slow], request(f"/sleep?ms={delay}"), request(f"/bytes?n={BIG}"))
+        signalled = time.monotonic()
+        server.signal(number)
+        while not server.turns_away() and sleeper.silent:
+            time.sleep(0.01)
+        life.refused_while_draining = sleeper.silent
+        try:
+            assert slow.read().body == pattern(BIG), "another body"
+            assert sleeper.read().body == HELLO, "another body"
+            assert time.monotonic() - asked >= delay / 1000, "answered early"
+        except (AssertionError, OSError) as error:
+            life.dropped = str(error)
+        try:
+            life.code = server.wait()
+        except ServerFailed as error:
+            life.dropped = life.dropped or str(error)
+        life.ending = time.monotonic() - signalled
+        life.stdout, life.stderr = server.stdout, server.stderr

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from zoo.catalog import Entry, Language, load_catalog
+from zoo.catalog.load import load_catalog
+from zoo.catalog.manifest import Entry, Language
 from zoo.host.jdk import find_jdk
 from zoo.runtime.process import command
 
@@ -27,6 +28,7 @@ class Target:
     jvm: bool
     argv: Callable[[], tuple[str, ...]]
     """The start command; made only when a process is started, as it asks for a JDK."""
+    build: tuple[str, ...] = ()
     makes: tuple[Path, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
     self_tuning: bool = False
@@ -86,6 +88,7 @@ def _of_entry(entry: Entry) -> Target:
         variants=tuple(variant.name for variant in manifest.variants),
         jvm=jvm,
         argv=lambda: tuple(command(entry, find_jdk().java if jvm else None)),
+        build=tuple(manifest.build.command) if manifest.build else (),
         makes=tuple(entry.server.folder / made for made in manifest.build.makes) if manifest.build else (),
         env=dict(entry.variant.env),
         self_tuning=entry.variant.self_tuning,

@@ -1,17 +1,19 @@
-"""HTTP/1.1 over a plain socket, read strictly: what a client library would forgive is an error here."""
+"""HTTP/1.1 over a plain socket, read strictly: what breaks HTTP is an error here, though a library would forgive it."""
 
 from __future__ import annotations
 
 import os
 import re
+import select
 import socket
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
 PATIENCE = float(os.environ.get("CONTRACT_PATIENCE", "20"))
-"""Seconds after which an expected answer, or the end of a process, counts as missing."""
+"""Seconds after which an expected answer, or the end of a process, counts as missing; looked up at each wait."""
 
 
 class WireError(AssertionError):
@@ -24,7 +26,7 @@ class Closed(WireError):
 
 @dataclass(frozen=True)
 class Response:
-    """One answer: what stood in the head, byte for byte, and exactly Content-Length bytes of body."""
+    """One answer: what stood in the head, byte for byte, and the body without its framing."""
 
     version: str
     status: int
@@ -46,6 +48,10 @@ class Response:
     @property
     def closes(self) -> bool:
         return (self.header("Connection") or "").lower() == "close"
+
+    @property
+    def chunked(self) -> bool:
+        return self.header("Transfer-Encoding") is not None
 
 
 def request(
@@ -106,16 +112,16 @@ class Wire:
         except (BrokenPipeError, ConnectionResetError) as error:
             raise Closed(f"closed instead of an answer: {error}") from error
 
-    def read(self, method: str = "GET", patience: float = PATIENCE) -> Response:
+    def read(self, method: str = "GET") -> Response:
         """The next final answer; interim ones (1xx) are passed over."""
         while True:
-            response = self._read_one(method, time.monotonic() + patience)
+            response = self._read_one(method, time.monotonic() + PATIENCE)
             if response.status >= 200:
                 return response
 
-    def expect_close(self, patience: float = PATIENCE) -> None:
+    def expect_close(self) -> None:
         """The peer must end the connection, and may send nothing more before."""
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + PATIENCE
         try:
             while self._fill(deadline):
                 pass
@@ -124,39 +130,64 @@ class Wire:
         if self._buffer:
             raise WireError(f"unexpected bytes before the end: {bytes(self._buffer[:200])!r}")
 
-    def answer_or_close(self, patience: float = 5.0) -> Response | None:
+    def answer_or_close(self) -> Response | None:
         """What a refused request gets: an answer, or None for a closed connection. Silence is an error."""
         try:
-            return self.read(patience=patience)
+            return self.read()
         except (Closed, ConnectionResetError, BrokenPipeError):
             return None
 
-    def silent_for(self, seconds: float) -> bool:
-        """True when neither a byte nor the end arrives in that time."""
-        self.socket.settimeout(seconds)
-        try:
-            self._buffer += self.socket.recv(65536)
-        except TimeoutError:
-            return True
-        return False
+    @property
+    def silent(self) -> bool:
+        """True while neither a byte nor the end has arrived."""
+        return not self._buffer and not select.select([self.socket], [], [], 0)[0]
 
     def _read_one(self, method: str, deadline: float) -> Response:
         version, status, headers = self._read_head(deadline)
-        names = [name.lower() for name, _ in headers]
-        if "transfer-encoding" in names:
-            raise WireError("Transfer-Encoding instead of Content-Length")
-        lengths = [value for name, value in headers if name.lower() == "content-length"]
-        if status < 200 or status in (204, 304):
-            return Response(version, status, headers, b"", self._asked)
-        if len(lengths) != 1 or not re.fullmatch(r"[0-9]+", lengths[0]):
-            raise WireError(f"exactly one Content-Length expected in the {status} answer, got {lengths}")
-        size = 0 if method == "HEAD" else int(lengths[0])
+        head = Response(version, status, headers, b"", self._asked)
+        if method == "HEAD" or status < 200 or status in (204, 304):
+            return head
+        return replace(head, body=self._read_body(head, deadline))
+
+    def _read_body(self, head: Response, deadline: float) -> bytes:
+        """Framed in one of the ways that HTTP knows."""
+        length, coding = head.header("Content-Length"), head.header("Transfer-Encoding")
+        if coding is not None:
+            if coding.lower() != "chunked" or length is not None:
+                raise WireError(f"Transfer-Encoding is {coding!r}, Content-Length {length!r}")
+            return b"".join(iter(lambda: self._read_chunk(deadline), b""))
+        if length is not None:
+            if not re.fullmatch(r"[0-9]+", length):
+                raise WireError(f"Content-Length is {length!r}")
+            return self._take(int(length), deadline)
+        if not head.closes:
+            raise WireError(f"no Content-Length in the {head.status} answer, nor another end of its body")
+        while self._fill(deadline):
+            pass
+        return self._take(len(self._buffer), deadline)
+
+    def _read_chunk(self, deadline: float) -> bytes:
+        """The last one is empty; this reader knows no trailers."""
+        while (end := self._buffer.find(b"\r\n")) < 0:
+            self._need(deadline)
+        size = self._take(end + 2, deadline)[:-2]
+        if not re.fullmatch(rb"[0-9a-fA-F]+", size):
+            raise WireError(f"not a chunk's size: {size[:200]!r}")
+        chunk = self._take(int(size, 16) + 2, deadline)
+        if not chunk.endswith(b"\r\n"):
+            raise WireError(f"a chunk ends with {chunk[-2:]!r}")
+        return chunk[:-2]
+
+    def _take(self, size: int, deadline: float) -> bytes:
         while len(self._buffer) < size:
-            if not self._fill(deadline):
-                raise Closed(f"closed after {len(self._buffer)} of {size} bytes of body")
-        body = bytes(self._buffer[:size])
+            self._need(deadline)
+        taken = bytes(self._buffer[:size])
         del self._buffer[:size]
-        return Response(version, status, headers, body, self._asked)
+        return taken
+
+    def _need(self, deadline: float) -> None:
+        if not self._fill(deadline):
+            raise Closed(f"closed in the middle of a body; left of it: {bytes(self._buffer[:200])!r}")
 
     def _read_head(self, deadline: float) -> tuple[str, int, tuple[tuple[str, str], ...]]:
         while (end := self._buffer.find(b"\r\n\r\n")) < 0:
@@ -184,6 +215,15 @@ class Wire:
             raise WireError(f"no answer in time; received so far: {bytes(self._buffer[:200])!r}") from None
         self._buffer += data
         return bool(data)
+
+
+def tries(complaint: str, pause: float = 0.01) -> Iterator[None]:
+    """One turn after another for what is due; an error when it is missing once patience ends."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        yield
+        time.sleep(pause)
+    raise WireError(complaint)
 
 
 def fetch(port: int, target: str, method: str = "GET") -> Response:

@@ -60,7 +60,7 @@ def test_another_base_is_caught() -> None:
 
 
 def nested(target: Target, run: str, *tests: str) -> list[str]:
-    return ["--runtime", "container", "--entry", target.id, "--run", run, *tests]
+    return ["--runtime", "container", "--all", "--entry", target.id, "--run", run, *tests]
 
 
 @pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, "0"), (signal.SIGTERM, "1")])
@@ -88,7 +88,7 @@ def test_an_interrupted_run_leaves_nothing(any_target: Target, number: signal.Si
 
 def test_a_failing_run_leaves_nothing(any_target: Target) -> None:
     run = uuid.uuid4().hex[:8]
-    done = run_suite(nested(any_target, run, "test_answers.py::test_most_rounds_of_cpu"), CONTRACT_PATIENCE="0.01")
+    done = run_suite(nested(any_target, run, "test_delays.py::test_no_answer_is_early"), CONTRACT_PATIENCE="0.01")
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
     assert docker.left_of(run) == []
 

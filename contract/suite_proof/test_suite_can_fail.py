@@ -1,176 +1,212 @@
-"""Proves that the suite can fail: the fake server passes every test, and each broken rule is caught by its own.
+"""Proves that the suite can fail: each rule that the fake server breaks on demand is caught by the rule's own test.
 
-A row names the fault (see `fake/fake.py`), the test that has to catch it, and words of that test's complaint, so that
-it fails for the right reason.
+That the fake server passes when it breaks none is shown beside the zoo's entries, as one of which it is tested. A row
+names the fault (see `fake/fake.py`), the test that has to catch it, and words of that test's complaint, so that it
+fails for the right reason. The tests are called here as pytest calls them, in the same process, which is much quicker.
 """
 
-import subprocess
-from dataclasses import dataclass
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+import test_answers
+import test_delays
+import test_framing
+import test_info
+import test_lock
+import test_openapi
+import test_parameters
+import test_process
+import test_robustness
+from kit import delays, wire
 from kit.nested import run_suite
-from kit.paths import CONTRACT, FAKE
+from kit.paths import FAKE
+from kit.process import ProcessRuntime
+from kit.rules import BYTES
+from kit.shared import bare_life, few_threads, life_of_small_pool, shared_server
+from kit.targets import Target, manifest_targets
 
-OTHER_SUITES = ("test_tomcat.py", "test_readmes.py", "test_container.py")
-LONG = "test_answers.py::test_most_rounds_of_cpu"
-"""Ten million rounds say nothing about the suite and take Python several seconds."""
+NOT_THE_SERVERS = "test_document_"
+"""Tests that ask no server."""
+
+NEEDS_JAVA = "test_a_monitor_is_held_exactly_where_asked_for"
+SHORT = 2.0
+"""Seconds to wait for what a broken server never does."""
+
+LATE = "no answer in time"
+OS_THREADS = test_info.test_os_threads_grow_with_sleepers_exactly_on_platform_threads
+LOOKS_LIKE_ONE = b"GET /nope HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @dataclass(frozen=True)
 class Broken:
     fault: str
-    test: str
+    test: Callable[..., None]
     complaint: str
     variant: str = "eventloop"
+    patience: float = wire.PATIENCE
+    more: dict[str, Any] = field(default_factory=dict)
+    """The test's own parameters."""
 
 
 BROKEN = [
-    Broken("wrong-body", "test_answers.py::test_hello[fake:eventloop-/]", "body is b'Hello, World!\\n'"),
-    Broken("wrong-content-type", "test_answers.py::test_hello[fake:eventloop-/]", "Content-Type is"),
-    Broken("no-content-length", "test_answers.py::test_hello[fake:eventloop-/]", "exactly one Content-Length expected"),
-    Broken("length-short", "test_framing.py::test_long_pipeline", "body is b''"),
-    Broken("chunked", "test_answers.py::test_hello[fake:eventloop-/]", "Transfer-Encoding"),
-    Broken("no-date", "test_answers.py::test_hello[fake:eventloop-/]", "no Date"),
-    Broken("no-date-on-errors", "test_answers.py::test_unknown_path[fake:eventloop-/nope]", "no Date"),
-    Broken("local-date", "test_answers.py::test_hello[fake:eventloop-/]", "no IMF-fixdate"),
-    Broken("frozen-date", "test_framing.py::test_date_is_live", "Date does not advance"),
-    Broken("pattern-restarts", "test_answers.py::test_bytes[fake:eventloop-65536]", "wrong content in 65536 bytes"),
-    Broken("wrong-digest", "test_answers.py::test_cpu[fake:eventloop-1000]", "body is"),
-    Broken("upper-case-digest", "test_answers.py::test_cpu[fake:eventloop-1000]", "body is"),
-    Broken("sloppy-paths", "test_answers.py::test_unknown_path[fake:eventloop-/info/]", "instead of 404"),
-    Broken("wrong-404-body", "test_answers.py::test_unknown_path[fake:eventloop-/nope]", "body is b'<h1>"),
-    Broken("no-allow", "test_answers.py::test_wrong_method[fake:eventloop-POST]", "Allow is None"),
-    Broken("unknown-method", "test_answers.py::test_wrong_method[fake:eventloop-BREW]", "instead of 405"),
-    Broken("head-with-body", "test_answers.py::test_head_is_get_without_a_body[fake:eventloop-/]", "not a status line"),
+    Broken("wrong-body", test_answers.test_hello, r"body is b'Hello, World!\\n'"),
+    Broken("wrong-content-type", test_answers.test_hello, "Content-Type is"),
+    Broken("no-content-length", test_answers.test_hello, "no Content-Length"),
+    Broken("length-short", test_answers.test_hello, "not b'Hello, World!'"),
+    Broken("chunked", test_answers.test_hello, "Transfer-Encoding instead of"),
+    Broken("no-date", test_answers.test_hello, "no Date"),
+    Broken("local-date", test_answers.test_hello, "no IMF-fixdate"),
+    Broken("old-date", test_answers.test_hello, "older than the request"),
+    Broken("date-ahead", test_answers.test_hello, "s ahead"),
+    Broken("frozen-date", test_framing.test_date_is_live, "Date does not advance", patience=SHORT),
+    Broken("pattern-restarts", test_answers.test_bytes, "65520: body is"),
+    Broken("wrong-digest", test_answers.test_cpu, "body is"),
+    Broken("range-too-short", test_answers.test_most_rounds_of_cpu, "status 400"),
+    Broken("upper-case-digest", test_answers.test_cpu, "body is"),
+    Broken("range-too-short", test_answers.test_longest_and_default_delays_are_no_refusals, "at once"),
+    Broken("any-path", test_answers.test_unknown_path, "instead of 404", more={"path": "/nope"}),
+    Broken("post-accepted", test_answers.test_post_is_not_allowed, "200 instead of 405"),
+    Broken("no-allow", test_answers.test_post_is_not_allowed, "Allow is None"),
+    Broken("head-with-body", test_answers.test_head_is_get_without_a_body, "not a status line", more={"path": "/"}),
+    Broken("head-length-zero", test_answers.test_head_is_get_without_a_body, "Length is 0", more={"path": "/"}),
+    Broken("head-does-not-work", test_delays.test_head_sleeps_as_well, "answered early"),
+    Broken("wrong-400-body", test_parameters.test_bad_number, "abc: n is not named", more={"parameter": BYTES}),
+    Broken("html-400", test_parameters.test_bad_number, "not plain text", more={"parameter": BYTES}),
+    Broken("negative-accepted", test_parameters.test_bad_number, "-1: status 200", more={"parameter": BYTES}),
+    Broken("range-off-by-one", test_parameters.test_bad_number, "16777217: status 200", more={"parameter": BYTES}),
+    Broken("overflow", test_parameters.test_bad_number, "4294967297: status 200", more={"parameter": BYTES}),
+    Broken("missing-is-one", test_parameters.test_missing_number, "/bytes: status 200", more={"parameter": BYTES}),
+    Broken("one-parameter", test_parameters.test_good_number_among_others, "400 instead", more={"parameter": BYTES}),
+    Broken("knows-lock", test_parameters.test_bad_lock_is_refused_by_java_and_ignored_by_others, "2: status 400"),
+    Broken("early-sleep", test_delays.test_no_answer_is_early, "answered early"),
+    Broken("early-when-busy", test_delays.test_no_answer_is_early, "answered early"),
+    Broken("early-sleep", test_lock.test_no_sleep_is_early, "answered early"),
+    Broken("cpu-at-once", test_delays.test_no_digest_is_early, "answered early"),
+    Broken("blocks-the-loop", test_delays.test_delays_overlap, "did not overlap", patience=SHORT),
+    Broken("hidden-pool", test_delays.test_more_sleepers_than_threads, "held up another, on event-loop"),
+    Broken("hidden-pool", test_delays.test_more_sleepers_than_threads, "another, on virtual-thread", "virtual"),
+    Broken("pool-unbounded", test_delays.test_more_sleepers_than_threads, "not bounded", "platform"),
+    Broken("one-thread", test_delays.test_more_sleepers_than_threads, "fewer than 4 threads", "platform"),
+    Broken("short-default", test_robustness.test_default_delay_is_ten_seconds, "without ms took 1."),
+    Broken("long-default", test_robustness.test_default_delay_is_ten_seconds, "as long as"),
+    Broken("needs-whole-head", test_framing.test_request_split_at_every_byte, "cut after byte 1"),
+    Broken("needs-whole-head", test_framing.test_request_byte_by_byte, "Broken pipe|reset|status 400"),
     Broken(
-        "head-length-zero",
-        "test_answers.py::test_head_is_get_without_a_body[fake:eventloop-/]",
-        "Content-Length differs",
+        "waits-for-the-next", test_framing.test_second_request_begins_in_the_first_ones_segment, LATE, patience=SHORT
     ),
-    Broken("head-does-not-work", "test_answers.py::test_head_of_sleep_sleeps", "answered within"),
-    Broken("wrong-400-body", "test_parameters.py::test_bad_parameter[fake:eventloop-word-n]", "body is b'bad request'"),
+    Broken("pipeline-dropped", test_framing.test_keep_alive_without_a_limit_in_long_pipelines, LATE, patience=SHORT),
+    Broken("pipeline-out-of-order", test_framing.test_pipeline_is_answered_in_order, "(body|Type) is"),
     Broken(
-        "repeated-parameter", "test_parameters.py::test_bad_parameter[fake:eventloop-twice-ms]", "200 instead of 400"
+        "body-read-as-request", test_framing.test_body_of_a_post, "404 instead of 200", more={"body": LOOKS_LIKE_ONE}
     ),
-    Broken(
-        "negative-accepted", "test_parameters.py::test_bad_parameter[fake:eventloop-negative-n]", "200 instead of 400"
-    ),
-    Broken(
-        "range-off-by-one", "test_parameters.py::test_bad_parameter[fake:eventloop-too-large-n]", "200 instead of 400"
-    ),
-    Broken("overflow", "test_parameters.py::test_bad_parameter[fake:eventloop-wraps-int32-n]", "200 instead of 400"),
-    Broken(
-        "unicode-digits",
-        "test_parameters.py::test_bad_parameter[fake:eventloop-arabic-digits-n]",
-        "200 instead of 400",
-    ),
-    Broken(
-        "not-decoded", "test_parameters.py::test_good_parameter[fake:eventloop-encoded-value-ms]", "400 instead of 200"
-    ),
-    Broken("early-sleep", "test_delays.py::test_delay_is_never_early_nor_much_too_late[fake:eventloop-10]", "early"),
-    Broken("early-when-busy", "test_delays.py::test_overlapping_delays", "answered early"),
-    Broken("cpu-at-once", "test_wait.py::test_no_answer_is_early", "answered early"),
-    Broken("blocks-the-loop", "test_delays.py::test_overlapping_delays", "did not overlap"),
-    Broken("hidden-pool", "test_delays.py::test_more_sleepers_than_threads", "too long for event-loop"),
-    Broken("hidden-pool", "test_delays.py::test_more_sleepers_than_threads", "too long for virtual-thread", "virtual"),
-    Broken("pool-unbounded", "test_delays.py::test_more_sleepers_than_threads", "not bounded", "platform"),
-    Broken("short-default", "test_robustness.py::test_default_delay_is_ten_seconds", "without ms took 1."),
-    Broken("needs-whole-head", "test_framing.py::test_request_split_at_every_byte", "cut after byte 1"),
-    Broken("pipeline-dropped", "test_framing.py::test_long_pipeline", "no answer in time"),
-    Broken("pipeline-out-of-order", "test_framing.py::test_pipeline_is_answered_in_order", "assert"),
-    Broken(
-        "body-read-as-request",
-        "test_framing.py::test_body_of_a_wrong_method[fake:eventloop-POST-looks-like-a-request]",
-        "404 instead of 200",
-    ),
-    Broken("keep-alive-100", "test_framing.py::test_keep_alive_without_a_limit", "after 100 requests"),
+    Broken("keep-alive-100", test_framing.test_keep_alive_without_a_limit_in_long_pipelines, "after 100 requests"),
     Broken(
         "silent-close-on-404",
-        "test_framing.py::test_refused_requests_keep_the_connection_or_say_that_they_close_it",
+        test_framing.test_refused_requests_keep_the_connection_or_say_that_they_close_it,
         "closed instead of an answer",
     ),
-    Broken("http-1.0-stays-open", "test_framing.py::test_http_1_0[fake:eventloop-/]", "no answer in time"),
-    Broken("http-1.0-stays-open", "test_framing.py::test_connection_close_is_obeyed", "no answer in time"),
-    Broken("wrong-variant", "test_info.py::test_says_which_entry_it_is", "assert", "platform"),
-    Broken("virtual-lies", "test_info.py::test_thread_is_virtual_exactly_where_the_variant_says_so", "virtual: True"),
+    Broken("http-1.0-stays-open", test_framing.test_http_1_0, LATE, patience=SHORT),
+    Broken("http-1.0-stays-open", test_framing.test_connection_close_is_obeyed, LATE, patience=SHORT),
+    Broken("wrong-variant", test_info.test_says_which_entry_it_is, "", "platform"),
+    Broken("virtual-lies", test_info.test_thread_is_virtual_exactly_where_the_variant_says_so, "virtual: True"),
+    Broken("virtual-lies", test_info.test_thread_is_virtual_exactly_where_the_variant_says_so, ": False", "virtual"),
+    Broken("thread-each", OS_THREADS, "OS threads became", "virtual"),
+    Broken("platform-without-threads", OS_THREADS, "not a thread each", "platform"),
+    Broken("threads-frozen", OS_THREADS, "the kernel says", "eventloop"),
+    Broken("extra-key", test_info.test_keys_and_types, "uptime"),
+    Broken("missing-key", test_info.test_keys_and_types, "'gc' is a required property"),
+    Broken("heap-without-jvm", test_info.test_runtime_facts, ""),
+    Broken("requests-frozen", test_info.test_requests_are_counted, "are counted as 0"),
+    Broken("limit-not-raised", test_info.test_limits_are_raised, "was not raised"),
+    Broken("default-backlog-of-100", test_info.test_limits_by_default, "100 == 65535"),
+    Broken("backlog-ignored", test_info.test_limits_follow_the_environment, ""),
+    Broken("hangs-on-garbage", test_robustness.test_garbage, LATE, patience=SHORT),
+    Broken("hangs-on-garbage", test_robustness.test_half_a_request_and_then_the_end, LATE, patience=SHORT),
+    Broken("dies-of-garbage", test_robustness.test_garbage, "Connection"),
+    Broken("garbage-accepted", test_robustness.test_garbage, "status=200"),
+    Broken("huge-header-accepted", test_robustness.test_too_large, "status=200"),
+    Broken("small-head", test_robustness.test_common_sizes_are_served, "status 400"),
+    Broken("half-sent-blocks", test_robustness.test_half_sent_requests_hold_up_nobody, LATE, patience=SHORT),
+    Broken("serves-200-connections", test_robustness.test_idle_connections_hold_up_nobody, LATE, patience=SHORT),
+    Broken("dies-of-leavers", test_robustness.test_clients_that_leave, "Connection"),
+    Broken("garbage-on-stderr", test_process.test_says_one_line_whatever_is_asked, "warning: "),
+    Broken("banner", test_process.test_says_one_line_whatever_is_asked, "=== fake server ==="),
+    Broken("ready-line-without-entry", test_process.test_says_one_line_whatever_is_asked, r"\(fake:eventloop\)"),
+    Broken("says-goodbye", test_process.test_says_one_line_whatever_is_asked, "bye"),
+    Broken("stack-trace", test_process.test_bad_environment, "Traceback", more={"variable": "PORT"}),
+    Broken("two-line-error", test_process.test_bad_environment, "usage: ", more={"variable": "HOST"}),
+    Broken("bad-env-exits-1", test_process.test_bad_environment, r": \(1,", more={"variable": "VARIANT"}),
     Broken(
-        "virtual-lies",
-        "test_info.py::test_thread_is_virtual_exactly_where_the_variant_says_so",
-        "virtual: False",
-        "virtual",
+        "no-maximum", test_process.test_bad_environment, "did not end", patience=SHORT, more={"variable": "BACKLOG"}
     ),
-    Broken(
-        "thread-each",
-        "test_info.py::test_os_threads_grow_with_sleepers_exactly_on_platform_threads",
-        "OS threads became",
-        "virtual",
-    ),
-    Broken(
-        "platform-without-threads",
-        "test_info.py::test_os_threads_grow_with_sleepers_exactly_on_platform_threads",
-        "not a thread each",
-        "platform",
-    ),
-    Broken("extra-key", "test_info.py::test_keys_and_types", "uptime"),
-    Broken("missing-key", "test_info.py::test_keys_and_types", "'gc' is a required property"),
-    Broken("heap-without-jvm", "test_info.py::test_runtime_facts", "assert (0, None, None)"),
-    Broken("requests-frozen", "test_info.py::test_requests_are_counted", "are counted as 0"),
-    Broken("limit-not-raised", "test_info.py::test_limits_are_raised", "was not raised"),
-    Broken("hangs-on-garbage", "test_robustness.py::test_garbage[fake:eventloop-word]", "no answer in time"),
-    Broken("dies-of-garbage", "test_robustness.py::test_garbage[fake:eventloop-word]", "Connection"),
-    Broken("garbage-accepted", "test_robustness.py::test_garbage[fake:eventloop-word]", "status=200"),
-    Broken("huge-header-accepted", "test_robustness.py::test_too_large[fake:eventloop-header-100-KiB]", "status=200"),
-    Broken("half-sent-blocks", "test_robustness.py::test_half_sent_requests_hold_up_nobody", "no answer in time"),
-    Broken("garbage-on-stderr", "test_process.py::test_the_one_line_and_quiet_service", "warning: "),
-    Broken("banner", "test_process.py::test_ready_line_form", "=== fake server ==="),
-    Broken("ready-line-without-entry", "test_process.py::test_ready_line_form", "assert"),
-    Broken("says-goodbye", "test_process.py::test_the_one_line_and_quiet_service", "bye"),
-    Broken("stack-trace", "test_process.py::test_bad_environment[fake:eventloop-PORT]", "Traceback"),
-    Broken("two-line-error", "test_process.py::test_bad_environment[fake:eventloop-PORT]", "usage: "),
-    Broken("bad-env-exits-1", "test_process.py::test_bad_environment[fake:eventloop-VARIANT]", "got (1,"),
-    Broken("max-threads-not-validated", "test_process.py::test_bad_environment[fake:eventloop-MAX_THREADS]", "did not"),
-    Broken("unlisted-port-message", "test_process.py::test_taken_port", "cannot listen: address"),
-    Broken("taken-port-exits-0", "test_process.py::test_taken_port", "(0, "),
-    Broken("host-ignored", "test_process.py::test_first_variant_is_the_default_and_host_is_obeyed", "Refused"),
-    Broken("leaves-a-folder", "test_process.py::test_nothing_is_left_in_the_temporary_folder", "assert [PosixPath("),
-    Broken("exits-143", "test_process.py::test_sigterm_drains", "dropped"),
-    Broken("exits-143-at-last", "test_process.py::test_sigterm_drains", "exit code 143"),
-    Broken("drops-in-flight", "test_process.py::test_sigterm_drains", "dropped"),
-    Broken("drops-in-flight", "test_process.py::test_sigint_drains", "dropped"),
-    Broken("accepts-while-draining", "test_process.py::test_sigterm_drains", "still accepted"),
-    Broken("idle-delays-the-end", "test_process.py::test_the_one_line_and_quiet_service", "delayed the end"),
-    Broken(
-        "wrong-400-body", "test_openapi.py::test_generated_invalid_requests[fake:eventloop-n-GET-50]", "bad request"
-    ),
-    Broken("no-date", "test_openapi.py::test_generated_valid_requests[fake:eventloop-GET /]", "Date"),
-    Broken("extra-key", "test_openapi.py::test_generated_valid_requests[fake:eventloop-GET /info]", "uptime"),
+    Broken("unlisted-port-message", test_process.test_taken_port, "cannot listen: address"),
+    Broken("taken-port-exits-0", test_process.test_taken_port, r"\(0, "),
+    Broken("host-ignored", test_process.test_first_variant_is_the_default_and_host_is_obeyed, "in spite"),
+    Broken("host-everywhere", test_process.test_this_host_alone_is_the_default, "reached at another"),
+    Broken("leaves-a-folder", test_process.test_nothing_is_left_in_the_temporary_folder, "PosixPath"),
+    Broken("exits-143", test_process.test_sigterm_drains, "dropped"),
+    Broken("exits-143-at-last", test_process.test_sigterm_drains, "exit code 143"),
+    Broken("drops-in-flight", test_process.test_sigterm_drains, "dropped"),
+    Broken("drops-in-flight", test_process.test_sigint_drains, "dropped"),
+    Broken("accepts-while-draining", test_process.test_sigterm_drains, "still accepted"),
+    Broken("idle-delays-the-end", test_process.test_idle_connections_are_not_waited_for, "delayed the end"),
+    Broken("html-400", test_openapi.test_refusals_fit_the_document, "text/html", more={"method": "GET"}),
+    Broken("no-date", test_openapi.test_generated_requests_fit_the_document, "Date"),
+    Broken("extra-key", test_openapi.test_generated_requests_fit_the_document, "uptime"),
 ]
 
 
-def suite(arguments: list[str], **more: str) -> subprocess.CompletedProcess[str]:
-    """The real suite against the fake server, in a pytest of its own."""
-    return run_suite(["--manifest", str(FAKE), *arguments], PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", **more)
+def fake(variant: str, fault: str) -> Target:
+    target = next(target for target in manifest_targets(FAKE) if target.variant == variant)
+    return replace(target, env={"BREAK": fault})
 
 
-@pytest.mark.parametrize("variant", ["eventloop", "platform", "virtual"])
-def test_a_server_that_obeys_passes(variant: str) -> None:
-    """All rules of the contract; the document's generated requests, costly to make, with one variant."""
-    tests = sorted(path.name for path in CONTRACT.glob("test_*.py") if path.name not in OTHER_SUITES)
-    if variant != "eventloop":
-        tests.remove("test_openapi.py")
-    done = suite([*tests, "--entry", f"fake:{variant}", "--deselect", LONG])
-    assert done.returncode == 0, done.stdout[-5000:]
-    assert "skipped" not in done.stdout.splitlines()[-1]
+@contextmanager
+def fixtures(names: Collection[str], target: Target, folder: Path) -> Iterator[dict[str, Any]]:
+    """What a test asks for by these names, as in `conftest.py`."""
+    runtime = ProcessRuntime()
+    found: dict[str, Any] = {"target": target, "folder_target": target, "starting_target": target, "runtime": runtime}
+    with ExitStack() as stack:
+        if not {"port", "server", "long_sleep"}.isdisjoint(names):
+            server, long_sleep = stack.enter_context(shared_server(runtime, target))
+            found |= {"port": server.port, "server": server, "long_sleep": long_sleep}
+        if not {"small_pool", "life"}.isdisjoint(names):
+            found["small_pool"] = stack.enter_context(few_threads(runtime, target, folder))
+        if "life" in names:
+            found["life"] = life_of_small_pool(runtime, target, found["small_pool"])
+        if "bare" in names:
+            found["bare"] = bare_life(runtime, target)
+        yield {name: value for name, value in found.items() if name in names}
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: f"{broken.fault}-{broken.variant}")
-def test_a_broken_rule_is_caught(broken: Broken) -> None:
-    done = suite([broken.test, "--entry", f"fake:{broken.variant}"], BREAK=broken.fault, CONTRACT_PATIENCE="4")
-    summary = (done.stdout.splitlines() or [""])[-1]
-    assert done.returncode == 1, f"{broken.test} does not catch {broken.fault}: {done.stdout[-3000:]}{done.stderr}"
-    assert "failed" in summary, summary
-    assert "error" not in summary, f"the test could not run: {done.stdout[-3000:]}"
-    assert broken.complaint in done.stdout, f"failed for another reason: {done.stdout[-3000:]}"
+@pytest.mark.parametrize(
+    "broken", BROKEN, ids=lambda b: f"{b.fault}-{b.test.__name__.removeprefix('test_')}-{b.variant}"
+)
+def test_a_broken_rule_is_caught(broken: Broken, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "PATIENCE", broken.patience)
+    monkeypatch.setattr(delays, "LONGER", delays.LONGER[:2])
+    names = inspect.signature(broken.test).parameters
+    with fixtures(names, fake(broken.variant, broken.fault), tmp_path) as given:
+        assert names.keys() == given.keys() | broken.more.keys()
+        with pytest.raises((AssertionError, OSError, BaseExceptionGroup)) as caught:
+            broken.test(**given, **broken.more)
+    said = [str(caught.value), *map(str, getattr(caught.value, "exceptions", ()))]
+    assert re.search(broken.complaint, "\n".join(said)), f"failed for another reason: {said}"
+
+
+def test_a_failing_test_fails_the_run() -> None:
+    """A whole run of pytest, for an entry that breaks a rule."""
+    arguments = ["--manifest", str(FAKE), "--entry", "fake:virtual", "test_answers.py"]
+    done = run_suite(arguments, BREAK="any-path", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    failed = {line.split("::")[1].partition("[")[0] for line in done.stdout.splitlines() if "FAILED " in line}
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
+    assert failed == {"test_unknown_path"}, done.stdout
 
 
 def test_every_fault_of_the_fake_is_listed() -> None:
@@ -178,3 +214,9 @@ def test_every_fault_of_the_fake_is_listed() -> None:
     source = (FAKE.parent / "fake.py").read_text(encoding="utf-8")
     offered = {part.split('"')[0] for part in source.split('fault("')[1:]} - {"x"}
     assert offered == {broken.fault for broken in BROKEN}
+
+
+def test_every_test_of_a_server_is_listed() -> None:
+    listed = {broken.test.__name__ for broken in BROKEN}
+    beside = {name for broken in BROKEN for name in broken.test.__globals__ if name.startswith("test_")}
+    assert {name for name in beside - listed if not name.startswith(NOT_THE_SERVERS)} == {NEEDS_JAVA}

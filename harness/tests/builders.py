@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from zoo.catalog import Catalog, Entry, Manifest, Server
-from zoo.host.facts import HostFacts
-from zoo.host.limits import Limits
-from zoo.host.tools import Tools
-from zoo.records import (
-    Condition,
+from zoo.catalog.manifest import Catalog, Entry, Manifest, Server
+from zoo.model.condition import Condition
+from zoo.model.failure import Failure
+from zoo.model.flag import Flag
+from zoo.model.host import HostFacts, Limits, Tools
+from zoo.model.measurement import (
     Connections,
     ErrorCounts,
-    Failure,
-    Flag,
     Kernel,
     Latency,
     Load,
     Measurement,
     Memory,
-    PlanFacts,
-    Record,
-    Run,
     Sampling,
     ServerFacts,
     Warmup,
     Work,
 )
-from zoo.sample.noise import Noise
+from zoo.model.noise import Noise
+from zoo.model.record import Record
+from zoo.model.run import PlanFacts, Run
+from zoo.plan.blocks import Block, blocks_of
+from zoo.plan.tier import Tier
 
 TIERS = {"100": 100, "1k": 1_000, "25k": 25_000}
 MATRIX = """
@@ -91,83 +91,87 @@ def entry(entry_id: str) -> Entry:
     return catalog().entry(entry_id)
 
 
-def measurement(
-    tier: str = "1k",
-    *,
-    rps: float = 50_000.0,
-    delay_s: float = 0.0,
-    actual: int | None = None,
-    limited_by: str | None = None,
-    rss_before_kb: int = 60_000,
-    rss_peak_kb: int = 80_000,
-    p50_us: int | None = 1_900,
-    p99_us: int | None = 4_200,
-    cpu_s_per_million: float | None = 21.5,
-    heap_used_kb: int | None = 30_000,
-    ceiling_rps: float | None = None,
-    status_errors: int = 0,
-    requests: int = 400_000,
-    threads_peak: int = 40,
-    flags: Sequence[Flag] = (),
-    known: bool = True,
-) -> Measurement:
-    """`known` is false where nobody said which process the server is."""
-    connections = TIERS[tier] if actual is None else actual
+@dataclass(frozen=True)
+class Figures:
+    """What a measurement says; `known` is false where nobody said which process the server is."""
+
+    rps: float = 50_000.0
+    delay_s: float = 0.0
+    actual: int | None = None
+    limited_by: str | None = None
+    rss_before_kb: int = 60_000
+    rss_peak_kb: int = 80_000
+    p50_us: int | None = 1_900
+    p99_us: int | None = 4_200
+    cpu_s_per_million: float | None = 21.5
+    heap_used_kb: int | None = 30_000
+    ceiling_rps: float | None = None
+    status_errors: int = 0
+    requests: int = 400_000
+    threads_peak: int = 40
+    flags: Sequence[Flag] = ()
+    known: bool = True
+
+
+def measurement(tier: str = "1k", **changes: Any) -> Measurement:  # noqa: ANN401 (fields of `Figures`)
+    """A measurement in which only these figures differ from a sound one."""
+    seen = Figures(**changes)
+    connections = TIERS[tier] if seen.actual is None else seen.actual
     made = Measurement(
         connections=Connections(
-            requested=TIERS[tier], actual=connections, limited_by=limited_by, established=connections, lingering=0
+            requested=TIERS[tier], actual=connections, limited_by=seen.limited_by, established=connections, lingering=0
         ),
         load=Load(
             generator="wrk",
             version="4.2.0",
             path="/",
-            delay_s=delay_s,
+            delay_s=seen.delay_s,
             duration_s=8.0,
             timeout_s=13.0,
             runtime_s=8.0,
             connect_s=0.0,
             threads=2,
             shards=1,
-            requests=requests,
-            goodput=requests - status_errors,
-            goodput_rps=rps,
-            bytes=requests * 150,
-            errors=ErrorCounts(connect=0, read=0, write=0, status=status_errors, timeout=0),
+            requests=seen.requests,
+            goodput=seen.requests - seen.status_errors,
+            goodput_rps=seen.rps,
+            bytes=seen.requests * 150,
+            errors=ErrorCounts(connect=0, read=0, write=0, status=seen.status_errors, timeout=0),
             latency=Latency(
-                samples=requests,
+                samples=seen.requests,
                 mean_us=2_000.0,
-                p50_us=p50_us,
-                p90_us=p50_us,
-                p99_us=p99_us,
+                p50_us=seen.p50_us,
+                p90_us=seen.p50_us,
+                p99_us=seen.p99_us,
                 p999_us=None,
                 max_us=9_000,
             ),
             little=1.0,
-            served=1.0 if delay_s else None,
-            ceiling_rps=ceiling_rps,
+            served=1.0 if seen.delay_s else None,
+            ceiling_rps=seen.ceiling_rps,
             cpu_s=4.0,
             busiest_thread=0.5,
             histogram="raw/h.json.gz",
         ),
         memory=Memory(
             rss_idle_kb=50_000,
-            rss_before_kb=rss_before_kb,
-            rss_peak_kb=rss_peak_kb,
-            rss_after_kb=rss_peak_kb,
+            rss_before_kb=seen.rss_before_kb,
+            rss_peak_kb=seen.rss_peak_kb,
+            rss_after_kb=seen.rss_peak_kb,
             rss_rested_kb=None,
             pss_after_kb=None,
             anon_after_kb=None,
             hwm_kb=None,
             socket_before_kb=0,
             socket_peak_kb=2_048,
-            heap_used_kb=heap_used_kb,
-            heap_committed_kb=heap_used_kb,
-            heap_max_kb=heap_used_kb,
+            heap_used_kb=seen.heap_used_kb,
+            heap_committed_kb=seen.heap_used_kb,
+            heap_max_kb=seen.heap_used_kb,
         ),
         work=Work(
             cpu_s=8.6,
-            cpu_s_per_million=cpu_s_per_million,
-            threads_peak=threads_peak,
+            cpu_s_per_million=seen.cpu_s_per_million,
+            threads_peak=seen.threads_peak,
             voluntary_switches=100,
             involuntary_switches=None,
             gc_count=1,
@@ -189,9 +193,9 @@ def measurement(
             limits={"max_threads": None, "max_connections": None, "backlog": 65_535, "nofile": 20_000},
             ready_s=0.4,
         ),
-        flags=list(flags),
+        flags=list(seen.flags),
     )
-    return made if known else made.model_copy(update={"memory": None, "work": None, "server": None})
+    return made if seen.known else made.model_copy(update={"memory": None, "work": None, "server": None})
 
 
 MODELS = {"platform": "platform-thread", "virtual": "virtual-thread"}
@@ -220,6 +224,20 @@ def record(
         measurement=None if failure else measurement(tier, **changes),
         failure=Failure(kind="crashed", message=failure, log_tail="last words") if failure else None,
     )
+
+
+def blocks(
+    entries: Sequence[str],
+    scenarios: Sequence[str],
+    tiers: Iterable[Tier],
+    rounds: int = 1,
+    seed: int = 1,
+    **plan: Any,  # noqa: ANN401 (what a plan has besides)
+) -> list[Block]:
+    """The blocks of a plan of these."""
+    names = [tier.name for tier in tiers]
+    asked = {"entries": entries, "scenarios": scenarios, "tiers": names, "rounds": rounds, "seed": seed}
+    return blocks_of(PlanFacts.model_validate({**asked, "profile": {}, "condition": Condition(), **plan}))
 
 
 def run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.wait import WebDriverWait
+from waits import PATIENCE_S
 
 DRIVER = shutil.which("chromedriver")
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
@@ -31,13 +33,13 @@ FLAGS = (
 
 needed = pytest.mark.skipif(
     (DRIVER is None or BROWSER is None) and not os.environ.get("CI"),
-    reason="no chromium with chromedriver here; harness/install-browser.sh installs them",
+    reason="no browser (`make browser` installs Chromium)",
 )
 
 
 @contextmanager
-def showing(page: Path, profile: Path) -> Iterator[webdriver.Chrome]:
-    """A browser that shows the page from its file; its profile is kept in that folder."""
+def running(profile: Path) -> Iterator[webdriver.Chrome]:
+    """A browser that shows nothing yet; its profile is kept in that folder."""
     options = Options()
     options.binary_location = BROWSER or "chromium"
     for flag in (*FLAGS, f"--user-data-dir={profile}"):
@@ -45,10 +47,29 @@ def showing(page: Path, profile: Path) -> Iterator[webdriver.Chrome]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options, Service(DRIVER or "chromedriver"))
     try:
-        driver.get(page.as_uri())
+        driver.set_script_timeout(10 * PATIENCE_S)
         yield driver
     finally:
         driver.quit()
+
+
+@contextmanager
+def showing(driver: webdriver.Chrome, page: Path) -> Iterator[None]:
+    """The page from its file in a tab of its own, which has no logs, sizes or media of another."""
+    first = driver.current_window_handle
+    driver.switch_to.new_window("tab")
+    for name in ("browser", "performance"):
+        log(driver, name)
+    try:
+        driver.get(page.as_uri())
+        yield
+    finally:
+        driver.close()
+        driver.switch_to.window(first)
+
+
+def until(driver: webdriver.Chrome, condition: Callable[[webdriver.Chrome], object]) -> None:
+    WebDriverWait(driver, PATIENCE_S, poll_frequency=0.02).until(condition)
 
 
 def log(browser: webdriver.Chrome, name: str) -> list[dict[str, Any]]:

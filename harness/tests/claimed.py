@@ -12,7 +12,7 @@ from zoo.claims.estimates import Evidence
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import Claim
 from zoo.claims.verdicts import Verdict, verdict
-from zoo.records import Record
+from zoo.model.record import Record
 
 VIRTUAL, PLATFORM = "java-a:virtual", "java-a:platform"
 STEADY = (0.999, 1.0, 1.001)

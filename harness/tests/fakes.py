@@ -6,22 +6,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from zoo.catalog import Entry, Model
-from zoo.histogram import Histogram
-from zoo.host.limits import Limits
+from zoo.catalog.manifest import Entry, Model
 from zoo.load.ab import AbOutcome, AbSpec
-from zoo.load.base import Errors, LoadOutcome, LoadSpec
-from zoo.load.vegeta import Attack, Attacked, Hits
-from zoo.pulse import Beat
-from zoo.records import Record
-from zoo.runtime.base import Launch, RuntimeFailure
+from zoo.load.base import Errors, LoadOutcome
+from zoo.load.spec import LoadSpec
+from zoo.load.vegeta import Attack, Attacked
+from zoo.measure.live_figures import Beat
+from zoo.model.errors import RuntimeFailure
+from zoo.model.histogram import Histogram
+from zoo.model.hits import Hits
+from zoo.model.host import Limits
+from zoo.model.noise import Noise
+from zoo.model.record import Record
+from zoo.model.samples import Samples, Switches
+from zoo.runtime.base import Launch
 from zoo.sample.cgroup import CgroupUse
 from zoo.sample.jvm import Info, ServerLimits
 from zoo.sample.net import TcpCounters
-from zoo.sample.noise import Noise
 from zoo.sample.proc import Snapshot
-from zoo.sample.samples import Samples
-from zoo.sample.switches import Switches
 
 IDLE_KB = 50_000
 POOL = 200
@@ -350,6 +352,28 @@ class FakeClock:
 
     def now(self) -> str:
         return f"second {self._world.seconds:.0f}"
+
+
+@dataclass
+class ManualTime:
+    """Stands in for the module `time` of what is tested: nothing passes but what is slept or made to pass."""
+
+    now: float = 100.0
+    cpu_s: float = 0.0
+    slept: list[float] = field(default_factory=list)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def thread_time(self) -> float:
+        return self.cpu_s
+
+    def sleep(self, seconds: float, /) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
 
 
 class FakeInstruments:

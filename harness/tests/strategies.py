@@ -8,9 +8,10 @@ import numpy as np
 from builders import TIERS, record
 from hypothesis import strategies as st
 
-from zoo.histogram import Histogram
-from zoo.records import Flag, Record
-from zoo.sample.samples import Samples
+from zoo.model.flag import Flag
+from zoo.model.histogram import Histogram
+from zoo.model.record import Record
+from zoo.model.samples import Samples
 
 
 def any_records(entries: Sequence[str]) -> st.SearchStrategy[list[Record]]:

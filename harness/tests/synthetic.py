@@ -9,13 +9,17 @@ from datetime import datetime, timedelta
 import builders
 import numpy as np
 
-from zoo.figures import latency
-from zoo.histogram import Histogram
-from zoo.plan import order
-from zoo.records import Failure, Flag, Measurement, Record, Run
-from zoo.report.evidence import Evidence
-from zoo.sample.samples import Samples
-from zoo.twins import is_twin, original, twin
+from zoo.measure.record_parts import latency
+from zoo.model.entry_id import is_twin, original, twin
+from zoo.model.failure import Failure
+from zoo.model.flag import Flag
+from zoo.model.histogram import Histogram
+from zoo.model.measurement import Measurement
+from zoo.model.record import Record
+from zoo.model.run import Run
+from zoo.model.samples import Samples
+from zoo.plan.blocks import order
+from zoo.report.raw_files import Evidence
 
 CONNECTIONS = {"100": 100, "1k": 1_000, "25k": 19_500}
 CUT = "nofile hard limit 20,000"

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import needs
 import pytest
 from fixtures.scripted_server import ScriptedServer
 
 from zoo.load.ab import AbOutcome, AbSpec, LocalAb, read_outcome
-from zoo.load.base import LoadError
+from zoo.load.spec import LoadError
 
 PRINTED = """\
 Document Length:        13 bytes
@@ -36,28 +38,33 @@ def read(printed: str, percentiles: str = PERCENTILES) -> AbOutcome:
     return read_outcome(printed, percentiles, spec=SPEC, cpu_s=0.5, version="2.3", command=["ab"])
 
 
+@needs.AB
 def test_a_real_run_adds_up(server: ScriptedServer) -> None:
-    ab = LocalAb()
+    ab, began = LocalAb(), time.monotonic()
     found = ab.run(AbSpec(f"{server.url}/wait/20", 100, 10))
+    elapsed_s = time.monotonic() - began
     assert (found.requests, found.complete, found.failed, found.non_2xx) == (100, 100, 0, 0)
     assert found.flawless
     assert server.answered == 100
-    assert 0.2 <= found.runtime_s < 5
+    assert 0.2 <= found.runtime_s < elapsed_s
     assert found.requests_per_s == pytest.approx(100 / found.runtime_s, rel=0.01)
     assert found.bytes >= 40 * 100
     assert found.kept_alive > 50
-    assert 20_000 <= found.percentiles_us[0] <= found.percentiles_us[50] <= found.percentiles_us[100] < 2_000_000
+    assert 20_000 <= found.percentiles_us[0] <= found.percentiles_us[50] <= found.percentiles_us[100]
+    assert found.percentiles_us[100] < elapsed_s * 1e6
     assert found.version.startswith("2.")
-    assert found.cpu_s < 2
+    assert 0 < found.cpu_s < elapsed_s
     assert ab.pids() == []
 
 
+@needs.AB
 def test_bad_statuses_are_counted_beside_the_failed(server: ScriptedServer) -> None:
     found = LocalAb().run(AbSpec(f"{server.url}/status/503", 50, 5))
     assert (found.complete, found.non_2xx, found.failed) == (50, 50, 0)
     assert not found.flawless
 
 
+@needs.AB
 def test_a_server_that_is_not_there_fails_every_request() -> None:
     """ab counts each several times, and as complete."""
     with ScriptedServer() as gone:
@@ -68,6 +75,7 @@ def test_a_server_that_is_not_there_fails_every_request() -> None:
     assert not found.flawless
 
 
+@needs.AB
 def test_a_server_that_hangs_ends_the_run_in_time(server: ScriptedServer) -> None:
     ab = LocalAb(limit_s=1)
     with pytest.raises(LoadError, match="still ran after 1 s") as caught:

@@ -5,37 +5,51 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 
+import needs
 import psutil
 import pytest
 from fixtures.scripted_server import ScriptedServer
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
+from waits import PATIENCE_S, Enough, until
 
-from zoo.agent import Agent, answer
-from zoo.calibrate import SAMPLES
+from zoo.analysis.open import account
 from zoo.load.ab import AbSpec
-from zoo.load.base import LoadError, LoadSpec
 from zoo.load.shards import LocalShards, Shard
+from zoo.load.spec import LoadError, LoadSpec
 from zoo.load.vegeta import Attack
 from zoo.load.wrk import Wrk
-from zoo.openmodel import account
-from zoo.runtime.agent_client import FLOAT, AgentClient, AgentInstruments, HostInstruments
-from zoo.runtime.agent_load import AgentAb, AgentShards, AgentVegeta
+from zoo.runtime.agent.client import AgentClient
+from zoo.runtime.agent.instruments import AgentInstruments, HostInstruments
+from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
+from zoo.runtime.agent.serve import Agent, answer
+from zoo.sample.cpu_work import SAMPLES, SLOPES, seconds_a_round
 from zoo.sample.jvm import InfoError
 from zoo.sample.proc import snapshot
+
+LONG_S = 2 * PATIENCE_S
+"""Of a load that is to end before it would by itself."""
+
+
+def started() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "zoo.runtime.agent.serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
 
 
 @pytest.fixture
 def process() -> Iterator[subprocess.Popen[bytes]]:
-    child = subprocess.Popen(
-        [sys.executable, "-m", "zoo.agent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-    )
+    child = started()
     yield child
     if child.poll() is None:
         child.kill()
@@ -43,8 +57,16 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.fixture
-def agent(process: subprocess.Popen[bytes]) -> Iterator[AgentClient]:
+def own(process: subprocess.Popen[bytes]) -> Iterator[AgentClient]:
+    """For a test that does its agent harm."""
     client = AgentClient(process)
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def agent() -> Iterator[AgentClient]:
+    client = AgentClient(started())
     yield client
     client.close()
 
@@ -55,40 +77,42 @@ def server() -> Iterator[ScriptedServer]:
         yield running
 
 
+@needs.AB
 def test_vegeta_and_ab_are_run_by_the_agent(agent: AgentClient, server: ScriptedServer) -> None:
     ticks: list[float] = []
-    attack = Attack(f"{server.url}/wait/100", 1, 5, rate=40, keep_alive=False)
+    attack = Attack(f"{server.url}/wait/100", 0.5, 60, rate=40, keep_alive=False)
     attacked = AgentVegeta(agent).run(attack, ticks.append)
-    found = account(attacked.hits, 40, 1)
+    found = account(attacked.hits, 40, 0.5)
     assert (found.ok, found.failures) == (found.sent, {})
-    assert 10 < found.sent <= 41
+    assert 0 < found.sent == server.answered <= 21
     assert ticks
 
     outcome = AgentAb(agent).run(AbSpec(f"{server.url}/", 50, 5))
     assert (outcome.complete, outcome.flawless) == (50, True)
 
 
-def test_rounds_are_timed_by_the_agent(agent: AgentClient, server: ScriptedServer) -> None:
-    """This server answers at once, however many are asked for."""
-    a_round: float = agent.call(FLOAT, "seconds_a_round", url=server.url)
-    assert abs(a_round) < 1e-6
-    assert server.answered > 2 * SAMPLES
+def test_rounds_are_timed_by_the_agent(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This server answers at once, however many are asked for; here the agent need not make it warm before."""
+    monkeypatch.setattr(seconds_a_round, "__defaults__", (60.0, 0.0))
+    line = json.dumps({"id": 1, "op": "seconds_a_round", "arguments": {"url": server.url}})
+    assert abs(json.loads(answer(Agent(), line))["value"]) < 1e-6
+    assert server.answered > 2 * SAMPLES * SLOPES
 
 
 def test_an_interrupt_ends_the_agents_vegeta(
-    process: subprocess.Popen[bytes], agent: AgentClient, server: ScriptedServer
+    process: subprocess.Popen[bytes], own: AgentClient, server: ScriptedServer
 ) -> None:
     seen: list[psutil.Process] = []
 
     def on_tick(elapsed: float) -> None:
         seen[:] = psutil.Process(process.pid).children()
-        if seen and elapsed > 0.3:
+        if seen and server.answered:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        AgentVegeta(agent).run(Attack(server.url, 20, 5, rate=10), on_tick)
+        AgentVegeta(own).run(Attack(server.url, LONG_S, 5, rate=10), on_tick)
     assert len(seen) == 1
-    gone, left = psutil.wait_procs(seen, timeout=5)
+    gone, left = psutil.wait_procs(seen, timeout=PATIENCE_S)
     assert (len(gone), left) == (1, [])
 
 
@@ -106,23 +130,25 @@ def test_readings_are_those_of_this_host(agent: AgentClient) -> None:
     assert (there.rss_kb, there.anon_kb, there.threads) == (here.rss_kb, here.anon_kb, here.threads)
     assert there.pss_kb
     assert instruments.counters(os.getpid()) is not None
-    assert 0.001 < instruments.canary() < 10
+    asked = time.monotonic()
+    assert 0.001 < instruments.canary() < time.monotonic() - asked
     assert instruments.limits().nofile_hard
     assert instruments.facts().cores == os.cpu_count()
 
 
 def test_samples_are_recorded_while_other_things_are_asked(agent: AgentClient) -> None:
     instruments = AgentInstruments(agent)
+    began = time.monotonic()
     noise = instruments.noise()
     recording = instruments.sample(os.getpid())
-    for _ in range(4):
-        time.sleep(0.25)
+    for _ in range(3):
+        time.sleep(0.1)
         instruments.snapshot(os.getpid())
     samples = recording.stop()
-    assert 4 <= len(samples.t) <= samples.hz * samples.elapsed_s + 1
+    assert 1 <= len(samples.t) <= samples.hz * samples.elapsed_s + 1
     assert samples.switches is not None
     assert min(samples.rss_kb) > 1_000
-    assert 0.9 < samples.elapsed_s <= noise.stop(server_cpu_s=0.1).elapsed_s < 5
+    assert 0 < samples.elapsed_s <= noise.stop(server_cpu_s=0.1).elapsed_s < time.monotonic() - began
 
 
 def test_a_process_that_has_ended_raises_as_it_would_here(agent: AgentClient) -> None:
@@ -134,9 +160,9 @@ def test_a_process_that_has_ended_raises_as_it_would_here(agent: AgentClient) ->
 
 def test_a_server_that_is_none_of_ours_fails_the_probe(agent: AgentClient, server: ScriptedServer) -> None:
     instruments = AgentInstruments(agent)
-    started = time.monotonic()
-    assert not instruments.answers(f"{server.url}/hang")
-    assert time.monotonic() - started < 10
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        assert "timed out" in (instruments._hello_fault(url, 0.1) or ""), "the agent gives up, and is not given up"
     assert not instruments.answers(server.url)
     assert instruments.info(server.url) is None
     with pytest.raises(InfoError, match="/info"):
@@ -145,23 +171,24 @@ def test_a_server_that_is_none_of_ours_fails_the_probe(agent: AgentClient, serve
 
 def test_wrk_run_by_the_agent_is_wrk(agent: AgentClient, server: ScriptedServer) -> None:
     ticks: list[float] = []
-    outcome = Wrk(AgentShards(agent)).run(LoadSpec(server.url, 8, 1, 5), ticks.append)
-    assert outcome.requests == outcome.histogram.total > 100
+    outcome = Wrk(AgentShards(agent)).run(LoadSpec(server.url, 8, 1, 30), ticks.append)
+    assert 0 < outcome.requests == outcome.histogram.total <= server.answered <= outcome.requests + 8
     assert outcome.errors.total == 0
     assert outcome.version == LocalShards().version()
     assert outcome.cpu_s > 0
-    assert len(ticks) >= 5
+    assert ticks
+    assert ticks == sorted(ticks)
 
 
 def test_what_the_server_holds_in_mid_run_is_seen(agent: AgentClient, server: ScriptedServer) -> None:
     instruments = AgentInstruments(agent)
-    seen: list[int | None] = []
 
     def on_tick(elapsed: float) -> None:
-        seen.append(instruments.established(server.url))
+        if instruments.established(server.url) == 20:
+            raise Enough
 
-    Wrk(AgentShards(agent)).run(LoadSpec(f"{server.url}/wait/300", 20, 1, 5), on_tick)
-    assert max(count or 0 for count in seen) == 20
+    with pytest.raises(Enough):
+        Wrk(AgentShards(agent)).run(LoadSpec(f"{server.url}/wait/300", 20, LONG_S, 5), on_tick)
 
 
 def test_a_generator_that_fails_there_fails_here(agent: AgentClient) -> None:
@@ -173,16 +200,16 @@ def test_a_generator_that_fails_there_fails_here(agent: AgentClient) -> None:
 
 
 def test_an_interrupt_ends_wrk_and_the_agent_goes_on(
-    agent: AgentClient, process: subprocess.Popen[bytes], server: ScriptedServer
+    own: AgentClient, process: subprocess.Popen[bytes], server: ScriptedServer
 ) -> None:
     def on_tick(elapsed: float) -> None:
-        if psutil.Process(process.pid).children():
+        if server.answered:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Wrk(AgentShards(agent)).run(LoadSpec(server.url, 4, 20, 25), on_tick)
-    ended(psutil.Process(process.pid))
-    assert AgentInstruments(agent).limits().nofile_hard
+        Wrk(AgentShards(own)).run(LoadSpec(server.url, 4, LONG_S, 5), on_tick)
+    until(lambda: not psutil.Process(process.pid).children())
+    assert AgentInstruments(own).limits().nofile_hard
 
 
 def test_wrk_does_not_outlive_an_agent_whose_input_ends(
@@ -193,18 +220,19 @@ def test_wrk_does_not_outlive_an_agent_whose_input_ends(
 
     def load() -> None:
         try:
-            Wrk(AgentShards(client)).run(LoadSpec(server.url, 4, 20, 25))
+            Wrk(AgentShards(client)).run(LoadSpec(server.url, 4, LONG_S, 5))
         except LoadError as error:
             failed.append(error)
 
     thread = threading.Thread(target=load)
     thread.start()
-    deadline = time.monotonic() + 5
-    while not (running := psutil.Process(process.pid).children()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: server.answered)
+    running = psutil.Process(process.pid).children()
+    assert process.stdin is not None
+    process.stdin.close()
+    process.wait(PATIENCE_S)
+    thread.join(PATIENCE_S)
     client.close()
-    thread.join(10)
     assert failed
     assert not [child for child in running if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
 
@@ -223,30 +251,34 @@ def test_the_end_waits_for_a_wrk_that_is_just_being_started(
         if "wrk" in command[0]:
             started.append(process)
             begun.set()
-            known.wait(5)
+            known.wait(PATIENCE_S)
         return process
 
     here = Agent()
     monkeypatch.setattr(subprocess, "Popen", slow)
-    asked = {"spec": to_jsonable_python(LoadSpec(server.url, 4, 20, 25)), "shards": [Shard(4, 2)], "nofile": 1000}
+    asked = {
+        "spec": to_jsonable_python(LoadSpec(server.url, 4, LONG_S, 5)),
+        "shards": [Shard(4, 2)],
+        "nofile": 1000,
+    }
     line = json.dumps({"id": 1, "op": "wrk", "arguments": to_jsonable_python(asked)})
     replies: list[str] = []
     run = threading.Thread(target=lambda: replies.append(answer(here, line)))
     run.start()
-    assert begun.wait(5)
+    assert begun.wait(PATIENCE_S)
     ending = threading.Thread(target=here.end)
     ending.start()
     ending.join(0.3)
     assert ending.is_alive()
     known.set()
-    ending.join(5)
-    run.join(5)
+    ending.join(PATIENCE_S)
+    run.join(PATIENCE_S)
     assert started[0].returncode == -signal.SIGKILL
     assert "exit code -9" in json.loads(replies[0])["error"]["message"]
 
 
-def test_an_agent_that_dies_is_told(agent: AgentClient, process: subprocess.Popen[bytes]) -> None:
-    instruments = AgentInstruments(agent)
+def test_an_agent_that_dies_is_told(own: AgentClient, process: subprocess.Popen[bytes]) -> None:
+    instruments = AgentInstruments(own)
     recording = instruments.sample(os.getpid())
     process.send_signal(signal.SIGKILL)
     with pytest.raises(LoadError, match="ended before it answered") as caught:
@@ -257,11 +289,11 @@ def test_an_agent_that_dies_is_told(agent: AgentClient, process: subprocess.Pope
     assert not instruments.answers("http://127.0.0.1:9")
 
 
-def test_an_agent_that_hangs_is_given_up(agent: AgentClient, process: subprocess.Popen[bytes]) -> None:
+def test_an_agent_that_hangs_is_given_up(own: AgentClient, process: subprocess.Popen[bytes]) -> None:
     process.send_signal(signal.SIGSTOP)
     try:
         with pytest.raises(LoadError, match="did not answer `cpu_s` within 0 s"):
-            agent.call(TypeAdapter(float), "cpu_s", within_s=0.2)
+            own.call(TypeAdapter(float), "cpu_s", within_s=0.2)
     finally:
         process.send_signal(signal.SIGCONT)
 
@@ -280,20 +312,13 @@ def test_from_the_host_processes_are_read_directly(agent: AgentClient) -> None:
     assert mine.rss_kb > 1_000
     noise = instruments.noise()
     recording = instruments.sample(os.getpid())
-    time.sleep(0.5)
+    time.sleep(0.1)  # some ticks of the kernel's clock
     assert recording.stop().rss_kb
     assert noise.stop().busy_share is not None
 
 
 def test_the_agent_needs_no_numpy() -> None:
     """Its image has Python, pydantic and psutil, nothing else."""
-    script = "import sys; sys.modules['numpy'] = sys.modules['scipy'] = None; import zoo.agent"
+    script = "import sys; sys.modules['numpy'] = sys.modules['scipy'] = None; import zoo.runtime.agent.serve"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def ended(parent: psutil.Process) -> None:
-    deadline = time.monotonic() + 5
-    while parent.children():
-        assert time.monotonic() < deadline, "a generator process is left"
-        time.sleep(0.05)

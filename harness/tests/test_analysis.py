@@ -12,17 +12,21 @@ from builders import record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo import figures, validity
-from zoo.analysis import rows, spread
-from zoo.catalog import Model
-from zoo.histogram import Histogram
-from zoo.metrics import held_slopes, slope
-from zoo.records import Connections, ErrorCounts, Flag, Kernel, Record, Warmup
+from zoo.analysis import flags, lower_bound
+from zoo.analysis.cells import cells
+from zoo.analysis.flags import ALL_OPEN, Evidence
+from zoo.analysis.metrics import held_slopes, slope
+from zoo.analysis.summary import rows, spread
+from zoo.catalog.manifest import Model
+from zoo.measure import record_parts
+from zoo.model.entry_id import twin
+from zoo.model.flag import Flag
+from zoo.model.histogram import Histogram
+from zoo.model.measurement import Connections, ErrorCounts, Kernel, Warmup
+from zoo.model.record import Record
+from zoo.model.samples import Samples
 from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot
-from zoo.sample.samples import Samples
-from zoo.twins import twin
-from zoo.validity import ALL_OPEN, Evidence
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
 
@@ -53,18 +57,18 @@ def closed_loop(connections: int, latency_s: float, runtime_s: float, servers: i
 def test_a_window_that_cuts_a_cycle_off_still_adds_up(latency_s: float, delay_s: float, cycles: float) -> None:
     runtime_s = delay_s * cycles
     goodput, mean_s = closed_loop(500, latency_s, runtime_s)
-    assert validity.served(goodput, mean_s, 500, runtime_s) == pytest.approx(1, abs=0.05)
+    assert flags.served(goodput, mean_s, 500, runtime_s) == pytest.approx(1, abs=0.05)
 
 
 def test_a_busy_closed_loop_adds_up() -> None:
     goodput, mean_s = closed_loop(100, 0.005, 8.0)
-    assert validity.little(goodput, mean_s, 100, 8.0) == pytest.approx(1, abs=0.01)
+    assert flags.little(goodput, mean_s, 100, 8.0) == pytest.approx(1, abs=0.01)
 
 
 def test_connections_that_were_never_opened_are_missed() -> None:
     goodput, mean_s = closed_loop(9_000, 10.01, 25)
-    assert validity.little(goodput, mean_s, 25_000, 25) == pytest.approx(0.29, abs=0.01)
-    assert validity.served(goodput, mean_s, 25_000, 25) == pytest.approx(0.36, abs=0.01)
+    assert flags.little(goodput, mean_s, 25_000, 25) == pytest.approx(0.29, abs=0.01)
+    assert flags.served(goodput, mean_s, 25_000, 25) == pytest.approx(0.36, abs=0.01)
 
 
 def test_a_burst_that_is_taken_up_over_seconds_is_served_all_the_same() -> None:
@@ -72,18 +76,18 @@ def test_a_burst_that_is_taken_up_over_seconds_is_served_all_the_same() -> None:
     answers = [(start + 10, 10 + start) for start in (0, 1, 2)] + [(start + 20, 10) for start in (0, 1, 2)]
     done = [latency for at, latency in answers if at <= 26.5]
     mean_s = sum(done) / len(done)
-    assert validity.served(len(done) * 1_000, mean_s, 3_000, 26.5) == pytest.approx(1)
+    assert flags.served(len(done) * 1_000, mean_s, 3_000, 26.5) == pytest.approx(1)
 
 
 def test_a_pool_shorter_than_its_queue_is_missed() -> None:
     goodput, mean_s = closed_loop(1_000, 10.0, 25, servers=200)
-    assert validity.served(goodput, mean_s, 1_000, 25) < 0.9
+    assert flags.served(goodput, mean_s, 1_000, 25) < 0.9
 
 
 def test_no_answer_is_no_division_by_zero() -> None:
-    assert validity.little(0, 0.0, 100, 8) == 0
-    assert validity.little(5, 0.1, 100, 0) == 0
-    assert validity.served(0, 0.0, 100, 8) == 0
+    assert flags.little(0, 0.0, 100, 8) == 0
+    assert flags.little(5, 0.1, 100, 0) == 0
+    assert flags.served(0, 0.0, 100, 8) == 0
 
 
 # --- connecting
@@ -105,16 +109,16 @@ def test_no_answer_is_no_division_by_zero() -> None:
 )
 def test_the_time_until_all_connections_are_open(established: list[int | None], seconds: float | None) -> None:
     times = [float(t) for t in range(len(established))]
-    found = validity.connecting(times, established, 10_000)
+    found = flags.connecting(times, established, 10_000)
     assert found == (None if seconds is None else pytest.approx(seconds))
 
 
 def test_only_a_pool_of_platform_threads_has_a_ceiling() -> None:
-    assert validity.ceiling(Model.PLATFORM_THREAD, 200, 10) == 20
-    assert validity.ceiling(Model.PLATFORM_THREAD, None, 10) is None
-    assert validity.ceiling(Model.PLATFORM_THREAD, 200, 0) is None
-    assert validity.ceiling(Model.VIRTUAL_THREAD, 200, 10) is None
-    assert validity.ceiling(Model.ASYNC_SERVLET, 200, 10) is None
+    assert flags.ceiling(Model.PLATFORM_THREAD, 200, 10) == 20
+    assert flags.ceiling(Model.PLATFORM_THREAD, None, 10) is None
+    assert flags.ceiling(Model.PLATFORM_THREAD, 200, 0) is None
+    assert flags.ceiling(Model.VIRTUAL_THREAD, 200, 10) is None
+    assert flags.ceiling(Model.ASYNC_SERVLET, 200, 10) is None
 
 
 # --- flags
@@ -152,7 +156,7 @@ def changed(**changes: Any) -> Evidence:  # noqa: ANN401 (any field of the evide
 
 
 def test_a_sound_cell_has_no_flag() -> None:
-    assert validity.flags(SOUND) == []
+    assert flags.flags(SOUND) == []
 
 
 @pytest.mark.parametrize(
@@ -186,27 +190,27 @@ def test_a_sound_cell_has_no_flag() -> None:
 def test_a_flag_is_raised_beyond_its_bound_and_not_at_it(
     flag: Flag, raised: dict[str, object], just_not: dict[str, object]
 ) -> None:
-    assert validity.flags(changed(**raised)) == [flag]
-    assert validity.flags(changed(**just_not)) == []
+    assert flags.flags(changed(**raised)) == [flag]
+    assert flags.flags(changed(**just_not)) == []
 
 
 def test_what_is_unknown_raises_no_flag() -> None:
-    assert validity.flags(changed(established=None, lingering=None, left_open=None)) == []
-    assert validity.flags(changed(foreign_share=None)) == []
-    assert validity.flags(changed(work_s=0.005, cpu_s_per_million=None)) == []
-    assert validity.flags(dataclasses.replace(SOUND, kernel=None)) == []
+    assert flags.flags(changed(established=None, lingering=None, left_open=None)) == []
+    assert flags.flags(changed(foreign_share=None)) == []
+    assert flags.flags(changed(work_s=0.005, cpu_s_per_million=None)) == []
+    assert flags.flags(dataclasses.replace(SOUND, kernel=None)) == []
 
 
 def test_a_cell_that_waits_is_not_limited_by_cores_nor_by_its_warm_up() -> None:
-    assert validity.flags(changed(delay_s=10.0, busiest_thread=0.99, idle_share=0.0, reached=False)) == []
+    assert flags.flags(changed(delay_s=10.0, busiest_thread=0.99, idle_share=0.0, reached=False)) == []
 
 
 def test_a_pool_at_its_ceiling_is_not_called_starved() -> None:
-    assert validity.flags(changed(delay_s=10.0, served=0.2, pool_bound=True)) == [Flag.POOL_CEILING]
+    assert flags.flags(changed(delay_s=10.0, served=0.2, pool_bound=True)) == [Flag.POOL_CEILING]
 
 
 def test_flags_come_in_one_order() -> None:
-    seen = validity.flags(changed(limited_by="nofile", status=1, foreign_share=0.5, idle_share=0.0))
+    seen = flags.flags(changed(limited_by="nofile", status=1, foreign_share=0.5, idle_share=0.0))
     assert seen == [f for f in Flag if f in seen]
     assert len(seen) == 4
 
@@ -219,20 +223,20 @@ def test_every_flag_says_what_it_means() -> None:
 
 
 def test_a_quantile_without_100_samples_beyond_it_is_not_given() -> None:
-    ladder = figures.latency(Histogram.from_pairs([[us, 1] for us in range(1, 10_001)]))
+    ladder = record_parts.latency(Histogram.from_pairs([[us, 1] for us in range(1, 10_001)]))
     assert (ladder.p50_us, ladder.p90_us, ladder.p99_us, ladder.p999_us) == (5_000, 9_000, 9_900, None)
     assert ladder.mean_us == pytest.approx(5_000.5)
-    few = figures.latency(Histogram.from_pairs([[10, 100]]))
+    few = record_parts.latency(Histogram.from_pairs([[10, 100]]))
     assert (few.samples, few.p50_us, few.max_us) == (100, None, 10)
 
 
 def test_kernel_counters_are_those_of_the_window() -> None:
     before = TcpCounters(listen_overflows=5, listen_drops=7, req_q_full_drop=0, req_q_full_cookies=1)
     after = TcpCounters(listen_overflows=6, listen_drops=10, req_q_full_drop=0, req_q_full_cookies=1)
-    counted = figures.kernel(before, after)
+    counted = record_parts.kernel(before, after)
     assert counted is not None
     assert (counted.listen_overflows, counted.listen_drops, counted.req_q_full_cookies) == (1, 3, 0)
-    assert figures.kernel(None, after) is None
+    assert record_parts.kernel(None, after) is None
 
 
 def test_the_peak_is_the_highest_seen_by_any_reading() -> None:
@@ -251,10 +255,10 @@ def test_the_peak_is_the_highest_seen_by_any_reading() -> None:
     )
     before = Snapshot(processes=1, rss_kb=90, cpu_s=1, threads=11)
     after = Snapshot(processes=1, rss_kb=310, cpu_s=3, threads=11)
-    memory = figures.memory(80, before, samples, after, None, None)
+    memory = record_parts.memory(80, before, samples, after, None, None)
     assert memory is not None
     assert (memory.rss_idle_kb, memory.rss_peak_kb, memory.socket_peak_kb, memory.heap_used_kb) == (80, 310, 64, None)
-    work = figures.work(2.0, 0, samples, before, after, None, None)
+    work = record_parts.work(2.0, 0, samples, before, after, None, None)
     assert work is not None
     assert work.threads_peak == 12
     assert work.cpu_s_per_million is None  # nothing was answered
@@ -328,6 +332,31 @@ def test_errors_are_added_up_and_flags_counted_by_round() -> None:
 @pytest.mark.parametrize("flag", [Flag.GENERATOR_SATURATED, Flag.SHARED_CORES])
 def test_a_throughput_that_the_server_did_not_limit_is_a_lower_bound(flag: Flag) -> None:
     assert rows([record(BARE, flags=[flag])])[0].lower_bound
+
+
+S, G, N = Flag.SHARED_CORES, Flag.GENERATOR_SATURATED, Flag.NEAR_REFERENCE
+
+
+@pytest.mark.parametrize(
+    ("rounds", "limits"),
+    [
+        ([], set()),
+        ([[S], [], []], set()),
+        ([[S], []], {S}),
+        ([[S], [S], [N]], {S}),
+        ([[S, G], [S], [N]], {S, G, N}),
+        ([[S], [G], [], []], {S, G}),
+        ([[Flag.FOREIGN_CPU]] * 3, set()),
+    ],
+)
+def test_half_of_the_rounds_make_a_lower_bound(rounds: list[list[Flag]], limits: set[Flag]) -> None:
+    assert lower_bound.limits(rounds) == limits
+
+
+def test_tables_and_pairs_agree_on_what_is_a_lower_bound() -> None:
+    records = [record(BARE, round_number=n, flags=[S] if n in (1, 2) else []) for n in range(1, 6)]
+    assert rows(records)[0].limits == cells(records)[BARE, "hello", "1k"].limits == set()
+    assert rows(records[:4])[0].limits == cells(records[:4])[BARE, "hello", "1k"].limits == {S}
 
 
 def test_a_throughput_near_the_bare_reference_of_its_round_is_a_lower_bound() -> None:

@@ -2,9 +2,10 @@
 
 from builders import run
 
-from zoo.announced import announcement
-from zoo.records import Condition, PlanFacts
-from zoo.results import Case, Program
+from zoo.model.condition import Condition
+from zoo.model.program import Case, Program
+from zoo.model.run import PlanFacts
+from zoo.report.text.announcement import announcement
 
 SERVICE = Program(
     cases=[Case(name="5s", entries=["java-a:virtual"]), Case(name="0ms", entries=["java-a:virtual"])],

@@ -15,16 +15,15 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
-from selenium.webdriver.support.wait import WebDriverWait
 from selenium_axe_python.axe import Axe
 
-from zoo.records import Record, Run
-from zoo.report.contents import Contents
-from zoo.report.evidence import Evidence
-from zoo.report.html import page
-from zoo.report.pictures import TOOLS
-from zoo.twins import original
-from zoo.variations import varied
+from zoo.model.entry_id import original, varied
+from zoo.model.record import Record
+from zoo.model.run import Run
+from zoo.report.charts.svg import TOOLS
+from zoo.report.page.contents import Contents
+from zoo.report.page.html import page
+from zoo.report.raw_files import Evidence
 
 CELLS = (2 * len(synthetic.NATURES) + len(synthetic.TWINS)) * 3
 PHONE = 390
@@ -60,15 +59,15 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def browser(report: Path, tmp_path: Path) -> Iterator[webdriver.Chrome]:
-    with chrome.showing(report, tmp_path) as driver:
-        yield driver
+def browser(report: Path, chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    with chrome.showing(chromium, report):
+        yield chromium
 
 
 def drawn(browser: webdriver.Chrome) -> None:
     """Wait until all charts that are not folded away are drawn."""
     done = 'return document.documentElement.dataset.drawn === "all" && !document.querySelector("[data-state=drawing]")'
-    WebDriverWait(browser, 60).until(lambda b: b.execute_script(done))
+    chrome.until(browser, lambda b: b.execute_script(done))
 
 
 def emulate(browser: webdriver.Chrome, width: int, **features: str) -> None:
@@ -83,7 +82,7 @@ def unfold(browser: webdriver.Chrome, details: WebElement) -> None:
     """Open a folded group and wait for its charts."""
     browser.execute_script("arguments[0].open = true; arguments[0].scrollIntoView()", details)
     first = details.find_element(By.CSS_SELECTOR, ".chart")
-    WebDriverWait(browser, 30).until(lambda _: first.get_attribute("data-state") == "drawn")
+    chrome.until(browser, lambda _: first.get_attribute("data-state") == "drawn")
 
 
 def test_all_charts_are_drawn_without_an_error_or_a_request(browser: webdriver.Chrome) -> None:
@@ -104,9 +103,12 @@ def test_all_charts_are_drawn_without_an_error_or_a_request(browser: webdriver.C
 
 
 def test_filters_leave_the_rows_asked_for(browser: webdriver.Chrome) -> None:
-    def rows() -> set[tuple[str | None, str | None]]:
-        visible = browser.find_elements(By.CSS_SELECTOR, "#cells-table tbody tr:not([hidden])")
-        return {(row.get_attribute("data-server"), row.get_attribute("data-tier")) for row in visible}
+    def rows() -> set[tuple[str, str]]:
+        script = (
+            'return [...document.querySelectorAll("#cells-table tbody tr:not([hidden])")]'
+            ".map((row) => [row.dataset.server, row.dataset.tier])"
+        )
+        return set(map(tuple, browser.execute_script(script)))
 
     assert len(rows()) == 5 * 3
     Select(browser.find_element(By.CSS_SELECTOR, '[data-filter="server"]')).select_by_visible_text("java-vertx")
@@ -114,7 +116,7 @@ def test_filters_leave_the_rows_asked_for(browser: webdriver.Chrome) -> None:
     assert rows() == {("java-vertx", "1k")}
     assert browser.find_element(By.CSS_SELECTOR, ".filter output").text == f"6 of {CELLS} cells"
     browser.find_element(By.CSS_SELECTOR, '.filter [type="reset"]').click()
-    WebDriverWait(browser, 5).until(lambda _: len(rows()) == 5 * 3)
+    chrome.until(browser, lambda _: len(rows()) == 5 * 3)
 
 
 def test_a_header_sorts_by_figures_and_again_the_other_way(browser: webdriver.Chrome) -> None:
@@ -137,10 +139,12 @@ def test_a_header_sorts_by_figures_and_again_the_other_way(browser: webdriver.Ch
 def test_a_link_to_a_record_unfolds_the_records(browser: webdriver.Chrome) -> None:
     link = browser.find_element(By.CSS_SELECTOR, '#cells-table a[href="#r1"]')
     browser.execute_script("arguments[0].click()", link)
-    WebDriverWait(browser, 5).until(lambda b: b.find_elements(By.ID, "r1"))
+    chrome.until(browser, lambda b: b.find_elements(By.ID, "r1"))
     assert browser.find_element(By.ID, "r1").is_displayed()
-    hrefs = {link.get_dom_attribute("href") for link in browser.find_elements(By.CSS_SELECTOR, "#records-table a")}
-    assert hrefs == {name for name in synthetic.records()[1].files if name.startswith("raw/")}
+    hrefs = browser.execute_script(
+        'return [...document.querySelectorAll("#records-table a")].map((link) => link.getAttribute("href"))'
+    )
+    assert set(hrefs) == {name for name in synthetic.records()[1].files if name.startswith("raw/")}
 
 
 def test_nothing_is_wider_than_a_phone(browser: webdriver.Chrome) -> None:
@@ -159,16 +163,15 @@ def test_without_scripts_the_answer_the_pictures_and_the_tables_are_there(browse
     assert not browser.find_element(By.CSS_SELECTOR, "form.filter").is_displayed()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1440, PHONE])
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (PHONE, "light")])
 def test_axe_finds_no_serious_issue(browser: webdriver.Chrome, small: Path, width: int, scheme: str) -> None:
-    """Contrast is looked at once a scheme: a page as long as on a phone takes axe minutes, and has the same colours."""
+    """Contrast is looked at once a scheme: a page as long as on a phone takes axe minutes, and has the same colours.
+    Besides its colours a page is the same in both schemes."""
     emulate(browser, width, prefers_color_scheme=scheme)
     browser.get(small.as_uri())
     drawn(browser)
     browser.execute_script('document.querySelectorAll("details").forEach((details) => { details.open = true; })')
     drawn(browser)
-    browser.set_script_timeout(120)
     axe = Axe(browser)
     axe.inject()  # type: ignore[no-untyped-call]
     contrast = {"enabled": width > PHONE}
@@ -215,7 +218,7 @@ def test_a_run_of_twenty_rounds_opens_in_under_a_second(browser: webdriver.Chrom
     took = []
     for _ in range(3):
         browser.get(long.as_uri())
-        WebDriverWait(browser, 20, poll_frequency=0.02).until(lambda b: b.execute_script(painted))
+        chrome.until(browser, lambda b: b.execute_script(painted))
         metrics = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
         took.append(next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime"))
         assert browser.find_element(By.CSS_SELECTOR, "#answer .told li").is_displayed()

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from fakes import ManualTime
 
-from zoo.calibrate import MOST_ROUNDS, WORK_MS, rounds_for, seconds_a_round, slope
+from zoo.measure.calibration import rounds_for
+from zoo.sample import cpu_work
+from zoo.sample.cpu_work import MOST_ROUNDS, seconds_a_round, slope
+from zoo.scenarios.cpu import WORK_MS
 
 SECONDS_A_ROUND = 4e-6
 COLD_ROUNDS = 60_000
@@ -18,13 +21,15 @@ class Rounds(BaseHTTPRequestHandler):
     """Each request takes 2 ms besides its rounds, of which the first ones take ten times as long as all others."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     cold = 0
+    clock = ManualTime()
 
     def do_GET(self) -> None:
         path, _, rounds = self.path.partition("?rounds=")
         slowly = min(int(rounds), type(self).cold)
         type(self).cold -= slowly
-        time.sleep(0.002 + (int(rounds) + 9 * slowly) * SECONDS_A_ROUND)
+        self.clock.now += 0.002 + (int(rounds) + 9 * slowly) * SECONDS_A_ROUND
         self.send_response(200 if path == "/cpu" else 404)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -34,9 +39,11 @@ class Rounds(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def url() -> Iterator[str]:
+def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """No time passes but what the server says that its requests take."""
+    monkeypatch.setattr(cpu_work, "time", Rounds.clock)
     with ThreadingHTTPServer(("127.0.0.1", 0), Rounds) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
@@ -44,13 +51,15 @@ def url() -> Iterator[str]:
 
 
 def test_a_servers_rounds_are_timed(url: str) -> None:
-    assert seconds_a_round(url, warm_s=0) == pytest.approx(SECONDS_A_ROUND, rel=0.1)
+    assert seconds_a_round(url, warm_s=0) == pytest.approx(SECONDS_A_ROUND)
 
 
 def test_a_server_is_timed_when_it_is_warm(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Rounds, "cold", COLD_ROUNDS)
-    assert seconds_a_round(url, warm_s=3) == pytest.approx(SECONDS_A_ROUND, rel=0.1)
+    began = Rounds.clock.now
+    assert seconds_a_round(url, warm_s=3) == pytest.approx(SECONDS_A_ROUND)
     assert Rounds.cold == 0
+    assert Rounds.clock.now - began > 3
 
 
 def test_what_disturbs_some_requests_does_not_matter() -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from zoo.build import is_built
-from zoo.catalog import CatalogError, Model, load_catalog, load_manifest
+from zoo.catalog.build import is_built
+from zoo.catalog.load import load_catalog, load_manifest
+from zoo.catalog.manifest import CatalogError, Model
 
 ROOT = Path(__file__).parents[2]
 GOOD = """

@@ -10,15 +10,17 @@ import builders
 import pytest
 from claimed import claim
 
-from zoo import jvmrun
-from zoo.baseline import ARTICLE, Footprint, Rest
-from zoo.claims import archives, commands
 from zoo.claims.estimates import Evidence
 from zoo.claims.judge import Word
 from zoo.claims.ledger import Claim
 from zoo.claims.verdicts import Verdict, verdict
+from zoo.cli import claim_runs
+from zoo.docs import archives
 from zoo.jdbc.plan import profile
-from zoo.jvmrun import JvmRecord, JvmRun
+from zoo.measure.bare_jvm import ARTICLE, Footprint, Rest
+from zoo.measure.bare_jvm_run import recorded
+from zoo.model.jvm_run import JvmRun
+from zoo.report.text import bare_jvm
 from zoo.sample.nmt import ThreadMemory, heap_used, parse
 
 KNOWN = frozenset({"jvm", "jdbc", "jdbc-flood"})
@@ -74,7 +76,7 @@ def said(of: Claim, folder: Path) -> Verdict:
 def jvm(folder: Path) -> Path:
     """44 MB by default, 41 with the article's flags, started six times each."""
     made = [
-        JvmRecord.of(Footprint(flags, False, [0.040 + n / 1000 for n in range(6)], Rest([kb] * 6, [kb] * 6, [kb] * 6)))
+        recorded(Footprint(flags, False, [0.040 + n / 1000 for n in range(6)], Rest([kb] * 6, [kb] * 6, [kb] * 6)))
         for flags, kb in (((), 44 * 1024), (ARTICLE, 41 * 1024))
     ]
     lines = [one.model_dump(mode="json") for one in made]
@@ -96,8 +98,8 @@ def test_the_jvm_with_no_server_is_judged_by_its_starts(tmp_path: Path) -> None:
 
 
 def test_a_jvm_run_tells_medians_with_intervals() -> None:
-    record = JvmRecord.of(Footprint((), True, [], Rest([2048] * 6, [4096] * 6, [1024] * 6)))
-    (table,) = jvmrun.section("Java 25", [record]).tables
+    record = recorded(Footprint((), True, [], Rest([2048] * 6, [4096] * 6, [1024] * 6)))
+    (table,) = bare_jvm.section("Java 25", [record]).tables
     assert table.rows == [["default, watched", "–", "2 (2–2)", "4 (4–4)", "1 (1–1)"]]
 
 
@@ -168,7 +170,7 @@ def test_of_a_run_that_hardly_warms_up_only_floods_are_judged(tmp_path: Path) ->
 
 
 def test_what_the_ledger_runs_warms_up_for_as_long_as_it_demands() -> None:
-    used = profile(commands.LENGTH)
+    used = profile(claim_runs.LENGTH)
     assert used.warmups * used.warmup_s >= archives.LEAST_WARMUP_S
 
 
@@ -205,7 +207,7 @@ def test_a_run_that_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None
     assert left_out(folder).startswith(f"{folder}/records.ndjson: ")
     (folder / "run.json").write_text("[]", encoding="utf-8")
     assert left_out(folder) == f"{folder}/run.json: expected a run, got list"
-    (folder / "run.json").write_text('{"protocol": 2}', encoding="utf-8")
+    (folder / "run.json").write_text('{"protocol": 3}', encoding="utf-8")
     assert "run.json: " in left_out(folder)
 
 

@@ -13,17 +13,22 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 from test_claims_page import ledger, said
 
-from zoo.report.ledger import page
+from zoo.report.ledger.page import page
 
 pytestmark = chrome.needed
 
 
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[webdriver.Chrome]:
-    path = tmp_path / "ledger.html"
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("claims") / "ledger.html"
     path.write_text(page(ledger(), said(ledger())), encoding="utf-8")
-    with chrome.showing(path, tmp_path / "profile") as driver:
-        yield driver
+    return path
+
+
+@pytest.fixture
+def browser(written: Path, chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    with chrome.showing(chromium, written):
+        yield chromium
 
 
 def shown(browser: webdriver.Chrome) -> list[str]:

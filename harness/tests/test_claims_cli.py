@@ -11,9 +11,8 @@ from claimed import STEADY, records, times
 from test_cli import MANIFEST
 from typer.testing import CliRunner
 
-from zoo import child, cli
-from zoo.claims import cli as claims
-from zoo.store import Store
+from zoo.cli import app, checkout, child_process, screen
+from zoo.store.run_folder import Store
 
 ASYNC, PLATFORM = "rust-a:async", "rust-a:platform"
 LEDGER = """
@@ -57,13 +56,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "claims").mkdir()
     (tmp_path / "claims" / "Q.toml").write_text(LEDGER, encoding="utf-8")
     (tmp_path / "results").mkdir()
-    monkeypatch.setattr(claims, "ROOT", tmp_path)
-    monkeypatch.setattr(claims.console, "width", 200)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    monkeypatch.setattr(screen.console, "width", 200)
     return tmp_path
 
 
 def zoo(*words: str) -> tuple[int, str, str]:
-    done = CliRunner().invoke(cli.app, ["claims", *words])
+    done = CliRunner().invoke(app.of(["claims"]), ["claims", *words])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, done.stdout, done.stderr
 
@@ -101,7 +100,7 @@ def test_a_verdict_is_printed_with_its_interval_however_narrow_the_terminal(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured(root)
-    monkeypatch.setattr(claims.console, "width", 80)
+    monkeypatch.setattr(screen.console, "width", 80)
     out = zoo("verdict", "--claim", "Q1")[1]
     assert re.search(r"×2\.0\d\s\[[12]\.\d\d,\s2\.\d\d\]", out)
 
@@ -115,9 +114,9 @@ def test_verdict_takes_the_runs_it_is_given(root: Path) -> None:
 def test_runs_of_another_protocol_are_left_out_and_named(root: Path) -> None:
     folder = measured(root)
     text = (folder / "run.json").read_text(encoding="utf-8")
-    (folder / "run.json").write_text(text.replace('"protocol": 2', '"protocol": 1', 1), encoding="utf-8")
+    (folder / "run.json").write_text(text.replace('"protocol": 3', '"protocol": 1', 1), encoding="utf-8")
     _, out, _ = zoo("verdict")
-    assert "left out: 20260102-030405-full: protocol 1, and 2 is what is compared here" in out
+    assert "left out: 20260102-030405-full: protocol 1, and 2 or 3 is what is compared here" in out
     assert "2 not measured." in out
 
 
@@ -129,7 +128,7 @@ def test_run_measures_what_is_missing_once(root: Path, monkeypatch: pytest.Monke
         measured(root)
         return 0
 
-    monkeypatch.setattr("zoo.claims.cli.child.run", bench)
+    monkeypatch.setattr("zoo.cli.claims.child_process.run", bench)
     code, out, _ = zoo("run", "--claim", "Q1")
     assert code == 0
     assert [words[0] for words in asked] == ["bench"]
@@ -139,14 +138,14 @@ def test_run_measures_what_is_missing_once(root: Path, monkeypatch: pytest.Monke
 
 
 def test_a_run_that_failed_in_part_is_told_at_the_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zoo.claims.cli.child.run", lambda *_: 1)
+    monkeypatch.setattr("zoo.cli.claims.child_process.run", lambda *_: 1)
     code, out, _ = zoo("run", "--claim", "Q1")
     assert code == 1
     assert "not all of it was measured: zoo bench --variant rust-a:async" in out
 
 
 def test_an_interruption_ends_the_whole_command(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zoo.claims.cli.child.run", lambda *_: child.INTERRUPTED)
+    monkeypatch.setattr("zoo.cli.claims.child_process.run", lambda *_: child_process.INTERRUPTED)
     assert zoo("run", "--claim", "Q1")[0] == 130
 
 

@@ -9,14 +9,15 @@ from pathlib import Path
 import articles
 import pytest
 
-from zoo import ledgers
-from zoo.catalog import load_catalog
-from zoo.claims.ledger import Claim, LedgerError, load, load_file
+from zoo.catalog.load import load_catalog
+from zoo.claims.ledger import Claim, LedgerError
 from zoo.claims.points import combinations, points
 from zoo.claims.rules import Count, Judged
+from zoo.docs import ledger
+from zoo.docs.ledger_files import load, load_file
 
 ROOT = Path(__file__).parents[2]
-LEDGER = ledgers.read(ROOT, load_catalog(ROOT))
+LEDGER = ledger.read(ROOT, load_catalog(ROOT))
 ARTICLES = articles.kept()
 COUNTS = {"R": 17, "L": 10, "D": 12, "T": 7, "S": 6, "X": 5}
 
@@ -85,7 +86,7 @@ def test_a_figure_that_is_not_in_the_text_is_noticed() -> None:
 
 
 def test_every_scenario_is_one_that_the_zoo_has() -> None:
-    assert scenarios() <= ledgers.KNOWN
+    assert scenarios() <= ledger.KNOWN
 
 
 @pytest.mark.parametrize("claim", LEDGER.claims, ids=lambda claim: claim.id)
@@ -175,7 +176,7 @@ def test_what_a_claim_names_must_be_there(tmp_path: Path, before: str, after: st
     (tmp_path / "claims").mkdir()
     written(tmp_path / "claims", FILE.replace(before, after))
     with pytest.raises(LedgerError, match=re.escape(f"claims/Q.toml: {expected}")):
-        ledgers.read(tmp_path, load_catalog(ROOT))
+        ledger.read(tmp_path, load_catalog(ROOT))
 
 
 def test_claims_are_chosen_by_article_and_id() -> None:

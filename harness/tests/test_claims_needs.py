@@ -8,12 +8,13 @@ from typing import Any
 import builders
 from claimed import PLATFORM, VIRTUAL, archive, claim, hello, records
 
-from zoo.claims import commands
 from zoo.claims.ledger import Claim
 from zoo.claims.needs import Job, jobs, missing, wanted
+from zoo.cli import claim_runs
 from zoo.jdbc import plan as databases
 from zoo.jdbc.plan import Choice
-from zoo.records import Measurement, Record
+from zoo.model.measurement import Measurement
+from zoo.model.record import Record
 
 LEVELS = ["100", "1k"]
 RATIO = {"rule": "ratio", "quantity": "requests", "of": "virtual", "over": "platform", "at_most": 1}
@@ -108,13 +109,13 @@ def test_of_databases_only_the_cells_that_are_needed_are_measured() -> None:
     cells = {e: {"scenario": "jdbc", "entry": e, "case": case} for e in ("virtual", "cached")}
     ratio = {**RATIO, "quantity": "operations", "over": "cached"}
     (job,) = planned(claim([ratio], cells))
-    command = commands.of(job, builders.catalog(), Path())
+    command = claim_runs.of(job, builders.catalog(), Path())
     assert command is not None
     assert str(command) == (
         "zoo jdbc bench --profile medium --cell 'postgresql find-by-code none 1000/1100 cached' "
         "--cell 'postgresql find-by-code none 1000/1100 virtual'"
     )
-    whole = databases.planned(Choice(), commands.LENGTH)
+    whole = databases.planned(Choice(), claim_runs.LENGTH)
     assert command.seconds < databases.seconds(whole) / 10
 
 

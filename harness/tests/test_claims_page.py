@@ -15,12 +15,12 @@ from zoo.claims.judge import Word
 from zoo.claims.ledger import Ledger, LedgerFile
 from zoo.claims.rules import Ratio
 from zoo.claims.verdicts import Verdict, verdicts
-from zoo.records import Record
-from zoo.report import claims as told
-from zoo.report.badge import badge
-from zoo.report.ledger import page
-from zoo.report.markdown import render
-from zoo.report.strips import strips
+from zoo.model.record import Record
+from zoo.report.ledger import text as told
+from zoo.report.ledger.badge import badge
+from zoo.report.ledger.page import page
+from zoo.report.ledger.strips import strips
+from zoo.report.text.markdown import render
 
 RATIO = {"rule": "ratio", "quantity": "requests", "of": "virtual", "over": "platform", "at_least": 0.6, "at_most": 0.9}
 PAIR = {"virtual": hello(VIRTUAL), "platform": hello(PLATFORM)}
@@ -57,6 +57,7 @@ def test_every_claim_is_a_row_that_opens_to_its_evidence() -> None:
     first = text.partition('id="Q1"')[2].partition("</details>")[0]
     for words in (
         "ratio 0.74; graph 2 × (graph)",
+        "<small>accepted if</small> requests, virtual ÷ platform: 0.6 to 0.9",
         "×0.74 [0.74, 0.74]",
         "requests, virtual ÷ platform: 0.6 to 0.9",
         "What a pool is.",

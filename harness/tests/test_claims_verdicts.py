@@ -13,8 +13,9 @@ from zoo.claims.estimates import Evidence
 from zoo.claims.judge import Judgement, Word, over_cells
 from zoo.claims.rules import Ratio
 from zoo.claims.verdicts import verdict
-from zoo.records import Flag, Record
-from zoo.twins import twin
+from zoo.model.entry_id import twin
+from zoo.model.flag import Flag
+from zoo.model.record import Record
 
 PAIR = {"virtual": hello(VIRTUAL), "platform": hello(PLATFORM)}
 RATIO = {"rule": "ratio", "quantity": "requests", "of": "virtual", "over": "platform"}

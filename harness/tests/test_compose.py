@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from zoo.catalog import Entry, Language, Server, load_catalog
+from zoo.catalog.load import load_catalog
+from zoo.catalog.manifest import Entry, Language, Server
+from zoo.runtime import conditions
 from zoo.runtime.process import command
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +56,7 @@ def test_every_entry_is_a_service_and_nothing_else_but_the_generator_and_the_dat
 @each_entry
 def test_a_service_runs_its_variant_in_its_server_s_image(entry: Entry) -> None:
     service = SERVICES[name_of(entry)]
-    passed_on = {"MAX_THREADS": None, "BACKLOG": None}
+    passed_on = dict.fromkeys(conditions.PASSED_ON)
     assert service["environment"] == {"VARIANT": entry.variant.name, **entry.variant.env, **passed_on}
     assert service["image"] == f"${{ZOO_IMAGES:-server-zoo}}/{entry.server.name}:${{ZOO_TAG:-latest}}"
     assert service["build"]["context"] == entry.server.name
@@ -100,7 +102,7 @@ def test_limits_are_settable_and_a_killed_server_comes_back(entry: Entry) -> Non
     assert (limits["cpus"], limits["memory"]) == ("${SERVER_CPUS:-0}", "${SERVER_MEMORY:-0}")
     assert service["deploy"]["resources"]["limits"]["pids"] == "${SERVER_PIDS:-4096}"
     assert service["restart"] == "unless-stopped"
-    assert service["stop_grace_period"] == "12s"
+    assert service["stop_grace_period"] == "15s"
 
 
 @each_server

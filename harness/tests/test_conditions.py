@@ -10,15 +10,16 @@ from pathlib import Path
 import builders
 import pytest
 
-from zoo import build
-from zoo.catalog import Entry, Server
-from zoo.conditions import varied
-from zoo.feasible import ConditionError, checked
+from zoo.catalog import build
+from zoo.catalog.manifest import Entry, Server
 from zoo.host.engine import Engine
-from zoo.records import Condition
+from zoo.model.condition import Condition
 from zoo.runtime.base import Launch
-from zoo.runtime.container import ContainerRuntime, Resources
+from zoo.runtime.condition_checks import ConditionError, checked
+from zoo.runtime.conditions import varied
+from zoo.runtime.container import ContainerRuntime
 from zoo.runtime.process import command, confined
+from zoo.runtime.resources import Resources
 
 RELEASE = {
     "setting": "THING",

@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import builders
 import pytest
+from fakes import ManualTime
+from waits import PATIENCE_S
 
 from zoo.host.engine import Engine, EngineError, image
+from zoo.model.errors import RuntimeFailure
 from zoo.runtime import orphans
-from zoo.runtime.base import Launch, RuntimeFailure
-from zoo.runtime.container import ContainerRuntime, HostedContainer, Resources, resources_of
+from zoo.runtime.base import Launch
+from zoo.runtime.container import ContainerRuntime, HostedContainer
+from zoo.runtime.resources import Resources, resources_of
 from zoo.sample import cgroup
 
 ENTRY = builders.entry("java-a:virtual")
@@ -111,17 +116,26 @@ def test_a_server_that_ends_at_once_fails_with_its_own_words(tmp_path: Path) -> 
     assert caught.value.log_tail == "cannot listen"
 
 
-def test_a_server_that_never_listens_is_removed(tmp_path: Path) -> None:
+def test_a_server_that_never_listens_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time is over as soon as it runs."""
     called, pid = tmp_path / "called", tmp_path / "pid"
+
+    class Clock(ManualTime):
+        def sleep(self, seconds: float, /) -> None:
+            time.sleep(seconds)
+            self.now += 10 if pid.exists() and pid.read_text(encoding="ascii") else 0
+
+    monkeypatch.setattr("zoo.runtime.attached.time", Clock())
+    monkeypatch.setattr("zoo.runtime.container.time", Clock())
     script = f"""
         echo "$@" >> {called}
         case "$1" in
-            run) echo $$ > {pid}; exec sleep 30 ;;
+            run) echo $$ > {pid}; exec sleep 600 ;;
             rm) kill $(cat {pid}) ;;
         esac
     """
-    with pytest.raises(RuntimeFailure, match="did not listen within 0 s"):
-        ContainerRuntime(engine(tmp_path, script), Resources()).start(launch(tmp_path), ready_timeout_s=0.3)
+    with pytest.raises(RuntimeFailure, match="did not listen within 5 s"):
+        ContainerRuntime(engine(tmp_path, script), Resources()).start(launch(tmp_path), ready_timeout_s=5)
     removed = [line for line in called.read_text(encoding="utf-8").splitlines() if line.startswith("rm --force")]
     assert len(removed) == 1
     assert "-agent" in removed[0]
@@ -166,7 +180,7 @@ def sleeper() -> Iterator[Callable[[str], subprocess.Popen[bytes]]]:
     started: list[subprocess.Popen[bytes]] = []
 
     def start(container: str) -> subprocess.Popen[bytes]:
-        started.append(subprocess.Popen(["sleep", "60"], env={**os.environ, orphans.MARK: container}))
+        started.append(subprocess.Popen(["sleep", "600"], env={**os.environ, orphans.MARK: container}))
         return started[-1]
 
     yield start
@@ -185,7 +199,7 @@ def test_what_outlives_its_engine_is_ended_and_nothing_else(
     server, agent, stranger = map(sleeper, (f"{runtime.prefix}a", f"{runtime.prefix}a-agent", "zoo-other-a"))
     with pytest.raises(EngineError, match=r"Cannot connect to the Docker daemon.*were ended without it"):
         runtime.close()
-    assert (server.wait(5), agent.wait(5), stranger.poll()) == (-9, -9, None)
+    assert (server.wait(PATIENCE_S), agent.wait(PATIENCE_S), stranger.poll()) == (-9, -9, None)
 
 
 def test_what_an_engine_elsewhere_may_have_left_is_told(tmp_path: Path) -> None:

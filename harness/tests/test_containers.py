@@ -18,17 +18,19 @@ from pathlib import Path
 
 import pytest
 
-from zoo.catalog import Catalog, load_catalog
-from zoo.cli import ROOT
+from zoo.catalog.load import load_catalog
+from zoo.catalog.manifest import Catalog
+from zoo.cli.checkout import ROOT
 from zoo.host.engine import Engine, EngineError, image
 from zoo.jdbc.records import CellRecord
 from zoo.jdbc.store import JdbcStore
-from zoo.load.base import LoadSpec
-from zoo.records import Record
+from zoo.load.spec import LoadSpec
+from zoo.model.record import Record
 from zoo.runtime.base import Launch
-from zoo.runtime.container import GENERATOR, ContainerRuntime, HostedContainer, Resources
+from zoo.runtime.container import GENERATOR, ContainerRuntime, HostedContainer
 from zoo.runtime.orphans import LABEL
-from zoo.store import Store
+from zoo.runtime.resources import Resources
+from zoo.store.run_folder import Store
 
 PATIENCE_S = 900
 BENCH = [sys.executable, "-m", "zoo", "bench", "--runtime", "container", "--quick"]
@@ -164,11 +166,14 @@ def test_jvm_flags_reach_the_server(runtime: ContainerRuntime, catalog: Catalog,
     assert hosted.stop() == 0
 
 
-def test_every_entry_gives_a_cell_of_hello_and_sleep(results: Path, catalog: Catalog) -> None:
-    code, output = ended(bench(results, "--tiers", "50", "--duration", "1"))
+def test_each_image_gives_a_cell_of_hello_and_sleep(results: Path, catalog: Catalog) -> None:
+    """Of its first variant; that the others answer as well is the contract suite's to say."""
+    firsts = {entry.server.name: entry.id for entry in reversed(catalog.entries)}
+    chosen = [word for entry in firsts.values() for word in ("--variant", entry)]
+    code, output = ended(bench(results, "--tiers", "50", "--duration", "1", *chosen))
     assert code == 0, output
     found = records(results)
-    assert {(r.entry, r.scenario) for r in found} == {(e.id, s) for e in catalog.entries for s in ("hello", "sleep")}
+    assert {(r.entry, r.scenario) for r in found} == {(e, s) for e in firsts.values() for s in ("hello", "sleep")}
     for record in found:
         assert record.measurement is not None
         assert record.condition.runtime == record.condition.network == "container"

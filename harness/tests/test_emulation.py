@@ -9,25 +9,33 @@ import builders
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from zoo import pacing, plan, quoted, timing
-from zoo.analysis import Row, rows
-from zoo.bench import Wish, plan_of
-from zoo.conditions import BenchError, runtime_named
-from zoo.emulation import timeless
-from zoo.host.limits import Limits
-from zoo.metrics import PEAK_RSS, PER_CONNECTION, held_all
-from zoo.pairs import Kind, compare
-from zoo.plan import Block, PlanError
-from zoo.profile import EMULATED, FULL
-from zoo.progress import line
-from zoo.records import Condition, Flag, Pace, Record, Run
-from zoo.report.contents import Contents
-from zoo.report.document import document
-from zoo.report.evidence import Evidence
-from zoo.report.html import ENVIRONMENT, Tools, page
-from zoo.report.markdown import render
+from zoo.analysis.metrics import PEAK_RSS, PER_CONNECTION, held_all
+from zoo.analysis.pairs import Kind, compare
+from zoo.analysis.summary import Row, rows
+from zoo.cli.progress import line
+from zoo.docs import readme_tables
+from zoo.measure.emulation import timeless
+from zoo.model.condition import Condition
+from zoo.model.errors import BenchError
+from zoo.model.flag import Flag
+from zoo.model.host import Limits
+from zoo.model.measurement import Pace
+from zoo.model.record import Record
+from zoo.model.run import Run
+from zoo.plan import pacing, windows
+from zoo.plan.blocks import Block
+from zoo.plan.defaults import EMULATED, FULL
+from zoo.plan.request import Wish, plan_of
+from zoo.plan.tier import PlanError
+from zoo.plan.tier import tier as tier_of
+from zoo.report.page.contents import Contents
+from zoo.report.page.html import ENVIRONMENT, Tools, page
+from zoo.report.raw_files import Evidence
+from zoo.report.text.document import document
+from zoo.report.text.markdown import render
+from zoo.runtime.conditions import runtime_named
 
-TIERS = tuple(plan.tier(name) for name in ("1k", "25k"))
+TIERS = tuple(tier_of(name) for name in ("1k", "25k"))
 BLOCK = Block(("rust-n:bare",), "sleep", TIERS, 1, 0)
 VM = Condition(runtime="vm", network="vm", accelerator="tcg", memory="4g")
 
@@ -86,8 +94,8 @@ def test_fit_takes_processes_where_they_hold_the_tier(
     monkeypatch: pytest.MonkeyPatch, nofile: int, runtime: str
 ) -> None:
     limits = Limits(nofile_hard=nofile, port_low=10_240, port_high=65_535)
-    monkeypatch.setattr("zoo.conditions.read_limits", lambda: limits)
-    monkeypatch.setattr("zoo.conditions.namespace.wrapper", lambda: None)
+    monkeypatch.setattr("zoo.runtime.conditions.read_limits", lambda: limits)
+    monkeypatch.setattr("zoo.runtime.conditions.namespace.wrapper", lambda: None)
     assert runtime_named("fit", ["1k", "25k"]) == runtime
     assert runtime_named("fit", ["1k"]) == "process"
 
@@ -155,7 +163,7 @@ def test_the_readme_says_what_the_tier_costs_beside_the_article() -> None:
     pool = emulated("java-tomcat:platform", flags=[Flag.POOL_CEILING], ceiling_rps=4.0)
     slow = emulated("java-liberty:virtual", flags=[Flag.NOT_AT_ONCE])
     lower = emulated("rust-axum:hyper", "1k")
-    told = quoted.tier({"results/reference/vm-25k/report.md": ({}, rows([held, pool, slow, lower]))})
+    told = readme_tables.tier({"results/reference/vm-25k/report.md": ({}, rows([held, pool, slow, lower]))})
     assert "in an [emulated host]" in told
     assert "`java-tomcat:virtual` [400 MB](results/reference/vm-25k/report.md) (3,800)" in told
     assert " at a time, while the others waited: `java-tomcat:platform`." in told
@@ -167,7 +175,7 @@ def test_the_readme_names_an_entry_once_and_by_the_settings_that_it_was_held_wit
     first, again = (rows([emulated("java-a:platform", rss_peak_kb=mb << 10)]) for mb in (100, 200))
     threads = {"MAX_THREADS": "25500"}
     missed = rows([emulated("java-a:platform", flags=[Flag.POOL_CEILING], ceiling_rps=4.0)])
-    told = quoted.tier({"one.md": ({}, first), "two.md": (threads, again), "three.md": ({}, [*again, *missed])})
+    told = readme_tables.tier({"one.md": ({}, first), "two.md": (threads, again), "three.md": ({}, [*again, *missed])})
     assert "`java-a:platform` [100 MB](one.md), `java-a:platform` with `MAX_THREADS=25500` [200 MB](two.md). " in told
     assert "at a time" not in told
 
@@ -181,7 +189,7 @@ def test_guests_are_held_against_processes() -> None:
             for name, count in tiers.items()
         )
 
-    told = quoted.agreement(run(10), [*run(11), *rows([emulated("java-a:virtual", delay_s=20.0)])])
+    told = readme_tables.agreement(run(10), [*run(11), *rows([emulated("java-a:virtual", delay_s=20.0)])])
     assert told.count("| `rust-axum:hyper` | 10 | 11 | +10% |") == told.count("hyper") == 1
     assert "java-a" not in told
 
@@ -193,5 +201,5 @@ def test_a_line_of_progress_shows_counts_instead_of_speed() -> None:
 
 
 def test_an_estimate_is_the_longest_that_a_cell_may_take() -> None:
-    quickest = timing.window(replace(BLOCK, tiers=TIERS), TIERS[1], EMULATED)
+    quickest = windows.window(replace(BLOCK, tiers=TIERS), TIERS[1], EMULATED)
     assert quickest >= pacing.times(BLOCK, TIERS[1], 25_000, EMULATED, Pace(opened=1_000, served=2_000))[1]

@@ -11,17 +11,12 @@ from builders import record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo import experimented
-from zoo.progress import line
-from zoo.records import Connections, Record, Run, Trial
-from zoo.report import pictures
-from zoo.report.contents import Contents
-from zoo.report.document import document
-from zoo.report.evidence import Evidence
-from zoo.report.held import apart
-from zoo.report.html import Tools, page
-from zoo.report.markdown import render
-from zoo.results import (
+from zoo.cli.progress import line
+from zoo.docs import scenario_runs
+from zoo.model.measurement import Connections
+from zoo.model.record import Record, Trial
+from zoo.model.run import Run
+from zoo.model.trial_results import (
     AbResult,
     HeapResult,
     HeapTrial,
@@ -36,7 +31,14 @@ from zoo.results import (
     ScaleStep,
     StartupResult,
 )
-from zoo.store import Store
+from zoo.report.charts import svg
+from zoo.report.held import apart
+from zoo.report.page.contents import Contents
+from zoo.report.page.html import Tools, page
+from zoo.report.raw_files import Evidence
+from zoo.report.text.document import document
+from zoo.report.text.markdown import render
+from zoo.store.run_folder import Store
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
 PLAIN = Tools(library=lambda: "/* Vega */", svg=lambda figure: "<svg></svg>")
@@ -227,7 +229,7 @@ def test_a_page_has_a_part_with_a_chart_of_it_that_can_be_drawn(scenario: str) -
     assert len(names) == len(set(names))
     assert figures
     if scenario != "rate":
-        assert all("<svg" in pictures.svg(figure) for figure in figures)
+        assert all("<svg" in svg.svg(figure) for figure in figures)
     text = page(Contents.of(made, records, Evidence(), None), PLAIN)
     assert f'<section id="of-{scenario}">' in text
     assert f'href="#of-{scenario}"' in text
@@ -265,7 +267,7 @@ def test_lines_of_held_connections_are_named_where_they_end_and_no_name_covers_a
     assert sorted(named.values()) == [500, 530], "both end at 500 MB"
     assert f"{VIRTUAL} 19,500 with 500 MB, then nofile hard limit 20,000" in figure.description
     assert figure.drawing.settings["ticks"] == [0, 10_000, 19_500]
-    assert ">19,500</text>" in pictures.svg(figure)
+    assert ">19,500</text>" in svg.svg(figure)
 
 
 @given(st.lists(st.floats(0, 1e6), max_size=12), st.floats(1, 1e5))
@@ -315,37 +317,29 @@ def test_a_failed_trial_is_told_with_its_reason() -> None:
 
 def test_a_document_quotes_each_scenario_of_the_committed_runs(tmp_path: Path) -> None:
     for name, scenarios in (("a", ["ramp"]), ("b", ["ab", "held"])):
-        store = Store.create(tmp_path / experimented.FOLDER, run(*scenarios).model_copy(update={"id": name}))
+        store = Store.create(tmp_path / scenario_runs.FOLDER, run(*scenarios).model_copy(update={"id": name}))
         for one in (one for scenario in scenarios for one in RECORDS[scenario]):
             store.append(one)
-    (tmp_path / experimented.FOLDER / "latest").unlink()
-    text = experimented.told(tmp_path)
+    (tmp_path / scenario_runs.FOLDER / "latest").unlink()
+    text = scenario_runs.told(tmp_path, builders.catalog())
     for scenario in ("ramp", "held", "ab"):
         assert all(expected in text for expected in EXPECTED[scenario])
     headings = [line for line in text.splitlines() if line.startswith("### ")]
     assert headings == ["### ramp", "### held", "### ab"]
-    links = [line.partition("/report.md")[0][-1] for line in text.splitlines() if line.startswith("[Committed run]")]
+    links = [line.partition(")")[0][-1] for line in text.splitlines() if line.startswith("[Committed run]")]
     assert links == ["a", "b", "b"]
-    assert sorted(path.parent.name for path in experimented.texts(tmp_path, None)) == ["a", "b"]
 
 
-def test_a_server_quotes_what_its_own_held_connections_cost(tmp_path: Path) -> None:
-    store = Store.create(tmp_path / experimented.FOLDER, run("held"))
-    for one in [
-        *RECORDS["held"],
-        *RECORDS["ramp"],
-        *(held("java-b:virtual", t, 90.0, 1) for t in ("100", "1k", "5k", "25k")),
-    ]:
-        store.append(one)
-    (tmp_path / experimented.FOLDER / "latest").unlink()
-    text = experimented.held(tmp_path, "java-a")
-    assert all(expected in text for expected in EXPECTED["held"])
-    assert text.count("[Committed run]") == 1
-    assert "java-b:virtual" not in text
-    assert "ramp" not in text
-    assert "| java-b:virtual | yes | 90" in experimented.held(tmp_path, "java-b")
-    assert experimented.held(tmp_path, "java-c") == ""
+def test_the_cost_of_a_held_connection_is_read_from_committed_runs_of_held_alone(tmp_path: Path) -> None:
+    for name in ("held", "ramp"):
+        store = Store.create(tmp_path / scenario_runs.FOLDER, run(name).model_copy(update={"id": name}))
+        for one in RECORDS[name]:
+            store.append(one)
+    [found] = scenario_runs.held(tmp_path)
+    assert found.run.id == "held"
+    assert found.folder.name == "held"
+    assert {entry for entry, quantity in found.costs if quantity == "rss"} == {r.entry for r in RECORDS["held"]}
 
 
 def test_without_committed_runs_nothing_is_quoted(tmp_path: Path) -> None:
-    assert experimented.told(tmp_path) == ""
+    assert scenario_runs.told(tmp_path, builders.catalog()) == ""

@@ -5,8 +5,8 @@ import io
 
 from builders import record
 
-from zoo.export import to_csv
-from zoo.records import Flag
+from zoo.model.flag import Flag
+from zoo.report.text.records_csv import to_csv
 
 
 def read(text: str) -> list[dict[str, str]]:

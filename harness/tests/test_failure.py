@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zoo.records import Failure
+from zoo.model.failure import Failure
 
 LISTENING = "listening on http://127.0.0.1:9103 (java-tomcat:platform)"
 

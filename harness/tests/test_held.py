@@ -8,7 +8,7 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
-from zoo.held import Point, given_back, kb_per_connection, slope
+from zoo.analysis.held import Point, given_back, kb_per_connection, slope
 from zoo.sample.proc import snapshot
 
 COUNTS = (0, 100, 300, 1_000, 3_000)

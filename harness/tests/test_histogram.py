@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.histogram import Histogram, HistogramError, correct, merge, uncorrect
+from zoo.model.histogram import Histogram, HistogramError, correct, merge, uncorrect
 
 bins = st.dictionaries(st.integers(0, 3_000), st.integers(1, 50), max_size=60)
 filled = bins.filter(bool)

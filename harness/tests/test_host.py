@@ -9,8 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from zoo.host import cgroup, doctor, facts, jdk, limits, mend, system, tools
-from zoo.host.jdk import Jdk, JdkError
+from zoo.host import cgroup, doctor, facts, feasible, jdk, limits, mend, system, tools
+from zoo.host.jdk import JdkError
+from zoo.model.host import CgroupLimits, HostFacts, JdkFacts, Limits, Tools
+from zoo.model.jdk import Jdk, major_of
 
 calm = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 
@@ -49,7 +51,7 @@ def make_jdk(folder: Path, release: str | None, compiler: bool = True, prints: s
 
 
 def fake(version: str, home: str) -> Jdk:
-    return Jdk(Path(home), Path(home) / "bin/java", version, jdk.major_of(version), "X")
+    return Jdk(Path(home), Path(home) / "bin/java", version, major_of(version), "X")
 
 
 class TestJdk:
@@ -65,7 +67,7 @@ class TestJdk:
     )
     def test_versions(self, text: str, version: str, major: int) -> None:
         assert jdk.tidy_version(text) == version
-        assert jdk.major_of(version) == major
+        assert major_of(version) == major
 
     def test_version_of_the_launcher(self) -> None:
         text = 'openjdk version "21.0.5" 2024-10-15 LTS\nOpenJDK Runtime Environment (build 21.0.5+11-LTS)\n'
@@ -133,17 +135,17 @@ class TestJdk:
         jdk.parse_release(text)
         jdk.parse_java_version(text)
         jdk.tidy_version(text)
-        assert jdk.major_of(text) >= 0
+        assert major_of(text) >= 0
 
 
 class TestCgroup:
     def test_version_2_takes_the_tightest_above(self) -> None:
         found = cgroup.read_cgroup(V2_FILES.get)
-        assert found == cgroup.CgroupLimits(version="v2", memory_kb=4 << 20, cpus=1.5, pids=4915)
+        assert found == CgroupLimits(version="v2", memory_kb=4 << 20, cpus=1.5, pids=4915)
 
     def test_version_1_in_a_container(self) -> None:
         found = cgroup.read_cgroup(V1_FILES.get)
-        assert found == cgroup.CgroupLimits(version="v1", memory_kb=1 << 20, cpus=None, pids=None)
+        assert found == CgroupLimits(version="v1", memory_kb=1 << 20, cpus=None, pids=None)
 
     def test_hybrid(self) -> None:
         unified = "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
@@ -151,7 +153,7 @@ class TestCgroup:
         assert cgroup.read_cgroup(files.get).version == "hybrid"
 
     def test_none(self) -> None:
-        assert cgroup.read_cgroup(lambda _: None) == cgroup.CgroupLimits()
+        assert cgroup.read_cgroup(lambda _: None) == CgroupLimits()
 
     @pytest.mark.parametrize("text", ["max", "-1", "9223372036854771712", "", None, "٣"])
     def test_no_limit(self, text: str | None) -> None:
@@ -170,21 +172,21 @@ class TestFeasible:
     PORTS = (32768, 60999)
 
     def test_descriptors(self) -> None:
-        found = limits.feasible_connections(25_000, nofile_hard=20_000, ports=self.PORTS)
-        assert found == limits.Feasible(19_500, "nofile hard limit 20,000")
+        found = feasible.feasible_connections(25_000, nofile_hard=20_000, ports=self.PORTS)
+        assert found == feasible.Feasible(19_500, "nofile hard limit 20,000")
 
     def test_ports(self) -> None:
-        found = limits.feasible_connections(100_000, nofile_hard=1_048_576, ports=self.PORTS)
-        assert found == limits.Feasible(27_200, "ip_local_port_range 32768-60999")
-        more = limits.feasible_connections(100_000, nofile_hard=1_048_576, ports=self.PORTS, addresses=4)
-        assert more == limits.Feasible(100_000, None)
+        found = feasible.feasible_connections(100_000, nofile_hard=1_048_576, ports=self.PORTS)
+        assert found == feasible.Feasible(27_200, "ip_local_port_range 32768-60999")
+        more = feasible.feasible_connections(100_000, nofile_hard=1_048_576, ports=self.PORTS, addresses=4)
+        assert more == feasible.Feasible(100_000, None)
 
     def test_kernel(self) -> None:
-        found = limits.feasible_connections(25_000, nofile_hard=None, ports=None, file_max=30_000)
-        assert found == limits.Feasible(14_500, "fs.file-max 30,000")
+        found = feasible.feasible_connections(25_000, nofile_hard=None, ports=None, file_max=30_000)
+        assert found == feasible.Feasible(14_500, "fs.file-max 30,000")
 
     def test_nothing_known(self) -> None:
-        assert limits.feasible_connections(123, nofile_hard=None, ports=None) == limits.Feasible(123, None)
+        assert feasible.feasible_connections(123, nofile_hard=None, ports=None) == feasible.Feasible(123, None)
 
     @calm
     @given(
@@ -196,21 +198,21 @@ class TestFeasible:
     def test_never_more_than_asked_and_never_silent(
         self, requested: int, nofile: int | None, ports: tuple[int, int] | None, addresses: int
     ) -> None:
-        found = limits.feasible_connections(requested, nofile_hard=nofile, ports=ports, addresses=addresses)
+        found = feasible.feasible_connections(requested, nofile_hard=nofile, ports=ports, addresses=addresses)
         assert 0 <= found.actual <= requested
         assert (found.limited_by is None) == (found.actual == requested)
         assert found.limited_by is None or found.actual % 100 == 0
         if nofile is not None and found.actual:
-            assert found.actual <= nofile - limits.SERVER_DESCRIPTORS
+            assert found.actual <= nofile - feasible.SERVER_DESCRIPTORS
 
     def test_threads(self) -> None:
-        known = limits.Limits(nproc=96_365, threads_max=192_731, pid_max=32_768, max_map_count=65_530)
-        assert known.threads() == limits.Feasible(32_765, "vm.max_map_count")
+        known = Limits(nproc=96_365, threads_max=192_731, pid_max=32_768, max_map_count=65_530)
+        assert feasible.threads(known) == feasible.Feasible(32_765, "vm.max_map_count")
 
     def test_this_machine(self) -> None:
         found = limits.read_limits()
         assert found.nofile_soft is None or found.nofile_soft > 0
-        assert found.feasible(1) == limits.Feasible(1, None)
+        assert feasible.connections(found, 1) == feasible.Feasible(1, None)
 
 
 class TestSystem:
@@ -261,26 +263,26 @@ class TestSystem:
 
     def test_missing_tools(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", "")
-        assert tools.find_tools() == tools.Tools()
+        assert tools.find_tools() == Tools()
 
 
 class TestFacts:
     def test_no_names_of_this_machine(self) -> None:
         text = facts.gather().model_dump_json()
-        assert facts.HostFacts.model_validate_json(text).system == os.uname().sysname
+        assert HostFacts.model_validate_json(text).system == os.uname().sysname
         node = os.uname().nodename
         assert f'"{node}"' not in text
         assert str(Path.home()) + "/" not in text
 
     def test_control_group_counts(self) -> None:
-        small = limits.Limits(cgroup=cgroup.CgroupLimits(memory_kb=1 << 20))
+        small = Limits(cgroup=CgroupLimits(memory_kb=1 << 20))
         assert host(limits=small).memory_usable_kb == 1 << 20
 
 
-def host(**changes: object) -> facts.HostFacts:
+def host(**changes: object) -> HostFacts:
     """A machine without faults."""
-    used = facts.JdkFacts(name="jdk-25", version="25.0.1+8", major=25, vendor="X")
-    plenty = limits.Limits(
+    used = JdkFacts(name="jdk-25", version="25.0.1+8", major=25, vendor="X")
+    plenty = Limits(
         nofile_soft=1_024,
         nofile_hard=1_048_576,
         somaxconn=65_535,
@@ -291,7 +293,7 @@ def host(**changes: object) -> facts.HostFacts:
         max_map_count=1_048_576,
         nproc=250_000,
     )
-    sound = facts.HostFacts(
+    sound = HostFacts(
         system="Linux",
         kernel="6.12",
         architecture="x86_64",
@@ -312,16 +314,16 @@ def host(**changes: object) -> facts.HostFacts:
         limits=plenty,
         jdk=used,
         jdks=[used],
-        tools=tools.Tools(wrk="4.1.0", cargo="1.95.0", rustc="1.95.0", maven="3.9.9", docker="28.2", engine="28.2"),
+        tools=Tools(wrk="4.1.0", cargo="1.95.0", rustc="1.95.0", maven="3.9.9", docker="28.2", engine="28.2"),
     )
     return sound.model_copy(update=changes)
 
 
-def with_limits(**changes: object) -> facts.HostFacts:
+def with_limits(**changes: object) -> HostFacts:
     return host(limits=host().limits.model_copy(update=changes))
 
 
-def check(found: facts.HostFacts, name: str) -> doctor.Check:
+def check(found: HostFacts, name: str) -> doctor.Check:
     return next(row for row in doctor.checks(found) if row.name == name)
 
 
@@ -354,7 +356,7 @@ class TestDoctor:
         assert check(host(governor="powersave"), "clock").mend is not None
 
     def test_an_old_jdk(self) -> None:
-        old = facts.JdkFacts(name="j", version="17.0.1", major=17, vendor="X")
+        old = JdkFacts(name="j", version="17.0.1", major=17, vendor="X")
         row = check(host(jdk=None, jdks=[old]), "JDK")
         assert (row.state, row.found) == ("bad", "17.0.1")
         assert row.mend == "sudo apt-get install -y openjdk-21-jdk-headless"
@@ -363,14 +365,14 @@ class TestDoctor:
 
     @pytest.mark.parametrize("family", [*mend.PACKAGES, None])
     def test_missing_tools_have_a_remedy_everywhere(self, family: str | None) -> None:
-        bare = host(tools=tools.Tools(), jdk=None, jdks=[], family=family)
+        bare = host(tools=Tools(), jdk=None, jdks=[], family=family)
         missing = [row for row in doctor.checks(bare) if row.state == "bad"]
         assert {row.name for row in missing} == {"JDK", "cargo", "Maven", "wrk"}
         assert all(row.mend for row in missing)
         assert check(bare, "container engine").state == "warn"
 
     def test_an_unknown_system(self) -> None:
-        unknown = host(limits=limits.Limits(), cores=None, cores_usable=None, memory_kb=None, family="macos")
+        unknown = host(limits=Limits(), cores=None, cores_usable=None, memory_kb=None, family="macos")
         assert doctor.worst(doctor.checks(unknown)) != "bad"
 
     def test_a_virtual_host_is_asked_for_where_limits_forbid_a_tier(self) -> None:

@@ -17,19 +17,22 @@ from hypothesis import strategies as st
 from strategies import any_histograms, any_records, any_samples
 from syrupy.assertion import SnapshotAssertion
 
-from zoo.histogram import Histogram
-from zoo.records import Flag, Record, Run
-from zoo.report import pictures
-from zoo.report.contents import Contents
-from zoo.report.evidence import Evidence
-from zoo.report.html import Tools, page
-from zoo.sample.samples import Samples
-from zoo.twins import twin
-from zoo.variations import varied
+from zoo.model.entry_id import twin, varied
+from zoo.model.flag import Flag
+from zoo.model.histogram import Histogram
+from zoo.model.record import Record
+from zoo.model.run import Run
+from zoo.model.samples import Samples
+from zoo.report.charts import svg
+from zoo.report.page.contents import Contents
+from zoo.report.page.html import Tools, page
+from zoo.report.raw_files import Evidence
 
 PLAIN = Tools(library=lambda: "/* Vega */", svg=lambda figure: "<svg></svg>")
 ENTRIES = ["java-a:platform", "java-a:virtual", "rust-n:bare", "java-b:platform"]
 
+LONGEST = 60
+"""Lines of a snapshot: more than that nobody reads."""
 
 NONE = Evidence()
 
@@ -93,29 +96,79 @@ class Outline(html.parser.HTMLParser):
 # --- what it says
 
 
-def test_the_page_of_a_small_run(snapshot: SnapshotAssertion) -> None:
+PART = re.compile(
+    r'^(?=<(?:main|section|aside|footer|table class|div class="told"|div class="scroll"|h3>\w+: v))', re.MULTILINE
+)
+"""Where a part of the page begins that is snapshot by itself."""
+
+
+def parts(text: str) -> dict[str, str]:
+    """The whole page cut into parts by name, without styles, scripts and the charts' data."""
+    text = re.sub(r"sha256-[^&]+", "sha256-…", text)
+    text = re.sub(r"(<(style|script)[^>]*>).*?(</\2>)", r"\1\3", text, flags=re.DOTALL)
+    named: dict[str, str] = {}
+    for part in PART.split(text):
+        first = re.search(r'(?:id|class)="([\w-]+)"|<h3>([^<:]+)', part) if named else None
+        name = (first[1] or first[2]) if first else "main" if named else "head"
+        same = sum(other.rstrip(" 234") == name for other in named)
+        named[f"{name} {same + 1}" if same else name] = part
+    return named
+
+
+def outlined(value: object, indent: str = "") -> str:
+    """JSON in which whatever fits on a line stands on one."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if len(indent) + len(flat) <= 150 or not isinstance(value, dict | list):
+        return flat
+    deeper = indent + "  "
+    if isinstance(value, dict):
+        lines = [f"{deeper}{json.dumps(key)}: {outlined(one, deeper)}" for key, one in value.items()]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    return "[\n" + ",\n".join(deeper + outlined(one, deeper) for one in value) + f"\n{indent}]"
+
+
+def check(found: dict[str, str], snapshot: SnapshotAssertion) -> None:
+    """Each by itself, and small enough to be read."""
+    for name, part in found.items():
+        assert part.count("\n") < LONGEST, name
+        assert part == snapshot(name=name)
+
+
+@cache
+def small() -> str:
+    """A run of two variants, in one scenario at two tiers; a third server failed."""
+    rates = {"java-a:platform": 50_000.0, "java-a:virtual": 61_000.0}
+    loads = [("hello", "100"), ("hello", "1k"), ("sleep", "1k")]
     records = [
         record(entry, tier, scenario, n, rps=rps * (1 + n / 100))
         for n in (1, 2, 3)
-        for entry, rps in (("java-a:platform", 50_000.0), ("java-a:virtual", 61_000.0))
-        for scenario in ("hello", "sleep")
-        for tier in ("100", "1k")
+        for entry, rps in rates.items()
+        for scenario, tier in loads
     ]
     records.append(record("rust-n:bare", "1k", round_number=1, failure="ended with exit code 1 before it listened"))
-    run = builders.run(ENTRIES, tiers=["100", "1k"])
-    text = page_of(run, records, reference="rust-n:bare")
-    text = re.sub(r"sha256-[^&]+", "sha256-…", text)  # of the data too, which is left out
-    assert re.sub(r'(id="data">).*?(</script>)', r"\1\2", text, flags=re.DOTALL) == snapshot
+    return page_of(builders.run(ENTRIES, tiers=["100", "1k"]), records, reference="rust-n:bare")
 
 
-def test_the_charts_of_a_small_run(snapshot: SnapshotAssertion) -> None:
-    records = [
-        record(entry, "1k", "hello", n, rps=rps + n)
-        for n in (1, 2)
-        for entry, rps in (("java-a:platform", 50_000.0), ("java-a:virtual", 61_000.0))
-    ]
-    text = page_of(builders.run(ENTRIES, ["hello"], ["1k"], 2), records)
-    assert {key: value for key, value in data(text).items() if key != "theme"} == snapshot
+def test_each_part_of_the_page_of_a_small_run(snapshot: SnapshotAssertion) -> None:
+    check(parts(small()), snapshot)
+
+
+def test_what_the_charts_of_a_small_run_draw(snapshot: SnapshotAssertion) -> None:
+    figures = {name: figure for name, figure in data(small())["figures"].items() if "sleep" not in name}
+    for name, (form, _, *rest) in figures.items():
+        rows = rows_of(small(), name)
+        table = [list(rows[0]), *(list(row.values()) for row in rows)]
+        check({name: "\n".join(outlined(line) for line in ([form, *rest], *table))}, snapshot)
+
+
+def test_the_forms_that_the_charts_of_a_small_run_have(snapshot: SnapshotAssertion) -> None:
+    for name, form in data(small())["templates"].items():
+        layers = {f"{name} layer {number}": outlined(one) for number, one in enumerate(form.get("layer", []), 1)}
+        check({name: outlined({key: one for key, one in form.items() if key != "layer"}), **layers}, snapshot)
+
+
+def test_the_records_of_a_small_run_are_the_table_that_the_script_makes(snapshot: SnapshotAssertion) -> None:
+    check({name: outlined(value) for name, value in data(small())["records"].items()}, snapshot)
 
 
 def test_the_same_files_give_the_same_page() -> None:
@@ -225,7 +278,7 @@ def test_a_sentence_names_who_where_and_by_how_much() -> None:
     ]
     sentences = told(page_of(builders.run(ENTRIES, ["hello"], ["100", "1k"]), records))
     assert sentences[0] == "Requests a second: faster in java-a at every load (×1.22)."
-    assert sentences[1] == "CPU per request: no detectable difference everywhere."
+    assert sentences[1] == "CPU per request: equal within 5 % everywhere."
     one = [r for r in records if r.tier == "1k"]
     assert told(page_of(builders.run(ENTRIES, ["hello"], ["1k"]), one))[0] == (
         "Requests a second: faster in java-a at 1k (×1.22 [1.22, 1.22])."
@@ -325,7 +378,7 @@ def test_a_run_without_a_record_has_a_page() -> None:
 
 
 def test_twenty_rounds_of_all_entries_stay_under_two_megabytes() -> None:
-    text = page_of(synthetic.run(20), *synthetic.records(20), synthetic.REFERENCE, pictures.TOOLS)
+    text = page_of(synthetic.run(20), *synthetic.records(20), synthetic.REFERENCE, svg.TOOLS)
     assert len(text.encode()) < 2_000_000
     assert text.count("vegaEmbed=") <= 1
 
@@ -335,6 +388,6 @@ def test_charts_become_pictures_without_a_browser(name: str) -> None:
     records, evidence = synthetic.records(2)
     contents = Contents.of(synthetic.run(2), records, evidence, synthetic.REFERENCE)
     figure = next(figure for figure in contents.figures if figure.name.startswith(name))
-    for picture in (pictures.svg(figure), pictures.alone(figure)):
+    for picture in (svg.svg(figure), svg.alone(figure)):
         assert picture.startswith("<svg")
         assert "java-tomcat" in picture

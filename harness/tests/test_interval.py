@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zoo.interval import Interval, of_mean, of_median
+from zoo.analysis.stats.interval import Interval, of_mean, of_median
 
 
 def test_a_mean_by_hand() -> None:

@@ -17,30 +17,32 @@ import builders
 import pytest
 from typer.testing import CliRunner
 
-from zoo import cli, documents
-from zoo.export import to_csv
+from zoo.analysis.metrics import Word
+from zoo.analysis.pairs import Kind
+from zoo.analysis.two_runs import slower
+from zoo.cli import app
+from zoo.docs import refresh
 from zoo.host.engine import EngineError
-from zoo.jdbc import jmh, plan, readme
-from zoo.jdbc.figures import answer
+from zoo.jdbc import jmh, plan
 from zoo.jdbc.jmh import JmhError
 from zoo.jdbc.launcher import LaunchFailure
-from zoo.jdbc.page import all_figures, page
 from zoo.jdbc.pairs import OPS, compare, contrast
 from zoo.jdbc.plan import Choice
 from zoo.jdbc.published import TABLES
 from zoo.jdbc.records import Cell, CellRecord, FloodRecord, JdbcRun, PlanFacts
-from zoo.jdbc.report import document
 from zoo.jdbc.session import Session
 from zoo.jdbc.store import JdbcStore, is_jdbc
-from zoo.metrics import Word
-from zoo.pairs import Kind
-from zoo.plan import PlanError
-from zoo.records import Failure
-from zoo.report import pictures
-from zoo.report.html import Tools
-from zoo.report.markdown import render
-from zoo.runs import slower
-from zoo.store import Store
+from zoo.model.failure import Failure
+from zoo.plan.tier import PlanError
+from zoo.report.charts import svg
+from zoo.report.jdbc import readme
+from zoo.report.jdbc.charts import answer
+from zoo.report.jdbc.page import all_figures, page
+from zoo.report.jdbc.text import document
+from zoo.report.page.html import Tools
+from zoo.report.text.markdown import render
+from zoo.report.text.records_csv import to_csv
+from zoo.store.run_folder import Store
 
 PLAIN = Tools(library=lambda: "/* Vega */", svg=lambda spec: "<svg></svg>")
 
@@ -393,7 +395,7 @@ def test_a_cell_measured_twice_gives_the_noise_band_of_its_latency(tmp_path: Pat
     assert [p.kind for p in found.pairs] == [Kind.AGAIN, Kind.MODEL]
     [model] = found.of(Kind.MODEL)
     assert found.bands[model.scenario, OPS, True].factor(3) > 1.5
-    assert model.comparisons[OPS].verdict.word is Word.INCONCLUSIVE
+    assert model.comparisons[OPS].verdict.word is Word.FASTER  # the band is shown, and vetoes nothing
 
 
 def test_pools_that_got_different_sizes_are_not_compared(store: JdbcStore) -> None:
@@ -505,7 +507,7 @@ def test_charts_set_our_ratio_beside_the_published_one_and_pools_beside_their_bo
         "bound",
     }
     for figure in figures.values():
-        assert pictures.svg(figure).startswith("<svg")
+        assert svg.svg(figure).startswith("<svg")
 
 
 def test_the_readme_has_each_published_table_that_was_measured(store: JdbcStore) -> None:
@@ -522,10 +524,10 @@ def test_a_reference_run_fills_the_readme_and_is_seen_when_it_changes(tmp_path: 
     path.write_text("<!-- generated: results -->\n<!-- end -->\n", encoding="utf-8")
     reference = run_of(two()).model_copy(update={"id": "jdbc"})
     store = measured(JdbcStore.create(tmp_path / "results/reference", reference))
-    assert path in documents.refresh(tmp_path, builders.catalog(), write=True)
-    assert "Measured in a [committed run](../results/reference/jdbc/report.md)" in path.read_text(encoding="utf-8")
+    assert path in refresh.refresh(tmp_path, builders.catalog(), write=True)
+    assert "Measured in a [committed run](../results/reference/jdbc)" in path.read_text(encoding="utf-8")
     store.append(faster(store.records()[0], 2.0))
-    assert documents.refresh(tmp_path, builders.catalog(), write=False) == [path]
+    assert refresh.refresh(tmp_path, builders.catalog(), write=False) == [path]
 
 
 def test_the_documents_name_every_profile() -> None:
@@ -537,7 +539,7 @@ def test_the_documents_name_every_profile() -> None:
 
 
 def zoo(*words: str) -> tuple[int, str, str]:
-    done = CliRunner().invoke(cli.app, words, env={"JDBC_URL": None, "RUNTIME": None})
+    done = CliRunner().invoke(app.of(words), words, env={"JDBC_URL": None, "RUNTIME": None})
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, done.stdout, done.stderr
 
@@ -560,7 +562,7 @@ def test_the_commands_for_runs_take_one_of_databases(store: JdbcStore, tmp_path:
     assert zoo("export", folder)[1].count("\n") == 9
     code, out, _ = zoo("compare", folder, folder)
     assert code == 0
-    assert "no detectable difference" in out
+    assert "equal within 5 %" in out
 
 
 def test_a_run_of_databases_is_not_compared_with_one_of_servers(store: JdbcStore, tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waits import PATIENCE_S
 
 from zoo.host.engine import Engine, EngineError
 from zoo.jdbc import services
 from zoo.jdbc.launcher import LaunchFailure
 from zoo.jdbc.services import Containers, Embedded
-from zoo.records import Failure
+from zoo.model.failure import Failure
 from zoo.runtime import orphans
 
 RUNNING: dict[str, object] = {
@@ -114,13 +115,13 @@ def test_databases_that_outlive_their_engine_are_ended_where_this_kernel_runs_th
 ) -> None:
     monkeypatch.setattr(services, "is_here", lambda pid, container: here)
     containers = Containers(engine(tmp_path, RUNNING))
-    database = subprocess.Popen(["sleep", "60"], env={**os.environ, orphans.MARK: f"zoo-{containers.run_id}-postgres"})
+    database = subprocess.Popen(["sleep", "600"], env={**os.environ, orphans.MARK: f"zoo-{containers.run_id}-postgres"})
     try:
         said = "were ended without it" if here else "may be left"
         with pytest.raises(EngineError, match=f"Cannot connect to the Docker daemon.*{said}"):  # noqa: SIM117
             with containers.serving("postgresql", 100, wire=False):
                 (tmp_path / "gone").touch()
-        assert (database.wait(5) if here else database.poll()) == (-9 if here else None)
+        assert (database.wait(PATIENCE_S) if here else database.poll()) == (-9 if here else None)
     finally:
         database.kill()
         database.wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -13,16 +14,21 @@ ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = ("SERVER=java-tomcat", "VARIANT=virtual", "SCENARIO=cpu", "CASE=0.5ms", "TIERS=5", "HEAP=50m")
 
 
-def dry_run(target: str) -> str:
+def dry_run(target: str, *settings: str) -> subprocess.CompletedProcess[str]:
     """The commands of a target, as make prints them to a user: also where `make test` runs this."""
     own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-    make = ["make", "--dry-run", target, *SETTINGS]
-    return subprocess.run(make, cwd=ROOT, env=own, capture_output=True, text=True, timeout=30, check=True).stdout
+    make = ["make", "--dry-run", target, *settings]
+    return subprocess.run(make, cwd=ROOT, env=own, capture_output=True, text=True, timeout=30, check=False)
+
+
+def words(target: str, *settings: str) -> list[str]:
+    """The last command, as the shell takes it apart."""
+    return shlex.split(dry_run(target, *settings).stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("target", ["bench", "bench-all", "bench-quick", "plan"])
 def test_every_setting_reaches_the_command_that_measures(target: str) -> None:
-    command = dry_run(target).splitlines()[-1]
+    command = dry_run(target, *SETTINGS).stdout.splitlines()[-1]
     for option in (
         "--server 'java-tomcat'",
         "--variant 'virtual'",
@@ -32,3 +38,26 @@ def test_every_setting_reaches_the_command_that_measures(target: str) -> None:
         "--vary heap=50m",
     ):
         assert option in command
+
+
+@pytest.mark.parametrize(
+    ("target", "settings", "expected"),
+    [
+        ("report", ["RUN=/a b/it's", "SVG=x y"], ["report", "/a b/it's", "--svg", "x y"]),
+        ("compare", ["A=a b", "B=c's"], ["compare", "a b", "c's"]),
+        ("export", ["RUN=$HOME; true"], ["export", "$HOME; true", "--csv"]),
+        ("plan", ["SERVER=a'b"], ["plan", "--server", "a'b"]),
+        ("answer", ["SERVER=a'b"], ["answer", "a'b"]),
+    ],
+)
+def test_the_shell_takes_a_setting_as_one_word(target: str, settings: list[str], expected: list[str]) -> None:
+    # make itself reads a dollar; two are one
+    assert words(target, *(setting.replace("$", "$$") for setting in settings))[1:] == expected
+
+
+@pytest.mark.parametrize("target", ["bench", "bench-all", "bench-jdbc"])
+def test_going_on_takes_no_other_settings(target: str) -> None:
+    assert words(target, "RESUME=1")[-1] == "--resume"
+    refused = dry_run(target, "RESUME=1", "ROUNDS=3")
+    assert refused.returncode == 2
+    assert "RESUME=1 goes on with the newest run as it was planned" in refused.stderr

@@ -10,18 +10,21 @@ import builders
 import pytest
 from test_experiments import PLATFORM, VIRTUAL, held, opened, ramp, swept, tried
 
-from zoo import batch, matrix
-from zoo.batch import wish_of
-from zoo.bench import plan_of
-from zoo.catalog import load_catalog
-from zoo.conditions import varied
-from zoo.documents import refresh
-from zoo.matrix import MatrixError, Part
-from zoo.records import Condition, Record, Run
-from zoo.report.study import TELLERS, Answered, told
+from zoo.catalog import matrix_file
+from zoo.catalog.load import load_catalog
+from zoo.cli import matrix_runs
+from zoo.cli.matrix_runs import wish_of
+from zoo.model.condition import Condition
+from zoo.model.matrix import MatrixError, Part
+from zoo.model.option import words
+from zoo.model.record import Record
+from zoo.model.run import Run
+from zoo.plan.request import plan_of
+from zoo.report.matrix_study import TELLERS, Answered, told
+from zoo.runtime.conditions import varied
 
 REPOSITORY = Path(__file__).parents[2]
-MATRICES = sorted(path.parent for path in REPOSITORY.glob(f"*/{matrix.NAME}"))
+MATRICES = sorted(path.parent for path in REPOSITORY.glob(f"*/{matrix_file.NAME}"))
 
 
 def part(**changes: object) -> Part:
@@ -34,7 +37,7 @@ def part(**changes: object) -> Part:
 @pytest.mark.parametrize("folder", MATRICES, ids=lambda folder: folder.name)
 def test_every_part_can_be_planned_and_told(folder: Path) -> None:
     catalog = load_catalog(REPOSITORY)
-    for one in matrix.load(folder).parts:
+    for one in matrix_file.load(folder).parts:
         condition = Condition(jdk="21.0.4+7", env=one.env)
         entries = catalog.select([folder.name], one.variants)
         made = plan_of(wish_of(one, folder.name), catalog, condition, varied(one.vary, condition, entries, REPOSITORY))
@@ -44,9 +47,9 @@ def test_every_part_can_be_planned_and_told(folder: Path) -> None:
 
 def test_a_part_is_the_words_that_a_person_would_type() -> None:
     one = part(variants=["virtual"], cases=["1ms", "5ms"], tiers=["5", "1k"], duration_s=9, vary=["cpus=1"])
-    assert one.options("java-a") == [
-        *("--server", "java-a", "--scenario", "cpu", "--rounds", "2", "--variant", "virtual"),
-        *("--case", "1ms", "--case", "5ms", "--vary", "cpus=1", "--tiers", "5,1k", "--duration", "9"),
+    assert words(wish_of(one, "java-a")) == [
+        *("--server", "java-a", "--variant", "virtual", "--scenario", "cpu", "--case", "1ms", "--case", "5ms"),
+        *("--tiers", "5,1k", "--rounds", "2", "--duration", "9", "--vary", "cpus=1"),
     ]
 
 
@@ -62,10 +65,10 @@ def test_a_part_is_the_words_that_a_person_would_type() -> None:
 )
 def test_a_wrong_matrix_is_told_with_its_file(tmp_path: Path, text: str, complaint: str) -> None:
     if text:
-        (tmp_path / matrix.NAME).write_text(text, encoding="utf-8")
+        (tmp_path / matrix_file.NAME).write_text(text, encoding="utf-8")
     with pytest.raises(MatrixError, match=complaint) as caught:
-        matrix.load(tmp_path)
-    assert str(tmp_path / matrix.NAME) in str(caught.value)
+        matrix_file.load(tmp_path)
+    assert str(tmp_path / matrix_file.NAME) in str(caught.value)
 
 
 def zoo_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
@@ -77,10 +80,10 @@ def zoo_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> No
 
 def test_a_part_is_a_run_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     zoo_that(tmp_path, monkeypatch, f'echo "$JDK $@" >{tmp_path}/seen; exit 3')
-    assert batch.measure(part(env={"JDK": "21"}), "java-a", tmp_path / "runs", "process") == 3
-    words = (tmp_path / "seen").read_text(encoding="utf-8").split()
-    assert words == [
-        *("21", "-m", "zoo", "bench", *part().options("java-a")),
+    assert matrix_runs.measure(part(env={"JDK": "21"}), "java-a", tmp_path / "runs", "process") == 3
+    seen = (tmp_path / "seen").read_text(encoding="utf-8").split()
+    assert seen == [
+        *("21", "-m", "zoo", "bench", *words(wish_of(part(), "java-a"))),
         *("--runtime", "process", "--results", str(tmp_path / "runs")),
     ]
 
@@ -89,7 +92,7 @@ def test_sigterm_ends_the_run_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ended = f"kill $!; echo ended >{tmp_path}/seen; exit 1"
     zoo_that(tmp_path, monkeypatch, f"trap '{ended}' TERM\nsleep 60 &\nkill -TERM $PPID\nwait")
     with pytest.raises(KeyboardInterrupt):
-        batch.measure(part(), "java-a", tmp_path / "runs", "process")
+        matrix_runs.measure(part(), "java-a", tmp_path / "runs", "process")
     assert (tmp_path / "seen").read_text(encoding="utf-8") == "ended\n"
 
 
@@ -202,7 +205,3 @@ def test_memory_is_told_of_a_load_that_was_made_too_late_for_latencies() -> None
 def test_a_failed_cell_is_told() -> None:
     failed = builders.record(VIRTUAL, "1k", "ramp", failure="ended at once").model_copy(update={"case": "2s"})
     assert "`virtual`, ramp 2s at 1k, failed in round 1: ended at once." in said("ramp", [failed])
-
-
-def test_the_committed_documents_are_in_step_with_the_runs_they_quote() -> None:
-    assert refresh(REPOSITORY, load_catalog(REPOSITORY), write=False) == []

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from zoo.load.vegeta import Hits
-from zoo.openmodel import account
+from zoo.analysis.open import account
+from zoo.model.hits import Hits
 
 RATE, SECONDS = 400, 60.0
 SENT = 24_000

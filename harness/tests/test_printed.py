@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from fixtures.scripted_server import ScriptedServer
+from waits import PATIENCE_S, stopping
 
-from zoo import printed
-from zoo.load.base import LoadSpec
+from zoo.docs import wrk_percentiles
+from zoo.docs.wrk_percentiles import QUANTILES, Printed
 from zoo.load.shards import LocalShards, Shard
-from zoo.printed import QUANTILES, Printed
+from zoo.load.spec import LoadSpec
 
 MICROSECONDS = {"µs": 1.0, "ms": 1e3, "s": 1e6}
 
@@ -21,8 +22,9 @@ def stalled() -> Printed:
     """A real run against a server that stands still once, so that there is something to correct."""
     shards, shard = LocalShards(options=("--latency",)), Shard(8, 2)
     with ScriptedServer() as server:
-        spec = LoadSpec(f"{server.url}/stall", 8, 2, 5)
-        ran = shards.run(spec, [shard], shards.nofile())
+        spec = LoadSpec(f"{server.url}/stall", 8, 2 * PATIENCE_S, 30)
+        enough = stopping(shards.pids, lambda: server.answered_since_stall > 500)
+        ran = shards.run(spec, [shard], shards.nofile(), enough)
     return Printed(
         entry="java-a:platform",
         connections=8,
@@ -50,12 +52,12 @@ def test_the_correction_invents_samples_and_the_table_counts_them(stalled: Print
     invented = seen.corrected.total - seen.raw.total
     assert seen.raw.total == seen.requests
     assert invented > 0
-    text = printed.told(stalled)
+    text = wrk_percentiles.told(stalled)
     assert f"the {invented:,} (" in text
     assert [row.count("|") for row in text.splitlines()[:6]] == [5] * 6
 
 
 def test_it_is_kept_as_it_was(stalled: Printed, tmp_path: Path) -> None:
     path = tmp_path / "printed.json.gz"
-    printed.write(path, stalled)
-    assert printed.read(path) == stalled
+    wrk_percentiles.write(path, stalled)
+    assert wrk_percentiles.read(path) == stalled

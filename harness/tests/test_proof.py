@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import builders
@@ -10,18 +11,30 @@ import pytest
 from builders import record
 from typer.testing import CliRunner
 
-from zoo import cli, proof, prove
-from zoo.bench import Wish
-from zoo.metrics import CPU, METRICS, PER_CONNECTION, REQUESTS
-from zoo.pairs import Compared, compare
-from zoo.plan import Design
-from zoo.proof import PLAIN, SLOWED, UNCHANGED, Alarms, Width, alarms, rounds_within, slowdown_found, widths
-from zoo.proved import SLOWDOWN as SLOWDOWN_RUN
-from zoo.records import Record, Run
-from zoo.report import proofs
-from zoo.stats import paired_ratio
-from zoo.store import Store
-from zoo.twins import twin
+from zoo.analysis import method_proof
+from zoo.analysis.method_proof import (
+    PLAIN,
+    SLOWED,
+    UNCHANGED,
+    Alarms,
+    Width,
+    alarms,
+    rounds_within,
+    slowdown_found,
+    widths,
+)
+from zoo.analysis.metrics import CPU, METRICS, PER_CONNECTION, REQUESTS
+from zoo.analysis.pairs import Compared, compare
+from zoo.analysis.stats import paired_ratio
+from zoo.cli import app, prove
+from zoo.docs.method_proofs import SLOWDOWN as SLOWDOWN_RUN
+from zoo.model.entry_id import twin
+from zoo.model.record import Record
+from zoo.model.run import Run
+from zoo.plan.blocks import Design
+from zoo.plan.request import Wish
+from zoo.report.text import method_proofs
+from zoo.store.run_folder import Store
 
 NATIVE, JVM = "rust-n:bare", "java-a:virtual"
 METRICS_OF_HELLO = [m for m in METRICS if m is not PER_CONNECTION]
@@ -85,7 +98,7 @@ def test_the_chance_of_so_many_is_that_of_the_binomial_distribution() -> None:
 
 
 def test_the_counts_stand_in_a_table_with_their_sum() -> None:
-    section = proofs.aa(builders.run([NATIVE, JVM], rounds=5), again(np.random.default_rng(2), factor=1.2))
+    section = method_proofs.aa(builders.run([NATIVE, JVM], rounds=5), again(np.random.default_rng(2), factor=1.2))
     (table,) = section.tables
     assert [row[0] for row in table.rows] == [*(m.name for m in METRICS_OF_HELLO), "all"]
     columns = [[int(row[column]) for row in table.rows] for column in (1, 2, 4)]
@@ -109,9 +122,9 @@ def slowed(factors: Sequence[float], sd: float = 0.01, rounds: int = 8) -> Compa
 def test_a_slowdown_of_5_percent_is_found_and_none_where_there_is_none() -> None:
     found = slowed((1, 1 / 1.05, 1))
     assert slowdown_found(found)
-    (table,) = proofs.slowdown(builders.run([PLAIN, SLOWED, UNCHANGED], rounds=8), found).tables
+    (table,) = method_proofs.slowdown(builders.run([PLAIN, SLOWED, UNCHANGED], rounds=8), found).tables
     assert [row[0] for row in table.rows] == [f"{SLOWED} ÷ plain", f"{UNCHANGED} ÷ plain"]
-    assert table.rows[0][4].startswith("slower 0.95")
+    assert re.match(r"slower \d–\d % 0\.95", table.rows[0][4])
 
 
 @pytest.mark.parametrize(
@@ -152,7 +165,7 @@ def test_a_run_gives_the_width_of_its_pair_and_what_its_a_a_said() -> None:
         (JVM, "java-a:platform", "parallel", REQUESTS, 4, 5.0),
         (JVM, "java-a:platform", "parallel", CPU, 4, 5.0),
     ]
-    (table,) = proofs.designs(found).tables
+    (table,) = method_proofs.designs(found).tables
     assert all(len(row) == len(table.columns) for row in table.rows)
     assert all(("leaves out 1" in row[-1]) == bool(w.again.differs) for row, w in zip(table.rows, found, strict=True))
 
@@ -165,7 +178,7 @@ def test_the_designs_are_summed_up() -> None:
         for metric in (REQUESTS, CPU)
         for design, pair, again in (("rounds", wide, off), ("turns", narrow, narrow))
     ]
-    assert proofs.designs(found).paragraphs[-1] == (
+    assert method_proofs.designs(found).paragraphs[-1] == (
         "Narrowest after an hour: rounds in 0 of 2, turns in 2 of 2. "
         "A/A intervals that leave out 1: rounds 2 of 2, turns 0 of 2."
     )
@@ -177,7 +190,7 @@ def test_time_is_shared_equally_with_a_least_number_of_rounds() -> None:
 
 def test_a_run_that_has_not_ended_took_no_time_that_is_known() -> None:
     with pytest.raises(ValueError, match="has not ended"):
-        proof.minutes_of(builders.run())
+        method_proof.minutes_of(builders.run())
 
 
 # --- the commands
@@ -194,7 +207,7 @@ def test_the_designs_fit_into_their_time_with_a_pair_and_a_a_in_each_run() -> No
 
 def test_the_options_of_a_trial_are_understood_and_give_the_plan_it_means() -> None:
     trial = next(t for t in prove.equal_time(25) if t.wish.variants == prove.NATIVE)
-    done = CliRunner().invoke(cli.app, ["plan", *trial.words()])
+    done = CliRunner().invoke(app.of(["plan"]), ["plan", *trial.words()])
     assert done.exit_code == 0, done.output
     assert f"{', '.join(prove.NATIVE)}\n" in done.stdout
     assert f"hello × 100 connections × {trial.wish.rounds} round(s), and {trial.wish.rounds} of A/A" in " ".join(

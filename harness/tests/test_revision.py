@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from zoo.bench import revision
+from zoo.host.revision import revision
 
 
 @pytest.fixture

@@ -8,11 +8,12 @@ import builders
 import pytest
 from builders import record
 
-from zoo.metrics import CPU, REQUESTS, Word
-from zoo.records import Record, Run
-from zoo.results import Program
-from zoo.runs import contrast, slower
-from zoo.twins import twin
+from zoo.analysis.metrics import CPU, REQUESTS, Word
+from zoo.analysis.two_runs import contrast, slower
+from zoo.model.entry_id import twin
+from zoo.model.program import Program
+from zoo.model.record import Record
+from zoo.model.run import Run
 
 VIRTUAL, BARE = "java-a:virtual", "rust-n:bare"
 
@@ -48,9 +49,9 @@ def test_only_cells_of_both_are_compared_and_no_twins() -> None:
     assert contrast(made(), BEFORE, made("second"), cells(BARE, 1.0)).obstacles == ["no cell is in both"]
 
 
-def test_one_round_is_inconclusive_and_a_failed_side_is_named_with_its_run() -> None:
+def test_one_round_is_open_and_a_failed_side_is_named_with_its_run() -> None:
     (pair,) = contrast(made(), BEFORE, made("second"), cells(VIRTUAL, 50.0)).pairs
-    assert pair.comparisons[REQUESTS].verdict.text == "inconclusive (one round has no interval)"
+    assert pair.comparisons[REQUESTS].verdict.text == "open (one round has no interval)"
     (pair,) = contrast(made(), cells(VIRTUAL, 1.0, 100.0, 50.0), made("second"), BEFORE).pairs
     assert pair.comparisons[REQUESTS].verdict.why == "figures that vary so much have no interval"
     (pair,) = contrast(made(), BEFORE, made("second"), [record(VIRTUAL, failure="gone")]).pairs
@@ -65,8 +66,8 @@ def test_what_may_differ_is_told_and_what_may_not_is_an_obstacle() -> None:
     assert found.obstacles == []
     assert found.changes == ["commit: 0123456789ab → fedcba987654", "JDK: 25.0.1 → 21.0.9"]
     host = before.host.model_copy(update={"cpu_model": "Other CPU"})
-    other = contrast(before, BEFORE, made("second", protocol=3, host=host), BEFORE)
-    assert other.obstacles == ["protocol: 2 → 3", "processor: Some CPU → Other CPU"]
+    other = contrast(before, BEFORE, made("second", protocol=4, host=host), BEFORE)
+    assert other.obstacles == ["protocol: 3 → 4", "processor: Some CPU → Other CPU"]
     times = plan.model_copy(update={"profile": {"sleep_delay_s": 2.0}})
     assert contrast(before, BEFORE, made("second", plan=times), BEFORE).obstacles == ["time sleep_delay_s: 10.0 → 2.0"]
 

@@ -1,22 +1,28 @@
 """Samplers on captured texts and on real processes."""
 
+import math
 import os
 import socket
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import pairwise
 
 import psutil
 import pytest
+from fakes import ManualTime
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from waits import until
 
+from zoo.model.noise import Noise
+from zoo.model.samples import Samples
 from zoo.sample import diag, jvm, net, noise, proc, sampler
-from zoo.sample.samples import Samples
 
 calm = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 linux = pytest.mark.skipif(not proc.LINUX, reason="needs /proc")
@@ -86,10 +92,17 @@ def tell(child: "subprocess.Popen[str]") -> None:
 
 def until_ended(pid: int) -> None:
     """It is a zombie then: nobody has waited for it."""
-    deadline = time.monotonic() + 10
-    while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+
+
+def until_sampled(running: sampler.Sampler, more: int) -> None:
+    """So many times from now on; the first of them may have begun before."""
+    wanted = len(running._times) + more
+    until(lambda: len(running._times) >= wanted)
+
+
+def open_in_proc() -> list[str]:
+    return sorted(file.path for file in psutil.Process().open_files() if file.path.startswith("/proc/"))
 
 
 class TestParsing:
@@ -170,8 +183,7 @@ class TestSnapshot:
     def test_cpu_grows(self, start: Start) -> None:
         child = start("print('ready', flush=True)\nwhile True: pass")
         first = proc.snapshot(child.pid)
-        time.sleep(0.5)
-        assert proc.snapshot(child.pid).cpu_s > first.cpu_s
+        until(lambda: proc.snapshot(child.pid).cpu_s > first.cpu_s)
 
     def test_children_are_added(self, start: Start) -> None:
         code = (
@@ -193,39 +205,104 @@ class TestSnapshot:
 
 
 class TestSampler:
-    def test_cost_with_200_threads(self, start: Start) -> None:
+    def test_200_threads(self, start: Start) -> None:
         child = start(THREADS.format(count=200))
-        running = sampler.Sampler(child.pid, hz=10).start()
-        time.sleep(3)
+        running = sampler.Sampler(child.pid, hz=50).start()
+        until_sampled(running, 5)
         got = running.stop()
-        assert got.cost < 0.01
         assert got.peak_threads == 201
-        assert 20 <= len(got.t) <= 31
         assert not got.vanished
+        assert 0 < got.own_cpu_s <= got.elapsed_s
+        steps = [math.floor(at * got.hz + 1e-6) for at in got.t]
+        assert len(set(steps)) == len(steps), "a late sample skips steps instead of bunching up"
+        assert got.t[-1] <= got.elapsed_s + 1e-4
         assert Samples.model_validate_json(got.model_dump_json()) == got
+
+    @linux
+    def test_a_sample_of_200_threads_reads_no_more_than_one_of_a_single_thread(
+        self, start: Start, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its cost, without a clock: five files that are open already, until it is time to look for children."""
+        clock, calls = ManualTime(), Counter[str]()
+        monkeypatch.setattr(sampler, "time", clock)
+
+        def counted(name: str) -> Callable[..., object]:
+            real: Callable[..., object] = getattr(os, name)
+
+            def call(*words: object) -> object:
+                calls[name] += 1
+                return real(*words)
+
+            return call
+
+        for name in ("open", "pread"):
+            monkeypatch.setattr(os, name, counted(name))
+        for count in (0, 200):
+            probe = sampler.LinuxProbe(start(THREADS.format(count=count)).pid)
+            first = probe.row()
+            assert first is not None
+            assert first.threads == count + 1
+            calls.clear()
+            clock.now += sampler.CHILDREN_EVERY_S - 1
+            assert probe.row() is not None
+            assert calls == {"pread": 5}
+            probe.close()
+
+    def test_samples_are_taken_at_whole_steps_and_a_late_one_skips_some(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Each takes 10 ms, but the third one is kept from the processor for 0.35 s."""
+        clock = ManualTime()
+        monkeypatch.setattr(sampler, "time", clock)
+        running = sampler.Sampler(os.getpid(), hz=10)
+
+        class Probe:
+            rows = 0
+
+            def row(self) -> sampler.Row:
+                self.rows += 1
+                clock.now += 0.36 if self.rows == 3 else 0.01
+                clock.cpu_s += 0.002
+                return sampler.Row(1, 1.0, 1)
+
+            def watch(self, *, now: bool) -> None: ...
+            def switches(self) -> None: ...
+            def close(self) -> None: ...
+
+        class Done:
+            def wait(self, seconds: float) -> bool:
+                clock.sleep(seconds)
+                return clock.now > 101
+
+            def set(self) -> None: ...
+
+        running._probe.close()
+        monkeypatch.setattr(running, "_probe", Probe())
+        monkeypatch.setattr(running, "_done", Done())
+        got = running.start().stop()
+        assert got.t == pytest.approx([0.0, 0.1, 0.2, 0.6, 0.7, 0.8, 0.9, 1.0], abs=1e-4)
+        assert got.elapsed_s == pytest.approx(1.1)
+        assert got.cost == pytest.approx(8 * 0.002 / 1.1)
 
     def test_sees_memory_come_and_go(self, start: Start) -> None:
         child = start(ALLOCATES)
         running = sampler.Sampler(child.pid, hz=50).start()
-        time.sleep(1)
-        tell(child)
-        time.sleep(1)
-        tell(child)
-        time.sleep(1)
+        for _ in range(2):
+            until_sampled(running, 2)
+            tell(child)
+        until_sampled(running, 2)
         got = running.stop()
         assert got.peak_rss_kb is not None
         assert got.peak_rss_kb - got.rss_kb[0] > 45_000
         assert got.rss_kb[-1] < got.peak_rss_kb - 45_000
         assert got.mean_rss_kb is not None
-        assert got.t == sorted(got.t)
+        assert all(before < after for before, after in pairwise(got.t))
 
     def test_a_process_that_dies(self, start: Start) -> None:
         child = start("import sys\nprint('ready', flush=True)\nsys.stdin.readline()")
         running = sampler.Sampler(child.pid, hz=20).start()
-        time.sleep(0.5)
+        until_sampled(running, 1)
         tell(child)
         until_ended(child.pid)
-        time.sleep(0.5)
+        until(lambda: not running._thread.is_alive())
         got = running.stop()
         assert got.vanished
         assert got.t
@@ -240,11 +317,20 @@ class TestSampler:
         assert got.mean_runnable is None
 
     @linux
-    def test_files_are_closed(self) -> None:
-        before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 (iterdir would hold the folder open in between)
-        for _ in range(3):
-            sampler.Sampler(os.getpid(), hz=50).start().stop()
-        assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    def test_files_are_closed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """And none is opened again when it is time to look for children."""
+        clock = ManualTime()
+        monkeypatch.setattr(sampler, "time", clock)
+        before = open_in_proc()
+        probe = sampler.LinuxProbe(os.getpid())
+        assert probe.row() is not None
+        during = open_in_proc()
+        assert len(during) >= len(before) + 5
+        clock.now += sampler.CHILDREN_EVERY_S
+        assert probe.row() is not None
+        assert open_in_proc() == during
+        probe.close()
+        assert open_in_proc() == before
 
     @linux
     def test_sees_both_ends_of_connections(self) -> None:
@@ -253,9 +339,7 @@ class TestSampler:
             for _ in range(40):
                 stack.enter_context(socket.create_connection(server.getsockname()))
                 stack.enter_context(server.accept()[0])
-            running = sampler.Sampler(os.getpid(), hz=50).start()
-            time.sleep(0.2)
-            got = running.stop().established
+            got = sampler.Sampler(os.getpid(), hz=50).start().stop().established
         assert got[-1] is not None
         assert got[-1] >= 80
 
@@ -285,12 +369,12 @@ class TestSampler:
                 clients.append(socket.create_connection(("127.0.0.1", port)))
                 stack.enter_context(server.accept()[0])
             clients.pop().close()
-            assert (diag.established_on(port), diag.unclosed_on(port)) == (2, 3)
+            until(lambda: (diag.established_on(port), diag.unclosed_on(port)) == (2, 3))
             for client in clients:
                 client.close()
-            assert (diag.established_on(port), diag.unclosed_on(port)) == (0, 3)
+            until(lambda: (diag.established_on(port), diag.unclosed_on(port)) == (0, 3))
             stack.close()
-            assert diag.unclosed_on(port) == 0
+            until(lambda: diag.unclosed_on(port) == 0)
 
     @given(st.binary(max_size=200))
     @calm
@@ -302,29 +386,18 @@ class TestSampler:
             sampler.Sampler(1, hz=0)
 
 
-class FakeClock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float, /) -> None:
-        self.now += seconds
-
-
 class TestWait:
     def test_until_few_linger(self) -> None:
         counts = iter([9_000, 6_000, 4_000])
-        got = net.wait_for_lingering(clock=FakeClock(), count=lambda: next(counts))
+        got = net.wait_for_lingering(clock=ManualTime(), count=lambda: next(counts))
         assert got == net.Wait(4_000, 1.0, True)
 
     def test_gives_up(self) -> None:
-        got = net.wait_for_lingering(timeout=60, clock=FakeClock(), count=lambda: 9_000)
+        got = net.wait_for_lingering(timeout=60, clock=ManualTime(), count=lambda: 9_000)
         assert got == net.Wait(9_000, 60.0, False)
 
     def test_unknown(self) -> None:
-        assert net.wait_for_lingering(clock=FakeClock(), count=lambda: None) == net.Wait(None, 0.0, True)
+        assert net.wait_for_lingering(clock=ManualTime(), count=lambda: None) == net.Wait(None, 0.0, True)
 
 
 def reading(at: float, cpu: noise.CpuTimes | None, pressure: int | None) -> noise.Reading:
@@ -343,7 +416,7 @@ class TestNoise:
 
     def test_nothing_known(self) -> None:
         got = noise.between(reading(1, None, None), reading(2, None, None), 0.0, None, None)
-        assert got == noise.Noise(elapsed_s=1)
+        assert got == Noise(elapsed_s=1)
 
     @calm
     @given(st.lists(st.integers(0, 10**12), min_size=6, max_size=6), st.floats(0, 1e6))
@@ -353,20 +426,35 @@ class TestNoise:
         for share in (got.busy_share, got.interrupt_share, got.steal_share, got.foreign_share):
             assert share is None or 0 <= share <= 1
 
+    def test_own_work_is_not_foreign(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Nor is the server's, the generator's, and the kernel's for their packets."""
+        cpus = [noise.CpuTimes(1_000, 500, 0, 0), noise.CpuTimes(3_000, 2_100, 0, 0)]
+        readings = [
+            noise.Reading(10, cpus[0], dict.fromkeys(noise.RESOURCES), own_cpu_s=1.0, softirq_s=5.0),
+            noise.Reading(20, cpus[1], dict.fromkeys(noise.RESOURCES), own_cpu_s=3.0, softirq_s=5.5),
+        ]
+        monkeypatch.setattr(noise, "take_reading", lambda: readings.pop(0))
+        monkeypatch.setattr(os, "cpu_count", lambda: 2)
+        got = noise.NoiseProbe().start().stop(server_cpu_s=4.0, generator_cpu_s=1.5, runnable=2.5)
+        assert got.busy_share == 0.8
+        assert got.foreign_share == pytest.approx(0.8 - (2.0 + 0.5 + 4.0 + 1.5) / (10 * 2))
+        assert got.runnable_mean == 2.5
+
     @linux
-    def test_own_work_is_not_foreign(self) -> None:
-        cpu, probe = time.process_time(), noise.NoiseProbe().start()
-        deadline = time.monotonic() + 1
-        while time.monotonic() < deadline:
-            noise.canary()
-        got = probe.stop()
-        own = (time.process_time() - cpu) / got.elapsed_s / (os.cpu_count() or 1)
-        assert got.busy_share is not None
-        assert got.foreign_share is not None
-        assert got.busy_share - got.foreign_share == pytest.approx(own, abs=0.03)
+    def test_a_reading_is_of_now(self) -> None:
+        at, cpu = time.monotonic(), time.process_time()
+        noise.canary()
+        got = noise.take_reading()
+        assert at < got.at <= time.monotonic()
+        assert cpu < got.own_cpu_s <= time.process_time()
+        assert got.softirq_s >= 0
+        assert got.cpu is not None
+        assert 0 < got.cpu.busy <= got.cpu.total
 
     def test_canary(self) -> None:
-        assert 0.001 < noise.canary() < 5
+        began = time.perf_counter()
+        took = noise.canary()
+        assert 0.001 < took <= time.perf_counter() - began
 
     def test_stop_without_start(self) -> None:
         with pytest.raises(RuntimeError):

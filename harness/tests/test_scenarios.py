@@ -8,18 +8,25 @@ import builders
 import pytest
 from fakes import IDLE_KB, Call, FakeClock, FakeReporter, FakeRuntime, World, outcome
 
-from zoo import plan
-from zoo.bench import Wish, entries_of, plan_of, seconds
-from zoo.calibration import calibrated
-from zoo.catalog import Catalog
-from zoo.held import costs, given_back
-from zoo.load.base import LoadError, LoadOutcome
-from zoo.plan import PlanError
-from zoo.profile import EMULATED, FULL, Profile
-from zoo.records import Condition, Flag, Measurement, PlanFacts, Record, Trial
-from zoo.results import AbResult, HeapResult, OpenResult, RampResult, ScaleResult, StartupResult
-from zoo.session import Session
-from zoo.store import Store
+from zoo.analysis.held import costs, given_back
+from zoo.catalog.manifest import Catalog
+from zoo.load.base import LoadOutcome
+from zoo.load.spec import LoadError
+from zoo.measure.calibration import calibrated
+from zoo.measure.session import Session
+from zoo.model.condition import Condition
+from zoo.model.flag import Flag
+from zoo.model.measurement import Measurement
+from zoo.model.record import Record, Trial
+from zoo.model.run import PlanFacts
+from zoo.model.trial_results import AbResult, HeapResult, OpenResult, RampResult, ScaleResult, StartupResult
+from zoo.plan import blocks as plan
+from zoo.plan.budget import seconds
+from zoo.plan.defaults import EMULATED, FULL, Profile
+from zoo.plan.request import Wish, entries_of, plan_of
+from zoo.plan.tier import PlanError
+from zoo.plan.tier import tier as tier_of
+from zoo.store.run_folder import Store
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
 JAVA = Condition(jdk="25.0.1")
@@ -115,8 +122,8 @@ def test_hello_and_sleep_are_asked_alike_whatever_else_is() -> None:
     beside = plan_of(Wish(seed=3, scenarios=["hello", "sleep", "ramp"]), catalog(), JAVA)
     assert alone.scenarios == ["hello", "sleep"]
     assert alone.programs == {}
-    assert set(plan.blocks_of(alone)[0].keys(plan.tier("1k"))) <= {
-        key for block in plan.blocks_of(beside) for key in block.keys(plan.tier("1k"))
+    assert set(plan.blocks_of(alone)[0].keys(tier_of("1k"))) <= {
+        key for block in plan.blocks_of(beside) for key in block.keys(tier_of("1k"))
     }
 
 
@@ -129,6 +136,8 @@ def test_a_case_of_several_can_be_asked_alone() -> None:
     ("wish", "told"),
     [
         (Wish(scenarios=["cpu"], cases=["7ms"]), 'no case "7ms"; known: 0.1ms, 0.5ms'),
+        (Wish(scenarios=["cpu"], cases=["0.5ms", "7ms"]), 'cpu: no case "7ms"'),
+        (Wish(scenarios=["hello"], cases=["0.5ms"]), 'hello: no case "0.5ms"'),
         (Wish(scenarios=["heap"], servers=["rust-n"]), "heap applies to none of these entries"),
         (Wish(scenarios=["service"], servers=["rust-n"]), "service applies to none of these entries"),
     ],
@@ -264,7 +273,7 @@ def test_scale_takes_no_memory_that_is_not_there(bed: Bed) -> None:
 def test_rounds_are_calibrated_once_and_asked_of_all(bed: Bed) -> None:
     bed.world.seconds_a_round = 2e-7
     made = planned("cpu", rounds=1, cases=["0.5ms", "2ms+2ms"], tiers=["5", "50"])
-    made = calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console())
+    made = calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console().status)
     assert {case.name: case.path for case in made.programs["cpu"].cases} == {
         "0.5ms": "/cpu?rounds=2500",
         "2ms+2ms": "/cpu?rounds=10000&ms=2",
@@ -274,21 +283,21 @@ def test_rounds_are_calibrated_once_and_asked_of_all(bed: Bed) -> None:
     assert {seen(r).load.path for r in records if r.case == "2ms+2ms"} == {"/cpu?rounds=10000&ms=2"}
     together = {frozenset(r.together) for r in records if r.entry != BARE}
     assert together == {frozenset({PLATFORM, VIRTUAL})}, "variants of a server are compared in turns"
-    assert calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console()) == made
+    assert calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console().status) == made
 
 
 def test_rounds_that_take_far_less_than_the_work_of_their_case_are_flagged(bed: Bed) -> None:
     """As where they were timed on a JVM that had just started: 10,000 answers for 2 s of CPU are 0.2 ms each."""
     bed.world.fault = lambda call: outcome(call.spec, [[10_000, 10_000]])
     made = planned("cpu", rounds=1, cases=["0.1ms", "5ms"], tiers=["5"], variants=["platform", "virtual"])
-    records = bed.run(calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console()))
+    records = bed.run(calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console().status))
     assert {(r.case, Flag.LITTLE_WORK in seen(r).flags) for r in records} == {("0.1ms", False), ("5ms", True)}
 
 
 def test_windows_are_as_long_as_twenty_answers_to_a_connection_take(bed: Bed) -> None:
     bed.world.fault = lambda call: outcome(call.spec, [[10_000, round(100 * call.spec.duration_s)]])
     made = planned("cpu", rounds=1, cases=["5ms"], tiers=["5", "50", "200"], variants=["platform", "virtual"])
-    bed.run(calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console()))
+    bed.run(calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console().status))
     windows: dict[int, list[float]] = {}
     for call in bed.world.windows:
         windows.setdefault(call.spec.connections, []).append(call.spec.duration_s)
@@ -349,7 +358,7 @@ def test_a_generator_that_fell_behind_makes_no_data(bed: Bed) -> None:
 def test_fixed_rates_are_shares_of_the_slowest_entry(bed: Bed) -> None:
     """64 users, each answered after 10 ms: 6,400 a second."""
     made = planned("rate", rounds=1, cases=["50pct", "90pct"])
-    made = calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console())
+    made = calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console().status)
     assert made.programs["rate"].capacity_rps == pytest.approx(6_400)
     assert [case.rate for case in made.programs["rate"].cases] == [3_200, 5_760]
     found = [trial(r).result for r in bed.run(made) if r.case == "90pct"]

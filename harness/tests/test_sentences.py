@@ -8,13 +8,14 @@ import builders
 import synthetic
 from builders import record
 
-from zoo.pairs import Kind, compare
-from zoo.records import Flag, Record
-from zoo.report.answers import digits, findings
+from zoo.analysis.pairs import Kind, compare
+from zoo.model.flag import Flag
+from zoo.model.record import Record
 from zoo.report.cells import Cells
-from zoo.report.document import document
-from zoo.report.markdown import render
-from zoo.report.sentences import Answer, answers
+from zoo.report.findings import digits, findings
+from zoo.report.text.document import document
+from zoo.report.text.markdown import render
+from zoo.report.text.sentences import Answer, answers
 
 A, B = ("java-a:platform", "java-a:virtual"), ("java-b:platform", "java-b:virtual")
 WOBBLE = (1.0, 1.001, 0.999)
@@ -44,17 +45,17 @@ def test_each_verdict_names_its_servers_and_loads() -> None:
     assert (answer.scenario, answer.wait) == ("hello", "no wait")
     assert re.sub(r"\[.*?\]", "[…]", answer.sentences[0].text) == (
         "Requests a second: faster in java-a at 1k (×1.22 […]); "
-        "no detectable difference in java-a at 100, java-b at every load."
+        "equal within 5 % in java-a at 100, java-b at every load."
     )
-    assert answer.sentences[1].text == "CPU per request: no detectable difference everywhere."
+    assert answer.sentences[1].text == "CPU per request: equal within 5 % everywhere."
 
 
 def test_servers_of_which_the_same_is_said_stand_together() -> None:
     records = [one for name in (*A, *B) for tier in ("100", "1k") for one in rounds(name, tier, 50_000.0, count=1)]
     (answer,) = told(records)
-    assert answer.sentences[0].text == "Requests a second: inconclusive everywhere (×1.00 to ×1.00)."
+    assert answer.sentences[0].text == "Requests a second: open everywhere (×1.00 to ×1.00)."
     faster = [*records, *rounds("java-c:platform", "1k", 1.0), *rounds("java-c:virtual", "1k", 2.0)]
-    assert "; inconclusive in java-a and java-b at every load (×1.00 to ×1.00)." in told(faster)[0].sentences[0].text
+    assert "; open in java-a and java-b at every load (×1.00 to ×1.00)." in told(faster)[0].sentences[0].text
 
 
 def test_what_is_not_known_says_how_far_it_may_go() -> None:
@@ -67,7 +68,7 @@ def test_what_is_not_known_says_how_far_it_may_go() -> None:
     ]
     said = told(records)[0].sentences[0].text
     assert re.fullmatch(
-        r"Requests a second: inconclusive everywhere \(×1\.01 to ×1\.01, intervals within \[0\.\d+, 1\.\d+\]\)\.", said
+        r"Requests a second: open everywhere \(×1\.01 to ×1\.01, intervals within \[0\.\d+, 1\.\d+\]\)\.", said
     )
 
 

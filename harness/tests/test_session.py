@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import builders
@@ -22,19 +23,25 @@ from fakes import (
     outcome,
 )
 
-from zoo import plan, timing
-from zoo.analysis import rows
-from zoo.load.base import Generator, LoadError, LoadOutcome
-from zoo.plan import Block, Design, Twins
-from zoo.profile import Profile
-from zoo.records import Condition, Flag, Measurement, Record
-from zoo.runtime.base import Launch, RuntimeFailure
-from zoo.session import Running, Session
-from zoo.store import Store, StoreError
-from zoo.twins import twin
+from zoo.analysis.summary import rows
+from zoo.load.base import Generator, LoadOutcome
+from zoo.load.spec import LoadError
+from zoo.measure.session import Running, Session
+from zoo.model.condition import Condition
+from zoo.model.entry_id import twin
+from zoo.model.errors import RuntimeFailure
+from zoo.model.flag import Flag
+from zoo.model.measurement import Measurement
+from zoo.model.record import Record
+from zoo.plan import resume, tier
+from zoo.plan import windows as timing
+from zoo.plan.blocks import Block, Design
+from zoo.plan.defaults import Profile
+from zoo.runtime.base import Launch
+from zoo.store.run_folder import Store, StoreError
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
-TIERS = [plan.tier(name) for name in ("100", "1k", "25k")]
+TIERS = [tier.tier(name) for name in ("100", "1k", "25k")]
 Fault = Callable[[Call], LoadOutcome | None]
 PROFILE = Profile(
     rounds=1,
@@ -90,7 +97,7 @@ def bed(tmp_path: Path) -> Bed:
 
 
 def one_block(entry: str = VIRTUAL, scenario: str = "hello") -> list[Block]:
-    return plan.blocks([entry], [scenario], TIERS, rounds=1, seed=1)
+    return builders.blocks([entry], [scenario], TIERS, rounds=1, seed=1)
 
 
 def once(fault: Fault, when: Callable[[Call], bool]) -> Fault:
@@ -104,6 +111,12 @@ def once(fault: Fault, when: Callable[[Call], bool]) -> Fault:
         return None
 
     return maybe
+
+
+def crashed(call: Call) -> LoadOutcome:
+    """The server ends within a window, of which its generator still reports."""
+    call.server.running = False
+    return outcome(call.spec, [[2_000, 500]])
 
 
 def in_window(connections: int) -> Callable[[Call], bool]:
@@ -124,7 +137,7 @@ def kinds(records: list[Record]) -> dict[str, str | None]:
 
 
 def test_a_whole_run_measures_every_cell_once_a_round_in_the_planned_order(bed: Bed) -> None:
-    blocks = plan.blocks([PLATFORM, VIRTUAL, BARE], ["hello", "sleep"], TIERS, rounds=3, seed=5)
+    blocks = builders.blocks([PLATFORM, VIRTUAL, BARE], ["hello", "sleep"], TIERS, rounds=3, seed=5)
     records = bed.run(blocks)
     assert [r.key for r in records] == [(b.entries[0], b.scenario, t.name, b.round) for b in blocks for t in b.tiers]
     assert all(r.measurement for r in records)
@@ -234,7 +247,7 @@ def test_an_emulated_server_is_warmed_until_all_its_requests_can_be_held(
         if call.delay_s < 1
         else None
     )
-    cell = seen(bed.run(plan.blocks([VIRTUAL], ["sleep"], TIERS[2:], rounds=1, seed=1))[0])
+    cell = seen(bed.run(builders.blocks([VIRTUAL], ["sleep"], TIERS[2:], rounds=1, seed=1))[0])
     assert [c.spec.connections for c in bed.world.calls if c.delay_s < 1] == [2_500] * loads
     assert cell.warmup.seconds == loads * PROFILE.sleep_warmup_s
     assert cell.warmup.pace is not None
@@ -257,7 +270,7 @@ def test_a_warm_up_that_never_settles_ends_at_its_cap_and_is_flagged(bed: Bed) -
 
 def test_memory_held_by_a_connection_is_found_again(bed: Bed) -> None:
     bed.world.kb_per_connection = 17.0
-    records = bed.run(plan.blocks([VIRTUAL], ["sleep"], TIERS, rounds=2, seed=1))
+    records = bed.run(builders.blocks([VIRTUAL], ["sleep"], TIERS, rounds=2, seed=1))
     for row in rows(records):
         assert row.held
         assert row.kb_per_connection is not None
@@ -418,11 +431,7 @@ def test_a_crash_in_warm_up_that_the_generator_does_not_notice_is_a_crash(bed: B
 
 
 def test_a_crash_in_a_window_costs_that_cell_and_the_next_has_a_fresh_server(bed: Bed) -> None:
-    def crash(call: Call) -> LoadOutcome:
-        call.server.running = False
-        return outcome(call.spec, [[2_000, 500]])
-
-    bed.world.fault = once(crash, in_window(1_000))
+    bed.world.fault = once(crashed, in_window(1_000))
     records = bed.run(one_block())
     assert kinds(records) == {"100": None, "1k": "crashed", "25k": None}
     assert records[1].failure is not None
@@ -482,6 +491,18 @@ def test_bad_answers_are_flagged_and_left_out_of_goodput(bed: Bed) -> None:
     cell = seen(bed.run(one_block())[0])
     assert cell.load.goodput == 399_960
     assert cell.flags == [Flag.BAD_ANSWERS]
+
+
+def test_a_window_that_something_cut_short_is_no_data(bed: Bed) -> None:
+    def cut(call: Call) -> LoadOutcome:
+        return replace(outcome(call.spec, [[2_000, 500]]), runtime_s=0.7 * call.spec.duration_s)
+
+    bed.world.fault = once(cut, in_window(1_000))
+    records = bed.run(one_block())
+    assert kinds(records) == {"100": None, "1k": "generator_cut", "25k": None}
+    failure = records[1].failure
+    assert failure is not None
+    assert failure.message == "the load generator stopped after 5.6 of 8 s"
 
 
 def test_a_missing_generator_fails_every_cell_of_the_block(bed: Bed) -> None:
@@ -547,7 +568,7 @@ def test_a_fault_of_the_harness_itself_leaves_nothing_running(bed: Bed) -> None:
 
 
 def test_resuming_measures_just_what_is_missing_in_the_stored_order(bed: Bed) -> None:
-    blocks = plan.blocks([PLATFORM, VIRTUAL, BARE], ["hello", "sleep"], TIERS, rounds=2, seed=3)
+    blocks = builders.blocks([PLATFORM, VIRTUAL, BARE], ["hello", "sleep"], TIERS, rounds=2, seed=3)
     every = [(b.entries[0], b.scenario, t.name, b.round) for b in blocks for t in b.tiers]
 
     def interrupt(call: Call) -> None:
@@ -576,8 +597,8 @@ def test_a_complete_run_is_not_measured_again(bed: Bed) -> None:
 
 
 def test_an_entry_measured_twice_a_round_has_two_ids_and_files_of_its_own(bed: Bed) -> None:
-    twice = plan.Twins((BARE,), ("hello",))
-    records = bed.run(plan.blocks([BARE], ["hello", "sleep"], TIERS[:1], rounds=2, seed=1, twins=twice))
+    twice = {"twins": [BARE], "twin_scenarios": ["hello"]}
+    records = bed.run(builders.blocks([BARE], ["hello", "sleep"], TIERS[:1], rounds=2, seed=1, **twice))
     ids = [(r.entry, r.scenario) for r in records]
     assert sorted(set(ids)) == [(BARE, "hello"), (BARE, "sleep"), (twin(BARE), "hello")]
     assert len(ids) == len(bed.world.servers) == 6
@@ -596,7 +617,7 @@ def test_the_fake_generator_is_one() -> None:
 
 
 def in_turns(rounds: int = 1) -> list[Block]:
-    return plan.blocks([PLATFORM, VIRTUAL], ["hello"], TIERS, rounds, seed=1, design=Design.TURNS)
+    return builders.blocks([PLATFORM, VIRTUAL], ["hello"], TIERS, rounds, seed=1, design=Design.TURNS)
 
 
 def test_variants_of_a_server_are_alive_at_once_and_loaded_in_turns(bed: Bed) -> None:
@@ -658,20 +679,22 @@ def test_connections_that_were_counted_too_late_are_not_observed(bed: Bed, late:
     assert Flag.NOT_ESTABLISHED not in cell.flags
 
 
-def test_one_server_that_crashes_leaves_the_other_to_be_measured(bed: Bed) -> None:
-    def crash(call: Call) -> LoadOutcome | None:
-        if call.entry != PLATFORM:
-            return None
-        call.server.running = False
-        return outcome(call.spec, [[2_000, 500]])
+def test_each_round_starts_the_servers_of_a_block_in_the_reverse_order_of_the_one_before(bed: Bed) -> None:
+    bed.run(builders.blocks([PLATFORM, VIRTUAL], ["hello"], TIERS[:1], rounds=2, design=Design.TURNS))
+    started = [s.launch.entry.id for s in bed.world.servers]
+    assert sorted(started[:2]) == [PLATFORM, VIRTUAL]
+    assert started[2:] == started[1::-1]
 
-    bed.world.fault = once(crash, lambda call: in_window(1_000)(call) and call.entry == PLATFORM)
+
+def test_one_server_that_crashes_leaves_the_other_to_be_measured(bed: Bed) -> None:
+    bed.world.fault = once(crashed, lambda call: in_window(1_000)(call) and call.entry == PLATFORM)
     records = bed.run(in_turns())
     found = {(r.entry, r.tier): r.failure.kind if r.failure else None for r in records}
     assert found.pop((PLATFORM, "1k")) == "crashed"
     assert set(found.values()) == {None}
     assert len(found) == 5
-    assert [s.launch.entry.id for s in bed.world.servers] == [PLATFORM, VIRTUAL, PLATFORM]
+    assert sorted(s.launch.entry.id for s in bed.world.servers[:2]) == [PLATFORM, VIRTUAL]
+    assert [s.launch.entry.id for s in bed.world.servers[2:]] == [PLATFORM]
     assert not bed.world.running
 
 
@@ -706,17 +729,28 @@ def test_going_on_measures_a_tier_anew_for_all_servers_alive_at_once(bed: Bed) -
     assert [(r.entry, r.tier) for r in records] == [(e, t.name) for t in TIERS for e in (PLATFORM, VIRTUAL)]
 
 
+def test_going_on_measures_a_failed_cell_again_beside_those_of_its_turns(bed: Bed) -> None:
+    bed.world.fault = once(crashed, in_window(1_000))
+    before = bed.run(in_turns())
+    failed = [r.entry for r in before if r.failure]
+    assert len(failed) == 1
+
+    records = bed.run(in_turns(), resume.measured(before))
+    assert [(r.entry, r.tier) for r in records[len(before) :]] == [(PLATFORM, "1k"), (VIRTUAL, "1k")]
+    assert resume.measured(records) == {r.key for r in before}
+
+
 # --- conditions
 
 
 def test_an_entry_under_two_conditions_is_measured_in_turns_with_itself(bed: Bed) -> None:
-    blocks = plan.blocks([VIRTUAL], ["hello"], TIERS[:1], 1, seed=1, design=Design.TURNS, variations=["heap=50m"])
+    blocks = builders.blocks([VIRTUAL], ["hello"], TIERS[:1], design=Design.TURNS, variations={"heap=50m": Condition()})
     records = bed.run(blocks)
     assert [(r.entry, r.condition) for r in records] == [
         (VIRTUAL, OWN),
         (f"{VIRTUAL}@heap=50m", CONDITIONS["heap=50m"]),
     ]
-    assert [s.launch.jvm_flags for s in bed.world.servers] == [("-Xmx1g",), ("-Xmx50m",)]
+    assert sorted(s.launch.jvm_flags for s in bed.world.servers) == [("-Xmx1g",), ("-Xmx50m",)]
     assert bed.world.most_running == 2
     assert all(r.measurement for r in records)
 
@@ -763,7 +797,7 @@ def target(bed: Bed) -> Target:
 
 def test_a_running_server_is_measured_in_turns_with_an_entry_and_never_started_or_ended(bed: Bed) -> None:
     hosted = target(bed)
-    blocks = plan.blocks([BARE, TARGET], ["hello"], TIERS[:1], 2, 1, design=Design.TURNS, guests=[TARGET])
+    blocks = builders.blocks([BARE, TARGET], ["hello"], TIERS[:1], 2, 1, design=Design.TURNS, guests=[TARGET])
     records = bed.run(blocks)
     assert [(r.entry, r.failure) for r in records] == [(BARE, None), (TARGET, None)] * 2
     mine, other = records[1], records[0]
@@ -780,7 +814,7 @@ def test_a_running_server_is_measured_in_turns_with_an_entry_and_never_started_o
 
 def test_the_same_running_server_can_be_measured_twice_a_round(bed: Bed) -> None:
     hosted = target(bed)
-    twins = Twins((TARGET,), ("hello",))
-    records = bed.run(plan.blocks([TARGET], ["hello"], TIERS[:1], 1, 1, twins, Design.TURNS, guests=[TARGET]))
+    twins = {"twins": [TARGET], "twin_scenarios": ["hello"], "design": Design.TURNS}
+    records = bed.run(builders.blocks([TARGET], ["hello"], TIERS[:1], 1, 1, **twins, guests=[TARGET]))
     assert [(r.entry, r.failure) for r in records] == [(TARGET, None), (twin(TARGET), None)]
     assert {call.server for call in bed.world.calls} == {hosted}

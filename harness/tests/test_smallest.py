@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.smallest import Found, Trial, smallest
+from zoo.measure.trials.bisection import Found, Trial, smallest
 
 
 @given(st.integers(1, 500), st.integers(0, 500), st.integers(1, 50), st.integers(0, 3), st.integers(0, 600))

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import os
+import signal
 import sys
+import time
 from pathlib import Path
 from textwrap import dedent
+from typing import Self
 
 import builders
+import ports
 import psutil
 import pytest
+from fakes import ManualTime
 
-from zoo import startup
-from zoo.catalog import Entry, Manifest, Server
-from zoo.host.jdk import Jdk
-from zoo.runtime.base import Launch, RuntimeFailure
-from zoo.startup import Start, possible, record, start_once
+from zoo.catalog.manifest import Entry, Manifest, Server
+from zoo.measure.trials import starts
+from zoo.measure.trials.starts import possible, record, start_once
+from zoo.model.errors import RuntimeFailure
+from zoo.model.jdk import Jdk
+from zoo.runtime.base import Launch
+from zoo.scenarios.startup import Start
 
 SERVER = """
 import os, signal, socketserver, sys, time
@@ -47,7 +53,7 @@ def end(*_):
 signal.signal(signal.SIGTERM, end)
 Quick(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
 """
-PORT = 8197 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+PORT = ports.claim()
 
 
 def launch(tmp_path: Path, script: str, listens: bool = True, flags: tuple[str, ...] = ()) -> Launch:
@@ -64,10 +70,10 @@ def children() -> set[int]:
     return {child.pid for child in psutil.Process().children(recursive=True)}
 
 
-def test_the_first_answer_is_found_soon_after_it_is_possible(tmp_path: Path) -> None:
-    before = children()
-    found = start_once(launch(tmp_path, "time.sleep(0.5)"), None)
-    assert 0.5 <= found.first_answer_s < 3
+def test_the_first_answer_is_found_when_it_is_possible(tmp_path: Path) -> None:
+    before, began = children(), time.monotonic()
+    found = start_once(launch(tmp_path, "time.sleep(0.2)"), None)
+    assert 0.2 <= found.first_answer_s < time.monotonic() - began
     assert (found.rss_kb, found.anon_kb) == (None, None)
     assert children() == before
 
@@ -82,32 +88,54 @@ def test_a_connection_that_is_closed_while_the_server_starts_is_no_answer(tmp_pa
             one.recv(65536)
             one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             one.close()
-    time.sleep(0.3)
+    time.sleep(0.2)
     """
+    began = time.monotonic()
     found = start_once(launch(tmp_path, script), None)
-    assert 0.3 <= found.first_answer_s < 3
+    assert 0.2 <= found.first_answer_s < time.monotonic() - began
 
 
-def test_polling_adds_little_to_a_start(tmp_path: Path) -> None:
-    """The server writes down when it was about to listen, and when its first request came."""
-    script = """
-    class Handler(Handler):
-        def do_GET(self):
-            open("came", "w").write(repr(time.monotonic()))
-            super().do_GET()
-    """
-    asked = launch(tmp_path, "time.sleep(0.3)\nopen('listens', 'w').write(repr(time.monotonic()))" + dedent(script))
-    folder, waited = asked.entry.server.folder, []
-    for _ in range(3):
-        start_once(asked, None)
-        waited.append(float((folder / "came").read_text()) - float((folder / "listens").read_text()))
-    assert min(waited) < 0.1
+def test_polling_adds_no_more_than_a_millisecond_to_a_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port is open after 0.4 s; then a first request waits for its answer, which takes another 0.25 s."""
+    clock, port_open_s, answer_s = ManualTime(now=1_000.0), 0.4, 0.25
+    tried: list[float] = []
+
+    class Connection:
+        def __init__(self, address: tuple[str, int], timeout: float) -> None:
+            tried.append(clock.now - 1_000)
+            assert address == ("127.0.0.1", PORT)
+            if tried[-1] < port_open_s:
+                raise ConnectionRefusedError
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+        def sendall(self, request: bytes) -> None: ...
+
+        def recv(self, most: int) -> bytes:
+            clock.now += answer_s
+            return b"HTTP/1.1 200 OK\r\n\r\n"
+
+    class Socket:
+        create_connection = Connection
+
+    class Child:
+        def poll(self) -> None: ...
+
+    monkeypatch.setattr(starts, "time", clock)
+    monkeypatch.setattr(starts, "socket", Socket)
+    server = starts._Server(Child(), 1_000.0, PORT, tmp_path / "it.log")  # type: ignore[arg-type]
+    took = server.first_answer()
+    assert port_open_s + answer_s <= took <= port_open_s + answer_s + 0.001 + 1e-9
+    assert took == pytest.approx(tried[-1] + answer_s)
+    assert set(clock.slept) == {0.001}
 
 
 def test_memory_at_rest(tmp_path: Path) -> None:
-    plain = start_once(launch(tmp_path, ""), None, rest_s=0.2)
+    plain = start_once(launch(tmp_path, ""), None, rest_s=0.05)
     (tmp_path / "more").mkdir()
-    more = start_once(launch(tmp_path / "more", 'held = b"x" * (64 << 20)'), None, rest_s=0.2)
+    more = start_once(launch(tmp_path / "more", 'held = b"x" * (64 << 20)'), None, rest_s=0.05)
     assert plain.rss_kb is not None
     assert more.rss_kb is not None
     assert more.anon_kb is not None
@@ -116,8 +144,8 @@ def test_memory_at_rest(tmp_path: Path) -> None:
 
 
 def test_starts_and_rests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(startup, "REST_S", 0.1)
-    found = startup.measure(launch(tmp_path, ""), None, Start.DEFAULT, tmp_path, starts=7, rests=6)
+    monkeypatch.setattr(starts, "REST_S", 0.0)
+    found = starts.measure(launch(tmp_path, ""), None, Start.DEFAULT, tmp_path, starts=7, rests=6)
     assert [one.rss_kb is not None for one in found.starts] == [True] * 6 + [False]
     assert found.first_answer_s.n == 7
     assert found.first_answer_s.low == min(one.first_answer_s for one in found.starts)
@@ -130,7 +158,7 @@ def test_an_archive_is_recorded_with_every_path_and_used(tmp_path: Path, monkeyp
     monkeypatch.setattr(Start, "recording", lambda self, archive: ("--archive", str(archive)))
     monkeypatch.setattr(Start, "using", lambda self, archive: ("--use", str(archive)))
     asked = launch(tmp_path, 'if "--use" in sys.argv: assert os.path.getsize(sys.argv[-1]) == 4096')
-    found = startup.measure(asked, None, Start.CDS, tmp_path / "archives", starts=1, rests=0)
+    found = starts.measure(asked, None, Start.CDS, tmp_path / "archives", starts=1, rests=0)
     assert found.archive_kb == 4
     assert (tmp_path / "archives" / "it-async.cds").exists()
 
@@ -139,7 +167,7 @@ def test_what_a_training_run_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Start, "recording", lambda self, archive: ("--archive", str(archive)))
     asked = launch(tmp_path, "")
     record(asked, None, Start.CDS, tmp_path)
-    assert (asked.entry.server.folder / "asked").read_text().split() == ["/", *startup.TRAINING]
+    assert (asked.entry.server.folder / "asked").read_text().split() == ["/", *starts.TRAINING]
 
 
 def test_an_archive_that_is_not_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +192,7 @@ def test_a_first_answer_that_is_not_good(tmp_path: Path) -> None:
 
 
 def test_a_server_that_will_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(startup, "GRACE_S", 0.3)
+    monkeypatch.setattr(starts, "GRACE_S", 0.3)
     before = children()
     script = """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -176,11 +204,20 @@ def test_a_server_that_will_not_end_is_killed(tmp_path: Path, monkeypatch: pytes
     assert children() == before
 
 
-def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
+def test_an_interrupt_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes when the port was found closed, and is about to be tried again."""
     before = children()
-    asked = launch(tmp_path, f"os.kill({os.getpid()}, signal.SIGINT); time.sleep(60)", listens=False)
+    seen: list[set[int]] = []
+
+    class Interrupting(ManualTime):
+        def sleep(self, seconds: float, /) -> None:
+            seen.append(children() - before)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(starts, "time", Interrupting())
     with pytest.raises(KeyboardInterrupt):
-        start_once(asked, None)
+        start_once(launch(tmp_path, "time.sleep(60)", listens=False), None)
+    assert [len(started) for started in seen] == [1]
     assert children() == before
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.stats import Ratio, holm, outlier, paired_ratio, rounds_for, sd_at_most, unpaired_ratio
+from zoo.analysis.stats import Ratio, holm, outlier, paired_ratio, rounds_for, sd_at_most, unpaired_ratio
+from zoo.analysis.stats.spread import stdev, variance
 
 POSITIVE = st.floats(1e-3, 1e6)
 ROUNDS = st.lists(st.tuples(POSITIVE, POSITIVE), min_size=2, max_size=8)
@@ -27,6 +29,20 @@ def coverage(ratios: Iterable[Ratio], true: float) -> float:
 
 def nominal(share: float) -> bool:
     return 0.93 <= share <= 0.97
+
+
+# --- spread
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=8))
+def test_the_spread_is_that_of_the_standard_library(values: list[float]) -> None:
+    assert variance(values) == pytest.approx(statistics.variance(values), rel=1e-9, abs=1e-9)
+    assert stdev(values) == math.sqrt(variance(values))
+
+
+@given(st.floats(-1e9, 1e9), st.integers(2, 8))
+def test_equal_values_have_no_spread_at_all(value: float, n: int) -> None:
+    assert variance([value] * n) == 0
 
 
 # --- paired

@@ -13,15 +13,16 @@ from builders import record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo import documents, proved, quoted
-from zoo.catalog import Catalog, load_catalog
-from zoo.documents import DocumentError
-from zoo.records import Flag, Record, Run, schema
-from zoo.store import Store, StoreError
-from zoo.twins import twin
+from zoo.catalog.manifest import Catalog
+from zoo.docs import method_proofs, origin, readme_tables, refresh
+from zoo.docs.refresh import DocumentError
+from zoo.model.entry_id import twin
+from zoo.model.flag import Flag
+from zoo.model.record import Record
+from zoo.model.run import Run, schema
+from zoo.store.run_folder import Store, StoreError
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -147,6 +148,7 @@ def test_the_schema_is_that_of_runs_and_records() -> None:
 
 README = "# Zoo\n<!-- generated: entries -->\nold\n<!-- end -->\ntext between\n{results}after\n"
 RESULTS = "<!-- generated: results -->\n<!-- end -->\n"
+FIRST_SCREEN = RESULTS + RESULTS.replace("results", "switch") + RESULTS.replace("results", "output")
 
 
 @pytest.fixture
@@ -170,8 +172,8 @@ def reference(root: Path, records: list[Record]) -> None:
     made = Store.create(root / "results" / "reference", builders.run([PLATFORM, VIRTUAL, BARE]))
     for one in records:
         made.append(one)
-    made.folder.rename(root / quoted.REFERENCE)
-    (root / "README.md").write_text(README.format(results=RESULTS), encoding="utf-8")
+    made.folder.rename(root / origin.REFERENCE)
+    (root / "README.md").write_text(README.format(results=FIRST_SCREEN), encoding="utf-8")
 
 
 def sleeping(entry: str, *flags: Flag, ceiling_rps: float | None = None) -> list[Record]:
@@ -180,7 +182,7 @@ def sleeping(entry: str, *flags: Flag, ceiling_rps: float | None = None) -> list
 
 def test_stale_documents_are_named_and_left_alone_when_only_checked(root: Path) -> None:
     before = (root / "README.md").read_text(encoding="utf-8")
-    stale = documents.refresh(root, at(root), write=False)
+    stale = refresh.refresh(root, at(root), write=False)
     schemas = {root / "docs" / f"{name}.schema.json" for name in ("records", "jdbc", "jvm")}
     assert set(stale) == {root / "README.md", *schemas}
     assert (root / "README.md").read_text(encoding="utf-8") == before
@@ -188,8 +190,8 @@ def test_stale_documents_are_named_and_left_alone_when_only_checked(root: Path) 
 
 
 def test_what_was_generated_is_fresh_until_something_changes(root: Path) -> None:
-    documents.refresh(root, at(root), write=True)
-    assert documents.refresh(root, at(root), write=False) == []
+    refresh.refresh(root, at(root), write=True)
+    assert refresh.refresh(root, at(root), write=False) == []
     text = (root / "README.md").read_text(encoding="utf-8")
     assert "| [`java-a:virtual`](java-a/) | virtual-thread | a virtual-thread |" in text
     assert "old" not in text
@@ -197,65 +199,65 @@ def test_what_was_generated_is_fresh_until_something_changes(root: Path) -> None
     assert text.endswith("text between\nafter\n")
     assert json.loads((root / "docs" / "records.schema.json").read_text(encoding="utf-8")) == schema()
     (root / "README.md").write_text(text.replace("virtual-thread |", "green-thread |"), encoding="utf-8")
-    assert documents.refresh(root, at(root), write=False) == [root / "README.md"]
+    assert refresh.refresh(root, at(root), write=False) == [root / "README.md"]
 
 
 @pytest.mark.parametrize("text", ["# Zoo\n", README.format(results="") * 2])
 def test_a_document_without_its_markers_once_is_an_error(root: Path, text: str) -> None:
     (root / "README.md").write_text(text, encoding="utf-8")
     with pytest.raises(DocumentError, match="markers of the generated part 'entries' once"):
-        documents.refresh(root, at(root), write=False)
+        refresh.refresh(root, at(root), write=False)
 
 
 def test_results_of_the_reference_run_stand_in_the_readmes(root: Path) -> None:
     pooled = sleeping(PLATFORM, Flag.POOL_CEILING, ceiling_rps=20.0)
     hello = [record(e, t, rps=50_000.0) for e in (PLATFORM, VIRTUAL, BARE) for t in ("100", "1k", "25k")]
     reference(root, [*hello, *pooled, *sleeping(VIRTUAL), *sleeping(BARE, Flag.STARVED)])
-    stale = documents.refresh(root, at(root), write=True)
+    stale = refresh.refresh(root, at(root), write=True)
     assert {root / s.name / "README.md" for s in builders.catalog().servers} <= set(stale)
-    assert documents.refresh(root, at(root), write=False) == []
+    assert refresh.refresh(root, at(root), write=False) == []
     whole, java = ((root / name).read_text(encoding="utf-8") for name in ("README.md", "java-a/README.md"))
-    rows = {row.split("|")[1].strip(): row for row in whole.splitlines() if row.startswith("| `")}
-    assert set(rows) == {f"`{PLATFORM}`", f"`{VIRTUAL}`", f"`{BARE}`"}
-    assert "not held (at most 20 req/s)" in rows[f"`{PLATFORM}`"]
-    assert "not held |" in rows[f"`{BARE}`"]
-    assert "≥ 50,000" in rows[f"`{VIRTUAL}`"]  # as fast as the bare reference
-    assert f"`{VIRTUAL}`" in java
-    assert BARE not in java
-    assert "Virtual against platform threads." in whole
-    assert "  - Requests a second: " in java
+    assert "| [java-a](java-a/) | " in whole
+    assert "```text\nvirtual ÷ platform threads of the same server:" in whole
+    variants = {row.split("|")[1].strip(): row for row in java.splitlines() if row.startswith("| `")}
+    assert set(variants) == {"`platform`", "`virtual`"}
+    assert "≥ 50,000" in variants["`virtual`"]  # as fast as the bare reference
+    assert "**Older build**" in java
 
 
-def test_charts_of_the_reference_run_are_shown_in_a_readme_each(root: Path) -> None:
+def test_charts_of_the_reference_run_are_shown_in_the_readme(root: Path) -> None:
     hello = [record(e, t) for e in (PLATFORM, VIRTUAL, BARE) for t in ("100", "1k", "25k")]
     reference(root, [*hello, *sleeping(VIRTUAL)])
-    documents.refresh(root, at(root), write=True)
+    refresh.refresh(root, at(root), write=True)
     charts = {path.name for path in (root / "docs" / "charts").iterdir()}
-    assert {"forest-model-hello-cpu-per-request.svg", "requests-hello-java-a.svg", "held-sleep-java-a.svg"} <= charts
-    text = "".join(path.read_text(encoding="utf-8") for path in root.rglob("README.md"))
-    pictures = re.findall(r"^!\[([^\[\]]+)\]\((?:\.\./)?docs/charts/([\w.-]+)\)$", text, re.MULTILINE)
+    assert charts == {"forest-model-hello-cpu-per-request.svg"}
+    text = (root / "README.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"^!\[([^\[\]]+)\]\(docs/charts/([\w.-]+)\)$", text, re.MULTILINE)
     assert sorted(name for _, name in pictures) == sorted(charts)
     assert all(len(description) > 20 for description, _ in pictures)
 
 
 def test_what_was_made_of_the_reference_run_is_stale_when_it_differs_or_is_not_wanted(root: Path) -> None:
     reference(root, [record(e) for e in (PLATFORM, VIRTUAL)])
-    documents.refresh(root, at(root), write=True)
-    html, chart = root / quoted.REFERENCE / "report.html", root / quoted.CHARTS / "requests-hello-1k.svg"
+    refresh.refresh(root, at(root), write=True)
+    html, chart = (
+        root / origin.REFERENCE / "report.html",
+        root / readme_tables.CHARTS / "forest-model-hello-cpu-per-request.svg",
+    )
     for path in (html, chart):
         path.write_text(path.read_text(encoding="utf-8").replace("java-a", "java-b"), encoding="utf-8")
     old = chart.with_name("old.svg")
     old.touch()
-    assert set(documents.refresh(root, at(root), write=True)) == {html, chart, old}
+    assert set(refresh.refresh(root, at(root), write=True)) == {html, chart, old}
     assert not old.exists()
-    assert documents.refresh(root, at(root), write=False) == []
+    assert refresh.refresh(root, at(root), write=False) == []
 
 
 def test_a_server_that_the_reference_run_did_not_have_needs_no_results(root: Path) -> None:
     reference(root, [record(PLATFORM)])
-    documents.refresh(root, at(root), write=True)
+    refresh.refresh(root, at(root), write=True)
     assert RESULTS in (root / "rust-n" / "README.md").read_text(encoding="utf-8")
-    assert documents.refresh(root, at(root), write=False) == []
+    assert refresh.refresh(root, at(root), write=False) == []
 
 
 def test_what_committed_runs_prove_stands_in_the_method(root: Path) -> None:
@@ -266,23 +268,19 @@ def test_what_committed_runs_prove_stands_in_the_method(root: Path) -> None:
     run = builders.run([PLATFORM, VIRTUAL], ["hello"], ["1k"]).model_copy(
         update={"finished_at": "2026-01-02T03:14:05+00:00"}
     )
-    for folder in (proved.AA, proved.DESIGNS / "jvm-rounds"):
+    for folder in (method_proofs.AA, method_proofs.DESIGNS / "jvm-rounds"):
         made = Store.create(root / "made", run)
         for entry in (PLATFORM, VIRTUAL, twin(VIRTUAL)):
             for number, wobble in enumerate((1.0, 1.01, 0.99), 1):
                 made.append(record(entry, round_number=number, rps=50_000 * wobble))
         (root / folder).parent.mkdir(parents=True, exist_ok=True)
         made.folder.rename(root / folder)
-    assert method in documents.refresh(root, at(root), write=True)
+    assert method in refresh.refresh(root, at(root), write=True)
     text = method.read_text(encoding="utf-8")
     assert "0 of 4 intervals leave out 1" in text
     assert f"| {VIRTUAL} ÷ {PLATFORM} | rounds | req/s | 3 in 10.0 min |" in text
     assert "<!-- generated: slowdown -->\n<!-- end -->" in text, "of which no run is committed"
-    assert documents.refresh(root, at(root), write=False) == []
-
-
-def test_the_committed_documents_are_up_to_date() -> None:
-    assert documents.refresh(ROOT, load_catalog(ROOT), write=False) == []
+    assert refresh.refresh(root, at(root), write=False) == []
 
 
 def test_raw_data_is_read_as_written_and_every_file_is_listed(store: Store) -> None:

@@ -3,19 +3,35 @@
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import builders
 import pytest
+from fakes import ManualTime
 from hypothesis import given
 from hypothesis import strategies as st
+from waits import until
 
-from zoo import validity
+from zoo.analysis import flags
 from zoo.claims.quantities import QUANTITIES
+from zoo.model.samples import Switches
 from zoo.report import sweeps
+from zoo.sample import switches
 from zoo.sample.proc import LINUX
 from zoo.sample.sampler import Sampler
-from zoo.sample.switches import Counter, Counts, Switches, Watcher, parse_sched, parse_status, threads
+from zoo.sample.switches import (
+    LOOK_EVERY_S,
+    LOOK_SHARE,
+    Counter,
+    Counts,
+    Name,
+    Watcher,
+    parse_sched,
+    parse_status,
+    threads,
+)
 
 linux = pytest.mark.skipif(not LINUX, reason="needs /proc")
 
@@ -31,16 +47,67 @@ se.load.weight                               :              1048576
 STATUS = "Name:\tjava\n" * 100 + "Mems_allowed_list:\t0\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t3\n"
 
 WORKS = """
-import threading, time
-def work(seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        time.sleep(0.005)
-for seconds in {lives}:
-    threading.Thread(target=work, args=(seconds,), daemon=True).start()
-print('ready', flush=True)
-time.sleep(60)
+import queue, sys, threading, time
+
+done = queue.SimpleQueue()
+
+def work(asked):
+    while times := asked.get():
+        for _ in range(times):
+            time.sleep(0.0002)
+        done.put(None)
+
+queues = [queue.SimpleQueue() for _ in range(2)]
+threads = [threading.Thread(target=work, args=(asked,)) for asked in queues]
+for thread in threads:
+    thread.start()
+print(*(thread.native_id for thread in threads), flush=True)
+for line in sys.stdin:
+    for asked, times in zip(queues, map(int, line.split())):
+        asked.put(times)
+        if times:
+            done.get()
+    print('done', flush=True)
 """
+
+
+class Worker:
+    """A process of two threads; each goes to sleep as many times as it is told, and ends when told 0."""
+
+    def __init__(self) -> None:
+        words = [sys.executable, "-c", WORKS]
+        self._child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.pid = self._child.pid
+        self.names = [(self.pid, number) for number in self._answer().split()]
+
+    def sleep(self, *times: int) -> None:
+        assert self._child.stdin is not None
+        self._child.stdin.write(f"{' '.join(map(str, times))}\n")
+        assert self._answer() == "done\n"
+
+    def kill(self) -> None:
+        self._child.kill()
+        self._child.communicate()
+
+    def _answer(self) -> str:
+        assert self._child.stdout is not None
+        return self._child.stdout.readline()
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    made = Worker()
+    yield made
+    made.kill()
+
+
+class Clock(ManualTime):
+    """Ages of threads are read of the kernel's own."""
+
+    CLOCK_BOOTTIME = getattr(time, "CLOCK_BOOTTIME", 7)  # only Linux has it
+
+    def clock_gettime(self, clock: int) -> float:
+        return time.clock_gettime(clock)
 
 
 def looked(*looks: dict[int, tuple[int, int]], every_s: float = 1.0) -> Switches:
@@ -124,41 +191,75 @@ def test_odd_texts_do_no_harm(text: str) -> None:
 
 
 @linux
-def test_a_thread_that_ends_is_counted_until_shortly_before() -> None:
-    """About 200 times a second: a thread that stays for all of 3.6 s, and one of 2.5 s."""
-    with subprocess.Popen([sys.executable, "-c", WORKS.format(lives=[60, 2.5])], stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        child.stdout.readline()
-        running = Sampler(child.pid).start()
-        time.sleep(3.6)
-        found = running.stop().switches
-        stays = max(counts.voluntary for counts in threads([child.pid]).values())
-        child.kill()
+def test_a_thread_that_ends_is_counted_until_the_last_look_at_it(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three looks a second apart; after the second one a thread ends, and may have done as much again."""
+    clock, seen = Clock(), []
+
+    def look(pids: Iterable[int]) -> dict[Name, Counts]:
+        seen.append(threads(pids))
+        return seen[-1]
+
+    monkeypatch.setattr(switches, "time", clock)
+    monkeypatch.setattr(switches, "threads", look)
+    watcher = Watcher()
+    watcher.look([worker.pid])
+    stays, ends = worker.names
+    worker.sleep(100, 50)
+    clock.now += 1
+    watcher.look([worker.pid])
+    worker.sleep(100, 0)
+    until(lambda: ends not in threads([worker.pid]))
+    clock.now += 1
+    watcher.look([worker.pid])
+    first, second, last = seen
+    found = watcher.total()
     assert found is not None
     assert found.ended == 1
-    assert stays * (1 + 0.9 * 2 / 3.6) < found.voluntary < stays * (1 + 1.1 * 2.5 / 3.6)
-    assert found.voluntary + found.missed > stays * (1 + 0.9 * 2.5 / 3.6)
-    assert found.missed < 0.4 * found.voluntary
+    assert last[stays].voluntary - first[stays].voluntary >= 200
+    assert found.missed == second[ends].switches - first[ends].switches >= 50
+    assert found.voluntary == sum(last[name].voluntary - first[name].voluntary for name in last) + (
+        second[ends].voluntary - first[ends].voluntary
+    )
 
 
 @linux
-def test_looking_at_many_threads_is_done_seldom() -> None:
-    with subprocess.Popen([sys.executable, "-c", WORKS.format(lives=[60] * 400)], stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        child.stdout.readline()
-        watcher = Watcher()
-        watcher.look([child.pid])
-        spent = time.thread_time()
-        assert len(threads([child.pid])) == 401
-        one_s = time.thread_time() - spent
-        began = time.monotonic()
-        spent = time.thread_time()
-        while time.monotonic() - began < 4:
-            watcher.look_if_due([child.pid])
-            time.sleep(0.2)
-        share = (time.thread_time() - spent) / 4
-        child.kill()
-    assert share < 0.01 + one_s / 4
+def test_a_sampler_counts_until_its_end(worker: Worker) -> None:
+    running = Sampler(worker.pid).start()
+    worker.sleep(100, 50)
+    found = running.stop().switches
+    assert found is not None
+    assert found.voluntary >= 150
+    assert (found.missed, found.ended) == (0, 0)
+
+
+@pytest.mark.parametrize(("look_s", "every_s"), [(0.0001, LOOK_EVERY_S), (0.1, 0.1 / LOOK_SHARE)])
+def test_looking_at_many_threads_is_done_seldom(monkeypatch: pytest.MonkeyPatch, look_s: float, every_s: float) -> None:
+    clock, looks = Clock(), []
+
+    def look(pids: Iterable[int]) -> dict[Name, Counts]:
+        looks.append(clock.now)
+        clock.now += look_s
+        clock.cpu_s += look_s
+        return {(0, "1"): Counts(1, 1, 1)}
+
+    monkeypatch.setattr(switches, "time", clock)
+    monkeypatch.setattr(switches, "threads", look)
+    watcher = Watcher()
+    watcher.look([1])
+    while clock.now < 1_000:
+        clock.sleep(0.2)
+        watcher.look_if_due([1])
+    gaps = [after - before for before, after in pairwise(looks)]
+    assert len(gaps) > 10
+    assert all(every_s - 1e-6 <= gap <= every_s + 0.2 + look_s for gap in gaps)
+    assert clock.cpu_s <= 1_000 * LOOK_SHARE
+
+
+@linux
+def test_threads_are_looked_at_one_by_one(worker: Worker) -> None:
+    assert len(threads([worker.pid])) == 3
 
 
 @linux
@@ -184,7 +285,7 @@ def test_the_kernel_tells_as_much_of_this_process_in_either_file() -> None:
 def test_what_ended_threads_may_have_done_decides_whether_there_is_a_figure(
     missed: int | None, counted: int | None
 ) -> None:
-    assert validity.switches(900, 100, missed) == counted
+    assert flags.switches(900, 100, missed) == counted
     seen = builders.measurement()
     assert seen.work is not None
     work = seen.work.model_copy(

@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from fakes import ManualTime
 
-from zoo.records import Target
+from zoo.model.entry_id import is_target
+from zoo.model.run import Target
 from zoo.runtime.target import HostedTarget, check, condition, listening, on_loopback
+from zoo.runtime.target_url import TargetError, home, origin, targets
 from zoo.sample.proc import LINUX
-from zoo.targets import TargetError, home, is_target, origin, targets
 
 NOWHERE = "http://192.0.2.1:9000/"
 """An address for documentation, which nobody has."""
@@ -37,8 +39,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Sleeper(Handler):
+    """Nothing else takes time on its clock."""
+
+    clock = ManualTime()
+
     def do_GET(self) -> None:
-        time.sleep(int(self.path.partition("=")[2] or 0) / 1000)
+        self.clock.sleep(int(self.path.partition("=")[2] or 0) / 1000)
         super().do_GET()
 
 
@@ -46,7 +52,7 @@ class Sleeper(Handler):
 def served(handler: type[Handler]) -> Iterator[str]:
     """The URL of a server in this very process."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
@@ -121,7 +127,8 @@ def test_a_server_that_does_not_answer_or_answers_something_else_is_refused(url:
     assert "gave no answer" in refused(Target(url=f"http://127.0.0.1:{port}/"))
 
 
-def test_a_server_that_does_not_wait_cannot_sleep(url: str) -> None:
+def test_a_server_that_does_not_wait_cannot_sleep(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zoo.runtime.target.time", Sleeper.clock)
     assert "cannot take part in sleep: GET /sleep?ms=200 was answered after" in refused(Target(url=url), ("sleep",))
     with served(Sleeper) as waiting:
         check({"target:9000": Target(url=waiting)}, ["sleep"], remote=False)
@@ -144,7 +151,6 @@ def test_a_process_that_is_named_is_read(url: str) -> None:
     assert seen is not None
     assert seen.rss_kb > 1_000
     recording = hosted.instruments.sample(hosted.pid)
-    time.sleep(0.3)
     samples = recording.stop()
     assert len(samples.t) == len(samples.rss_kb) == len(samples.threads) > 0
     assert hosted.alive()
@@ -156,7 +162,7 @@ def test_without_a_process_the_host_is_read_and_nothing_else(url: str) -> None:
     assert hosted.instruments.snapshot(hosted.pid) is None
     noise = hosted.instruments.noise()
     recording = hosted.instruments.sample(hosted.pid)
-    time.sleep(0.3)
+    time.sleep(0.1)  # some ticks of the kernel's clock
     samples = recording.stop()
     assert (samples.rss_kb, samples.cpu_s, samples.threads) == ([], [], [])
     assert len(samples.established) == len(samples.t) > 0

@@ -20,14 +20,17 @@ from pathlib import Path
 
 import pytest
 
-from zoo.cli import ROOT
-from zoo.records import Measurement, Record
-from zoo.store import Store
+from zoo.cli.checkout import ROOT
+from zoo.model.measurement import Measurement
+from zoo.model.record import Record
+from zoo.store.run_folder import Store
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SLOWED = FIXTURES / "slowed"
 HYPER = "rust-axum:hyper"
 PATIENCE_S = 300
+SAMPLES_BEYOND = 100
+"""A quantile with fewer samples beyond it is not told."""
 
 
 @contextmanager
@@ -174,7 +177,7 @@ def test_a_folder_outside_the_repository_is_measured_with_an_entry_of_the_zoo(tm
 
 def test_percentiles_agree_with_the_log_of_a_server_that_stalls(tmp_path: Path) -> None:
     """Nearest ranks of the same requests: those of the window, whose connections are the last ones."""
-    connections, seconds, log = 1_000, 60, tmp_path / "log"
+    connections, seconds, log = 1_000, 25, tmp_path / "log"
     with running(FIXTURES / "stalling_server.py", str(log)) as (process, url):
         words = ["--target", url, "--pid", str(process.pid), "--tiers", str(connections), "--duration", str(seconds)]
         code, output = bench(tmp_path, *words)
@@ -194,7 +197,9 @@ def test_percentiles_agree_with_the_log_of_a_server_that_stalls(tmp_path: Path) 
         (0.99, load.latency.p99_us),
         (0.999, load.latency.p999_us),
     ):
-        assert ours is not None, f"too few requests for p{100 * share:g}: {load.requests:,}"
+        if load.requests * (1 - share) < SAMPLES_BEYOND:
+            assert ours is None, f"p{100 * share:g} of {load.requests:,} requests"
+            continue
         assert ours == pytest.approx(took[math.ceil(share * len(took)) - 1], rel=0.02), f"p{100 * share:g}"
     assert took[-1] > 3_000_000, "there were stalls"
 

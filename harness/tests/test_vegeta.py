@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,11 +9,15 @@ from pathlib import Path
 
 import pytest
 from fixtures.scripted_server import OPENS_AFTER_S, ScriptedServer
+from waits import PATIENCE_S
 
-from zoo.load.base import LoadError
+from zoo.analysis.open import account
+from zoo.analysis.ramp import WINDOW_S, answers, ramp
+from zoo.load.spec import LoadError
 from zoo.load.vegeta import Attack, LocalVegeta, aligned, failure, processes, read_hits
-from zoo.openmodel import account
-from zoo.ramp import WINDOW_S, answers, ramp
+
+LATE_S = 60.0
+"""No answer takes so long, on however busy a machine."""
 
 
 @pytest.fixture
@@ -29,61 +34,68 @@ def is_running(pid: int) -> bool:
 
 
 def test_a_constant_rate_whatever_the_server_does(server: ScriptedServer) -> None:
-    """100 a second for 2 s, each answered after 300 ms: 200 requests, 30 of them under way at a time."""
+    """100 a second for 1 s, each answered after 300 ms: 100 requests, 30 of them under way at a time."""
     vegeta = LocalVegeta()
     ticks: list[float] = []
-    attacked = vegeta.run(Attack(f"{server.url}/wait/300", 2, 5, rate=100, keep_alive=False), ticks.append)
-    found = account(attacked.hits, 100, 2)
-    assert (found.due, found.ok, found.failures) == (200, found.sent, {})
-    assert 100 < found.sent <= 201, "on a busy machine some are left out"
-    assert found.sent == server.answered == sum(server.addresses.values()), "a connection for each request"
-    assert found.answered.min_us >= 300_000
-    assert 2.2 < found.total_s < 10
-    assert 0 < attacked.cpu_s < 10
+    attacked = vegeta.run(Attack(f"{server.url}/wait/300", 1, LATE_S, rate=100, keep_alive=False), ticks.append)
+    found = account(attacked.hits, 100, 1)
+    assert (found.due, found.ok, found.failures) == (100, found.sent, {})
+    assert 0 < found.sent <= 101, "on a busy machine some are left out"
+    assert found.sent == server.answered == server.connections, "a connection for each request"
+    (hits,) = attacked.hits
+    assert found.answered.min_us is not None
+    assert found.answered.min_us >= min(hits.took_us) >= 300_000
+    assert found.total_s * 1e6 == pytest.approx(max(map(operator.add, hits.sent_us, hits.took_us)))
+    assert attacked.cpu_s > 0
     assert attacked.version[:3] == "12."
-    assert len(ticks) > 10
+    assert ticks
+    assert ticks == sorted(ticks)
     assert vegeta.pids() == []
 
 
 def test_connections_are_kept_where_asked_for(server: ScriptedServer) -> None:
-    attacked = LocalVegeta().run(Attack(f"{server.url}/", 1, 5, rate=100))
-    sent = sum(len(one.sent_us) for one in attacked.hits)
-    assert sent > 40
-    assert sum(server.addresses.values()) < sent / 2
+    """One request under way at a time needs one connection."""
+    attacked = LocalVegeta().run(Attack(f"{server.url}/", 0.3, LATE_S, rate=100, connections=1))
+    (hits,) = attacked.hits
+    assert len(hits.sent_us) == server.answered > server.connections == 1
 
 
 def test_what_the_server_does_not_answer_times_out(server: ScriptedServer) -> None:
-    attacked = LocalVegeta().run(Attack(f"{server.url}/hang", 1, 1, rate=50, keep_alive=False))
-    found = account(attacked.hits, 50, 1)
+    attacked = LocalVegeta().run(Attack(f"{server.url}/hang", 0.3, 0.5, rate=50, keep_alive=False))
+    found = account(attacked.hits, 50, 0.3)
     assert found.failures == {"timeout": found.sent}
+    assert found.sent > 0
     assert found.ok_share == found.ok_per_s == 0
-    assert 1.5 < found.total_s < 6
+    (hits,), (command,) = attacked.hits, attacked.commands
+    assert "-timeout=0.5s" in command
+    assert min(hits.took_us) >= 500_000
 
 
 def test_bad_statuses_and_refused_connections_are_told_apart(server: ScriptedServer) -> None:
-    attacked = LocalVegeta().run(Attack(f"{server.url}/status/503", 1, 1, rate=50))
-    assert set(account(attacked.hits, 50, 1).failures) == {"status 503"}
+    attacked = LocalVegeta().run(Attack(f"{server.url}/status/503", 0.3, LATE_S, rate=50))
+    assert set(account(attacked.hits, 50, 0.3).failures) == {"status 503"}
     with ScriptedServer() as gone:
         url = gone.url
-    attacked = LocalVegeta().run(Attack(url, 1, 1, rate=50))
-    assert set(account(attacked.hits, 50, 1).failures) == {"refused"}
+    attacked = LocalVegeta().run(Attack(url, 0.3, LATE_S, rate=50))
+    assert set(account(attacked.hits, 50, 0.3).failures) == {"refused"}
 
 
 def test_more_connections_than_one_process_may_open(server: ScriptedServer) -> None:
     """60 a second, each open for 1 s, in processes of at most 36 connections."""
-    attack = Attack(f"{server.url}/wait/1000", 2, 5, rate=60, connections=100, keep_alive=False)
+    attack = Attack(f"{server.url}/wait/1000", 1, LATE_S, rate=60, connections=100, keep_alive=False)
     attacked = LocalVegeta(nofile=100).run(attack)
     assert len(attacked.commands) == len(attacked.hits) == 3
-    found = account(attacked.hits, 60, 2)
-    assert 60 < found.sent <= 123
-    assert found.ok == found.sent
+    found = account(attacked.hits, 60, 1)
+    assert 0 < found.sent <= 63
+    assert found.ok == found.sent == server.answered
     assert min(at for one in attacked.hits for at in one.sent_us) == 0
 
 
 def test_a_generator_with_too_few_workers_falls_behind(server: ScriptedServer) -> None:
-    attacked = LocalVegeta().run(Attack(f"{server.url}/wait/200", 2, 5, rate=100, connections=5))
-    found = account(attacked.hits, 100, 2)
-    assert found.sent < 100
+    """Five have at most five answers in 200 ms."""
+    attacked = LocalVegeta().run(Attack(f"{server.url}/wait/200", 1, LATE_S, rate=100, connections=5))
+    found = account(attacked.hits, 100, 1)
+    assert 0 < found.sent <= 5 * (1 / 0.2 + 1)
     assert found.behind is not None
 
 
@@ -92,18 +104,22 @@ def test_a_generator_with_too_few_workers_falls_behind(server: ScriptedServer) -
 
 def test_t95_of_a_real_server_is_found_within_one_window(server: ScriptedServer) -> None:
     """Nobody's wait begins before the server opens, so everybody's first answer comes one delay after that. The server
-    itself notes when it had answered 95 % of its users."""
+    notes when it had answered 95 % of its users; how much later they have it, and how long they take to send again,
+    they note themselves. A delay of a minute stands for theirs: within it nobody is answered twice."""
     delay_s, connections = 0.3, 40
-    attack = Attack(f"{server.url}/opening/300", 3, 5, connections=connections)
+    attack = Attack(f"{server.url}/opening/300", 2, LATE_S, connections=connections)
     attacked = LocalVegeta().run(attack)
-    found = ramp(answers(attacked.hits), connections, delay_s, attack.duration_s)
-    true_s = server.answered_at[38 - 1] - server.asked_at
-    assert true_s >= OPENS_AFTER_S + delay_s
-    assert found.t95_s is not None
-    assert true_s <= found.t95_s <= true_s + 2 * WINDOW_S, "one window, and one for the way to a busy client"
-    assert not any(found.windows[:12])
-    assert found.plateau == pytest.approx(1, abs=0.4)
-    assert sum(server.addresses.values()) == connections
+    had = answers(attacked.hits)
+    users = int(0.95 * connections)
+    seen = ramp(had, connections, delay_s=60, duration_s=60)
+    assert server.answered_at[users - 1] - server.asked_at >= OPENS_AFTER_S + delay_s
+    assert seen.t95_s is not None
+    assert server.answered_at[users - 1] - server.asked_at <= had[users - 1] <= seen.t95_s <= had[users - 1] + WINDOW_S
+    assert not any(seen.windows[:12])
+    at_best = ramp(had, connections, delay_s, attack.duration_s).late
+    assert at_best is not None
+    assert at_best <= 1
+    assert server.connections == connections
 
 
 # --- when something is wrong
@@ -115,11 +131,11 @@ def test_nothing_outlives_an_interrupt(server: ScriptedServer) -> None:
 
     def on_tick(elapsed: float) -> None:
         seen[:] = vegeta.pids()
-        if elapsed > 0.3:
+        if server.answered:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        vegeta.run(Attack(server.url, 20, 5, rate=10), on_tick)
+        vegeta.run(Attack(server.url, 2 * PATIENCE_S, LATE_S, rate=10), on_tick)
     assert len(seen) == 1
     assert not is_running(seen[0])
 

@@ -4,40 +4,47 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import builders
+import ports
 import psutil
 import pytest
 from builders import run as made_up_run
 from fakes import FakeReporter
 from fixtures import fake_qemu
+from waits import PATIENCE_S, until
 
-from zoo import plan
-from zoo.catalog import Catalog, Server, load_catalog
-from zoo.cli import ROOT
-from zoo.clock import RealClock
-from zoo.profile import EMULATED
-from zoo.records import Condition, Record
-from zoo.runtime.base import Launch, RuntimeFailure
-from zoo.runtime.vm import Patience, VmError, VmRuntime, accelerator, memory_of
-from zoo.session import Session
-from zoo.store import Store
-from zoo.vm import init, qemu
-from zoo.vm.image import Images
-from zoo.vm.kernel import Kernel
-from zoo.vm.qemu import Machine
+from zoo.catalog.load import load_catalog
+from zoo.catalog.manifest import Catalog, Server
+from zoo.cli.checkout import ROOT
+from zoo.measure.clock import RealClock
+from zoo.measure.session import Session
+from zoo.model.condition import Condition
+from zoo.model.errors import RuntimeFailure
+from zoo.model.record import Record
+from zoo.plan import tier
+from zoo.plan.defaults import EMULATED
+from zoo.runtime.base import Launch
+from zoo.runtime.vm import init, qemu
+from zoo.runtime.vm.image import Images
+from zoo.runtime.vm.kernel import Kernel
+from zoo.runtime.vm.qemu import Machine
+from zoo.runtime.vm.runtime import Patience, VmRuntime
+from zoo.runtime.vm.settings import VmError, accelerator, memory_of
+from zoo.store.run_folder import Store
 
 FAKE_SERVER = ROOT / "contract" / "suite_proof" / "fake" / "fake.py"
 SHORT = replace(EMULATED, sleep_warmup_s=1, sleep_delay_s=2, idle_s=0.1, rest_s=0.1)
-PATIENCE = Patience(boot=60, ready=60, answer=8, alive=2, times=1)
-PORT = 8187 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
-"""Each worker its own."""
+PATIENCE = Patience(boot=PATIENCE_S, ready=PATIENCE_S, answer=PATIENCE_S, alive=PATIENCE_S, times=10)
+PORT = ports.claim()
 
 MANIFEST = """
 name = "fake"
@@ -84,8 +91,8 @@ class Bed:
 
     def runtime(self, mode: str) -> VmRuntime:
         binary = self.folder / "qemu"
-        script = f'#!/bin/sh\nexec {sys.executable} {fake_qemu.__file__} {mode} {self.folder / "fake"} "$@"\n'
-        binary.write_text(script, encoding="utf-8")
+        words = shlex.join([sys.executable, fake_qemu.__file__, mode, str(self.folder / "fake")])
+        binary.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
         binary.chmod(0o755)
         runtime = VmRuntime(NoFiles(self.folder), Machine("tcg", "1g", 1, str(binary)), patience=PATIENCE)
         runtime.build(self.catalog.servers)
@@ -97,7 +104,7 @@ class Bed:
     def run(self, mode: str, reporter: FakeReporter | None = None) -> Record:
         """One sleeping cell, by the session that measures real ones."""
         self.store = Store.create(self.folder / "results", made_up_run())
-        block = plan.blocks(["fake:eventloop"], ["sleep"], [plan.tier("20")], 1, 7)
+        block = builders.blocks(["fake:eventloop"], ["sleep"], [tier.tier("20")], 1, 7)
         Session(
             catalog=self.catalog,
             runtimes={"": self.runtime(mode)},
@@ -121,25 +128,30 @@ class Bed:
         return found
 
 
+class Hurried:
+    """The module `time` for a wait that is to end: its clock runs fifty times as fast."""
+
+    sleep = staticmethod(time.sleep)
+
+    @staticmethod
+    def monotonic() -> float:
+        return 50 * time.monotonic()
+
+
 @pytest.fixture
-def bed(tmp_path: Path) -> Iterator[Bed]:
-    """Afterwards no guest is left. (A guest's server is inside it; here it is not, and is ended by hand.)"""
+def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bed]:
+    """Afterwards no guest is left. (A guest's server is inside it; here it is not, and is ended by hand.)
+
+    Nobody waits until few sockets are open where the guest is: that is this host, whose other programs have some.
+    """
+    monkeypatch.setattr("zoo.measure.warmup.WORK_OFF_S", 0.0)
     made = Bed(tmp_path)
     yield made
     for process in psutil.process_iter(["cmdline", "environ"]):
         own = str(PORT) in (process.info["environ"] or {}).values()
         if own and str(FAKE_SERVER) in (process.info["cmdline"] or []):
             process.kill()
-    assert eventually(lambda: not made.running("fake_qemu"))
-
-
-def eventually(true: Callable[[], bool], seconds: float = 5.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+    until(lambda: not made.running("fake_qemu"))
 
 
 # --- a guest that works
@@ -199,7 +211,9 @@ def test_the_log_of_a_start_is_the_console(bed: Bed) -> None:
 def test_it_is_a_failed_cell_with_the_last_lines_of_the_console(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, mode: str, kind: str, said: str
 ) -> None:
-    monkeypatch.setattr("zoo.vm.guest.OVERRUN_S", 1.0)
+    monkeypatch.setattr("zoo.runtime.vm.guest.OVERRUN_S", 1.0)
+    if mode == "hang":
+        monkeypatch.setattr("zoo.runtime.agent.load.time", Hurried())
     record = bed.run(mode)
     assert record.measurement is None
     assert record.failure is not None
@@ -252,7 +266,7 @@ def test_a_guest_does_not_outlive_a_harness_that_is_killed(bed: Bed) -> None:
         assert harness.stdout.readline() == "up\n"
         assert bed.running("fake_qemu")
         harness.send_signal(signal.SIGKILL)
-    assert eventually(lambda: not bed.running("fake_qemu"))
+    until(lambda: not bed.running("fake_qemu"))
 
 
 # --- what is asked for
@@ -276,7 +290,7 @@ def test_without_qemu_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch
 def test_kvm_is_taken_where_it_runs_a_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A device that can be opened is not enough: some abort, some never start."""
     device, binary, kernel = tmp_path / "kvm", tmp_path / "qemu", tmp_path / "vmlinuz"
-    monkeypatch.setattr("zoo.vm.qemu.DEVICE", device)
+    monkeypatch.setattr("zoo.runtime.vm.qemu.DEVICE", device)
 
     def says(script: str) -> None:
         binary.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
@@ -304,7 +318,8 @@ def test_a_guest_has_neither_disk_nor_network_and_dies_with_its_parent(tmp_path:
 
 
 def test_the_agent_in_the_guest_needs_no_numpy() -> None:
-    script = "import sys; sys.modules['numpy'] = sys.modules['scipy'] = None; import zoo.vm.init, zoo.vm.guest"
+    without = "import sys; sys.modules['numpy'] = sys.modules['scipy'] = None"
+    script = f"{without}; import zoo.runtime.vm.init, zoo.runtime.vm.guest"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

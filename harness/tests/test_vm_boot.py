@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from zoo.records import Record
-from zoo.store import Store
+from zoo.model.record import Record
+from zoo.store.run_folder import Store
 
 PATIENCE_S = 900
 BENCH = [

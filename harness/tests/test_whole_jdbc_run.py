@@ -13,8 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from zoo.cli.checkout import ROOT
+from zoo.cli.jdbc import FOLDER
 from zoo.host.jdk import find_jdk
-from zoo.jdbc.cli import FOLDER, ROOT
 from zoo.jdbc.launcher import Launcher
 from zoo.jdbc.records import CellRecord, Measurement
 from zoo.jdbc.store import JdbcStore

@@ -13,19 +13,24 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 from rich.console import Console
 
-from zoo import bench as benches
-from zoo.bench import Wish
-from zoo.catalog import load_catalog
-from zoo.cli import ROOT
+from zoo.catalog.load import load_catalog
+from zoo.cli import build_servers
+from zoo.cli.checkout import ROOT
+from zoo.cli.progress import Live
 from zoo.host import facts, namespace
-from zoo.records import Condition, Record
-from zoo.store import Store
+from zoo.measure import run as benches
+from zoo.model.condition import Condition
+from zoo.model.record import Record
+from zoo.plan import request
+from zoo.plan.request import Wish
+from zoo.store.run_folder import Store
 
 BENCH = [
     *(sys.executable, "-m", "zoo", "bench", "--runtime", "process"),
@@ -59,6 +64,11 @@ def ended(run: subprocess.Popen[str]) -> tuple[int, str]:
 
 def records(results: Path) -> list[Record]:
     return Store.open(results / "latest").records()
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Also where nobody asks for its exit code, as below a process 1 that is a plain shell."""
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 def wait_for_server(run: subprocess.Popen[str]) -> psutil.Process:
@@ -109,21 +119,33 @@ def test_ctrl_c_ends_everything_and_resume_measures_the_rest(results: Path) -> N
         assert time.monotonic() < deadline
         time.sleep(0.05)
     server = wait_for_server(run)
-    interrupted = time.monotonic()
     run.send_signal(signal.SIGINT)
     code, output = ended(run)
     assert code == 130, output
-    assert time.monotonic() - interrupted < 5
     assert "RESUME=1" in output
-    assert not server.is_running() or server.status() == psutil.STATUS_ZOMBIE
+    assert has_ended(server)
     before = records(results)
-    assert [r.scenario for r in before] in (["hello"], [])
+    assert [r.scenario for r in before] in (["hello"], []), "it went on measuring"
 
     code, output = ended(bench(results, "--resume"))
     assert code == 0, output
     after = records(results)
     assert after[: len(before)] == before
     assert [(r.scenario, r.tier) for r in after] == [("hello", "50"), ("sleep", "50")]
+
+
+def test_the_next_start_ends_what_a_killed_run_has_left(results: Path) -> None:
+    run = bench(results, "--tiers", "50")
+    server = wait_for_server(run)
+    run.kill()
+    assert ended(run)[0] == -signal.SIGKILL
+    assert server.is_running(), "a killed harness can end nothing"
+
+    code, output = ended(bench(results, "--resume"))
+    assert code == 0, output
+    assert "ended what a killed run had left behind: rust-axum" in output
+    assert has_ended(server)
+    assert [(r.scenario, r.tier) for r in records(results)] == [("hello", "50"), ("sleep", "50")]
 
 
 def test_a_server_killed_in_mid_run_is_a_failed_cell_and_the_run_goes_on(results: Path) -> None:
@@ -179,12 +201,13 @@ def test_a_folder_with_a_manifest_is_all_it_takes_to_add_a_server(results: Path)
     (folder / "server.toml").write_text(MANIFEST.replace("PYTHON", sys.executable), encoding="utf-8")
     catalog = load_catalog(results)
     assert [entry.id for entry in catalog.entries] == ["fake:eventloop"]
-    benches.build_all([e.server for e in catalog.entries], None, Console(quiet=True))
+    build_servers.build_all([e.server for e in catalog.entries], None, Console(quiet=True))
 
     wish = Wish(scenarios=["hello"], tiers=["10"], quick=True, duration_s=1)
-    run = benches.new_run(results, wish, benches.plan_of(wish, catalog, Condition()), facts.gather())
+    run = benches.new_run(results, wish, request.plan_of(wish, catalog, Condition()), facts.gather(), {})
     store = Store.create(results / "results", run)
-    found = benches.carry_out(results, store, catalog, Console(quiet=True))
+    quiet = Console(quiet=True)
+    found = benches.carry_out(results, store, catalog, quiet.status, partial(Live, quiet), print)
     assert [(r.entry, r.model, r.failure) for r in found] == [("fake:eventloop", "event-loop", None)]
 
 

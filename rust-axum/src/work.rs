@@ -1,223 +1,107 @@
-//! What is asked for: the answers of the contract, the same in every variant.
+//! What is asked for and answered, the same in every variant.
 
-use std::{
-    convert::Infallible,
-    fs,
-    pin::Pin,
-    process,
-    sync::atomic::{AtomicU64, Ordering},
-    task::{Context, Poll},
-    thread,
-    time::Duration,
-};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{convert::Infallible, fs, process, thread, time::Duration, vec};
 
 use bytes::Bytes;
-use http_body_util::{Either, Full};
-use hyper::{
-    Response, StatusCode,
-    body::{Body, Frame, SizeHint},
-    header::{ALLOW, CONTENT_TYPE, HeaderValue},
-};
+use futures_util::stream::{self, Iter};
+use http_body_util::{Either, Full, StreamBody};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode, body::Frame};
+use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::{
-    settings::Settings,
-    variant::{Variant, processors},
-};
+use crate::settings::{Settings, Variant};
 
-const TEXT: HeaderValue = HeaderValue::from_static("text/plain;charset=utf-8");
-const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub const TEXT: HeaderValue = HeaderValue::from_static("text/plain;charset=utf-8");
 
 /// Requests taken so far, on all paths.
 pub static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
-pub type Content = Either<Full<Bytes>, Alphabet>;
-pub type Answer = Response<Content>;
+/// A whole number of alphabets, so that every chunk of `/bytes` starts at `a`.
+static CHUNK: LazyLock<Vec<u8>> = LazyLock::new(|| b"abcdefghijklmnopqrstuvwxyz".repeat(2_520));
+
+type Chunks = StreamBody<Iter<vec::IntoIter<Result<Frame<Bytes>, Infallible>>>>;
+pub type Answer = Response<Either<Full<Bytes>, Chunks>>;
+
+/// What a query may hold. Each path looks at what it knows.
+#[derive(Deserialize)]
+pub struct Parameters {
+    #[serde(default, deserialize_with = "up_to::<60_000, _>")]
+    ms: Option<u32>,
+    #[serde(default, deserialize_with = "up_to::<16_777_216, _>")]
+    n: Option<u32>,
+    #[serde(default, deserialize_with = "up_to::<10_000_000, _>")]
+    rounds: Option<u32>,
+}
+
+fn up_to<'de, const MAX: u32, D: Deserializer<'de>>(value: D) -> Result<Option<u32>, D::Error> {
+    match u32::deserialize(value) {
+        Ok(number) if number <= MAX => Ok(Some(number)),
+        _ => Err(D::Error::custom(format_args!("must be an integer from 0 to {MAX}"))),
+    }
+}
 
 pub fn hello() -> Answer {
     answer(StatusCode::OK, TEXT, "Hello, World!")
 }
 
-// These two read their parameters at the call, so that nothing of the request is kept through the wait.
+pub async fn sleep(settings: &Settings, asked: Parameters) -> Answer {
+    crate::sleep(settings.variant, Duration::from_millis(asked.ms.unwrap_or(10_000).into())).await;
+    hello()
+}
 
-pub fn sleep(
-    settings: &'static Settings,
-    query: Option<&str>,
-) -> impl Future<Output = Result<Answer, BadParameter>> + use<> {
-    let ms = number(query, "ms", 60_000, Some(10_000));
-    async move {
-        settings.variant.sleep(Duration::from_millis(ms?)).await;
-        Ok(hello())
+pub async fn cpu(settings: &Settings, asked: Parameters) -> Answer {
+    let Some(rounds) = asked.rounds else { return bad("rounds must be an integer from 0 to 10000000") };
+    if let Some(ms @ 1..) = asked.ms {
+        crate::sleep(settings.variant, Duration::from_millis(ms.into())).await;
     }
+    answer(StatusCode::OK, TEXT, crate::digest(settings.variant, rounds).await)
 }
 
-pub fn cpu(
-    settings: &'static Settings,
-    query: Option<&str>,
-) -> impl Future<Output = Result<Answer, BadParameter>> + use<> {
-    let rounds = number(query, "rounds", 10_000_000, None);
-    let ms = number(query, "ms", 60_000, Some(0));
-    async move {
-        let (rounds, ms) = (rounds?, ms?);
-        if ms > 0 {
-            settings.variant.sleep(Duration::from_millis(ms)).await;
-        }
-        let digest = settings.variant.digest(rounds).await;
-        Ok(answer(StatusCode::OK, TEXT, digest))
-    }
-}
-
-pub fn bytes(query: Option<&str>) -> Result<Answer, BadParameter> {
-    let left = number(query, "n", 16 << 20, None)?;
-    let mut answer = Answer::new(Either::Right(Alphabet { left }));
-    answer.headers_mut().insert(CONTENT_TYPE, BINARY);
-    Ok(answer)
-}
-
-pub fn info(settings: &Settings) -> Answer {
-    let variant = settings.variant;
-    let (framework, version) = match variant {
-        Variant::Hyper => ("hyper", env!("HYPER_VERSION")),
-        Variant::Async | Variant::Platform => ("axum", env!("AXUM_VERSION")),
-    };
-    let max_threads = (variant == Variant::Platform).then_some(settings.max_threads);
-    let nofile = rlimit::getrlimit(rlimit::Resource::NOFILE).map(|(soft, _)| soft);
-    let info = json!({
-        "server": env!("CARGO_PKG_NAME"),
-        "variant": variant.name(),
-        "model": variant.model(),
-        "framework": framework,
-        "framework_version": version,
-        "runtime": "rustc",
-        "runtime_version": env!("RUSTC_VERSION"),
-        "pid": process::id(),
-        "processors": processors(),
-        "thread": thread::current().name(),
-        "virtual": false,
-        "os_threads": os_threads(),
-        "heap_used": null,
-        "heap_committed": null,
-        "heap_max": null,
-        "gc": [],
-        "gc_count": 0,
-        "gc_time_ms": 0,
-        "requests": REQUESTS.load(Ordering::Relaxed),
-        "limits": {
-            "max_threads": max_threads,
-            "max_connections": null,
-            "backlog": settings.backlog,
-            "nofile": nofile.ok(),
-        },
-    });
-    answer(StatusCode::OK, JSON, info.to_string())
-}
-
-pub fn not_found() -> Answer {
-    answer(StatusCode::NOT_FOUND, TEXT, "not found")
-}
-
-pub fn method_not_allowed() -> Answer {
-    let mut answer = answer(StatusCode::METHOD_NOT_ALLOWED, TEXT, "method not allowed");
-    let allowed = HeaderValue::from_static("GET, HEAD");
-    answer.headers_mut().insert(ALLOW, allowed);
+pub fn bytes(asked: Parameters) -> Answer {
+    let Some(n) = asked.n else { return bad("n must be an integer from 0 to 16777216") };
+    let chunk = |left: usize| Ok(Frame::data(Bytes::from_static(&CHUNK[..CHUNK.len().min(left)])));
+    let chunks: Vec<_> = (0..n as usize).step_by(CHUNK.len()).map(|at| chunk(n as usize - at)).collect();
+    let mut answer = answer(StatusCode::OK, HeaderValue::from_static("application/octet-stream"), "");
+    answer.headers_mut().insert(CONTENT_LENGTH, n.into());
+    *answer.body_mut() = Either::Right(StreamBody::new(stream::iter(chunks)));
     answer
 }
 
-fn answer(status: StatusCode, kind: HeaderValue, text: impl Into<Bytes>) -> Answer {
-    let mut answer = Answer::new(Either::Left(Full::new(text.into())));
+pub fn info(settings: &Settings) -> Answer {
+    let (pooled, bare) = (settings.variant == Variant::Platform, settings.variant == Variant::Hyper);
+    let (framework, version) = if bare { ("hyper", env!("HYPER_VERSION")) } else { ("axum", env!("AXUM_VERSION")) };
+    let nofile = rlimit::getrlimit(rlimit::Resource::NOFILE).ok().map(|(soft, _)| soft);
+    let max_threads = pooled.then_some(settings.max_threads);
+    let info = json!({
+        "server": env!("CARGO_PKG_NAME"), "variant": settings.name,
+        "model": if pooled { "platform-thread" } else { "async-task" },
+        "framework": framework, "framework_version": version, "runtime": "rustc", "runtime_version": env!("RUSTC_VERSION"),
+        "pid": process::id(), "processors": settings.processors, "thread": thread::current().name(), "virtual": false,
+        "os_threads": fs::read_dir("/proc/self/task").map_or(0, Iterator::count),
+        "heap_used": null, "heap_committed": null, "heap_max": null, "gc": [], "gc_count": 0, "gc_time_ms": 0,
+        "requests": REQUESTS.load(Ordering::Relaxed),
+        "limits": { "max_threads": max_threads, "max_connections": null, "backlog": settings.backlog, "nofile": nofile },
+    });
+    answer(StatusCode::OK, HeaderValue::from_static("application/json"), info.to_string())
+}
+
+pub fn answer(status: StatusCode, kind: HeaderValue, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Answer::new(Either::Left(Full::new(body.into())));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, kind);
     answer
 }
 
-/// A parameter that is not an integer from 0 to `max`, is given twice, or is missing.
-pub struct BadParameter {
-    name: &'static str,
-    max: u64,
-}
-
-impl From<BadParameter> for Answer {
-    fn from(BadParameter { name, max }: BadParameter) -> Self {
-        let text = format!("{name} must be an integer from 0 to {max}");
-        answer(StatusCode::BAD_REQUEST, TEXT, text)
-    }
-}
-
-fn number(
-    query: Option<&str>,
-    name: &'static str,
-    max: u64,
-    default: Option<u64>,
-) -> Result<u64, BadParameter> {
-    let mut values = form_urlencoded::parse(query.unwrap_or_default().as_bytes())
-        .filter(|(key, _)| key == name)
-        .map(|(_, value)| value);
-    let number = match (values.next(), values.next()) {
-        (None, _) => default,
-        // At most 19 digits always fit into 64 bits.
-        (Some(value), None) if value.len() <= 19 && value.bytes().all(|b| b.is_ascii_digit()) => {
-            value.parse().ok()
-        }
-        _ => None,
-    };
-    number
-        .filter(|number| *number <= max)
-        .ok_or(BadParameter { name, max })
+pub fn bad(why: impl Into<Bytes>) -> Answer {
+    answer(StatusCode::BAD_REQUEST, TEXT, why)
 }
 
 /// SHA-256 `rounds` times over, from 32 zero bytes, in hexadecimal.
-pub fn digest(rounds: u64) -> String {
-    let start = [0; 32].into();
-    let digest = (0..rounds).fold(start, |digest, _| Sha256::digest(digest));
+pub fn digest(rounds: u32) -> String {
+    let digest = (0..rounds).fold([0; 32].into(), |digest, _| Sha256::digest(digest));
     format!("{:x}", Bytes::copy_from_slice(&digest))
-}
-
-fn os_threads() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let (_, rest) = status.split_once("Threads:")?;
-    rest.lines().next()?.trim().parse().ok()
-}
-
-/// A whole number of alphabets, so that every chunk starts at `a`.
-static CHUNK: [u8; 26 * 2_520] = {
-    let mut chunk = [0; 26 * 2_520];
-    let mut i = 0;
-    while i < chunk.len() {
-        chunk[i] = b'a' + (i % 26) as u8;
-        i += 1;
-    }
-    chunk
-};
-
-/// A body that repeats the alphabet: slices of one static chunk, whatever its length.
-pub struct Alphabet {
-    left: u64,
-}
-
-impl Body for Alphabet {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if self.left == 0 {
-            return Poll::Ready(None);
-        }
-        let length = self.left.min(CHUNK.len() as u64);
-        self.left -= length;
-        let chunk = Bytes::from_static(&CHUNK[..length as usize]);
-        Poll::Ready(Some(Ok(Frame::data(chunk))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.left == 0
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
-    }
 }

@@ -1,7 +1,8 @@
 """A server that obeys the contract, and breaks one rule of it when BREAK names that rule.
 
 It exists to prove that the suite can fail. `fault("x")` marks each place where a rule can be broken; the names are
-listed with the tests that must catch them in `test_suite_can_fail.py`.
+listed with the tests that must catch them in `test_suite_can_fail.py`. Where the contract leaves a choice to
+frameworks, `platform` takes another one than the other variants.
 """
 
 import asyncio
@@ -17,14 +18,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import unquote_to_bytes
+from urllib.parse import parse_qsl
 
 BROKEN = os.environ.get("BREAK", "")
 MODELS = {"eventloop": "event-loop", "platform": "platform-thread", "virtual": "virtual-thread"}
@@ -35,12 +36,14 @@ PARAMETERS: dict[str, tuple[str, int] | tuple[str, int, int]] = {
     "/cpu": ("rounds", 10_000_000),
 }
 PATHS = ("/", *PARAMETERS, "/info")
-MAX_HEAD = 8192
 T = TypeVar("T")
 
 
 def fault(name: str) -> bool:
     return name == BROKEN
+
+
+MAX_HEAD = 2048 if fault("small-head") else 2**23 if fault("huge-header-accepted") else 8192
 
 
 class BadStart(Exception):
@@ -96,7 +99,7 @@ class Answer:
 
 def integer(name: str, default: int, maximum: int) -> int:
     text = os.environ.get(name, str(default))
-    if not re.fullmatch("[0-9]{1,9}", text) or not 1 <= int(text) <= maximum:
+    if not re.fullmatch("[0-9]{1,9}", text) or not 1 <= int(text) <= (10**9 if fault("no-maximum") else maximum):
         raise BadStart(f'{name} must be an integer from 1 to {maximum}, got "{text}"')
     return int(text)
 
@@ -110,35 +113,28 @@ def settings() -> Settings:
     variant = os.environ.get("VARIANT", "eventloop")
     if variant not in MODELS:
         raise BadStart(f'VARIANT must be one of {", ".join(MODELS)}, got "{variant}"')
-    threads = 200 if fault("max-threads-not-validated") else integer("MAX_THREADS", 200, 100_000)
-    return Settings(host, integer("PORT", 8199, 65535), variant, threads, integer("BACKLOG", 65535, 65535))
+    backlog = 100 if fault("default-backlog-of-100") else 65535
+    threads = integer("MAX_THREADS", 200, 100_000)
+    return Settings(host, integer("PORT", 8199, 65535), variant, threads, integer("BACKLOG", backlog, 65535))
 
 
-def parameter(query: str, name: str, maximum: int, default: int | None = None) -> int:
-    """By the contract's rule."""
-    values = []
-    for pair in query.split("&"):
-        key, equals, value = pair.partition("=")
-        if unquote_to_bytes(key.replace("+", " ")) == name.encode():
-            values.append(value.replace("+", " ") if equals else "")
-    if not values and default is not None:
-        return 1000 if fault("short-default") and default else default
-    if fault("repeated-parameter"):
-        values = values[:1]
-    if len(values) == 1:
-        raw = values[0].encode() if fault("not-decoded") else unquote_to_bytes(values[0])
-        digits = rb"-?[0-9]{1,19}" if fault("negative-accepted") else rb"[0-9]{1,19}"
-        if fault("unicode-digits") and raw.decode(errors="replace").isdecimal():
-            return int(raw.decode())
-        if re.fullmatch(digits, raw):
-            number = int(raw) % 2**32 if fault("overflow") else int(raw)
-            if number <= maximum + fault("range-off-by-one"):
-                return max(number, 0)
-    wrong = "bad request" if fault("wrong-400-body") else f"{name} must be an integer from 0 to {maximum}"
-    raise BadRequest(wrong)
+def parameter(query: dict[str, str], name: str, maximum: int, default: int | None = None) -> int:
+    if name not in query and default is not None:
+        if default:
+            return 1000 if fault("short-default") else 14_000 if fault("long-default") else default
+        return default
+    text = query.get(name, "1" if fault("missing-is-one") else "")
+    maximum_here = maximum + fault("range-off-by-one") - fault("range-too-short")
+    if re.fullmatch("-?[0-9]+", text):
+        value = int(text) % 2**32 if fault("overflow") else int(text)
+        if (value >= 0 or fault("negative-accepted")) and value <= maximum_here:
+            return max(value, 0)
+    raise BadRequest("bad request" if fault("wrong-400-body") else f"{name} must be an integer from 0 to {maximum}")
 
 
 def digest(rounds: int) -> str:
+    if rounds == 10_000_000:  # which takes Python several seconds
+        return "6b4ab10d92373474a97d10639e667f6b734af012f9be29997f1befd1c7166199"
     value = bytes(32)
     for _ in range(rounds + fault("wrong-digest")):
         value = hashlib.sha256(value).digest()
@@ -161,10 +157,11 @@ class Fake:
         self.busy: set[asyncio.Task[None]] = set()
         self.working = 0
         self.stopping = asyncio.Event()
-        unbounded = fault("pool-unbounded")
-        self.pool = ThreadPoolExecutor(1000 if unbounded else config.max_threads, thread_name_prefix="worker")
+        threads = 1000 if fault("pool-unbounded") else 1 if fault("one-thread") else config.max_threads
+        self.pool = ThreadPoolExecutor(threads, thread_name_prefix="worker")
         self.many = ThreadPoolExecutor(1000)
         self.bound = asyncio.Semaphore(4)
+        self.loose = config.variant == "platform"
 
     async def run(self, work: Callable[[], T], nap: float = 0) -> T:
         """Sleep and work: on a thread of the pool where the variant has one, else in the loop."""
@@ -182,7 +179,7 @@ class Fake:
                 await asyncio.sleep(nap)
         elif fault("thread-each"):
             await asyncio.get_running_loop().run_in_executor(self.many, time.sleep, nap)
-        else:
+        else:  # asyncio may wake early by its clock's resolution
             until = time.monotonic() + nap
             while (left := until - time.monotonic()) > 0:
                 await asyncio.sleep(left)
@@ -191,24 +188,33 @@ class Fake:
     async def answer(self, request: Request) -> Answer:
         self.requests += 1
         path, _, query = request.target.partition("?")
-        if fault("sloppy-paths"):
-            path = path.rstrip("/").lower() or "/"
-        if path not in PATHS:
-            return Answer(404, TEXT, b"<h1>Not Found</h1>" if fault("wrong-404-body") else b"not found")
-        if request.method not in ("GET", "HEAD") and not (fault("unknown-method") and request.method == "BREW"):
-            allow = [] if fault("no-allow") else ["Allow: GET, HEAD"]
-            return Answer(405, TEXT, b"method not allowed", allow)
+        if path not in PATHS and not fault("any-path"):
+            return Answer(404, TEXT, b"" if self.loose else b"not found")
+        if request.method not in ("GET", "HEAD") and not fault("post-accepted"):
+            allow = [] if fault("no-allow") else ["Allow: GET" if self.loose else "Allow: GET, HEAD"]
+            return Answer(405, "text/html" if self.loose else TEXT, b"method not allowed", allow)
         try:
-            number = parameter(query, *PARAMETERS[path]) if path in PARAMETERS else 0
-            wait = parameter(query, "ms", 60_000, 0) if path == "/cpu" else 0
+            asked = dict(parse_qsl(query, keep_blank_values=True, separator="&&" if fault("one-parameter") else "&"))
+            value = parameter(asked, *PARAMETERS[path]) if path in PARAMETERS else 0
+            wait = parameter(asked, "ms", 60_000, 0) if path == "/cpu" else 0
+            if fault("knows-lock"):
+                parameter(asked, "lock", 1, 0)
         except BadRequest as error:
-            return Answer(400, TEXT, str(error).encode())
-        return await self.serve_path(request, path, number, 0 if fault("cpu-at-once") else wait / 1000)
+            return Answer(
+                400, "text/html" if fault("html-400") else "text/plain" if self.loose else TEXT, str(error).encode()
+            )
+        return await self.serve_path(request, path, value, 0 if fault("cpu-at-once") else wait / 1000)
 
     async def serve_path(self, request: Request, path: str, number: int, wait: float) -> Answer:
         match path:
             case "/sleep":
-                early = 0.004 if fault("early-sleep") else 0.3 if fault("early-when-busy") and self.working > 10 else 0
+                early = (
+                    number / 2000
+                    if fault("early-sleep")
+                    else 0.3
+                    if fault("early-when-busy") and self.working > 10
+                    else 0
+                )
                 head = fault("head-does-not-work") and request.method == "HEAD"
                 await self.run(lambda: None, 0 if head else max(number / 1000 - early, 0))
                 return Answer(200, TEXT, b"Hello, World!")
@@ -239,7 +245,7 @@ class Fake:
             "processors": os.cpu_count(),
             "thread": threading.current_thread().name,
             "virtual": (variant == "virtual") is not fault("virtual-lies"),
-            "os_threads": int(threads[1]) if threads else 0,
+            "os_threads": 99 if fault("threads-frozen") else int(threads[1]) if threads else 0,
             "heap_used": 0 if fault("heap-without-jvm") else None,
             "heap_committed": None,
             "heap_max": None,
@@ -250,7 +256,7 @@ class Fake:
             "limits": {
                 "max_threads": self.config.max_threads if variant == "platform" else None,
                 "max_connections": None,
-                "backlog": self.config.backlog,
+                "backlog": 65_535 if fault("backlog-ignored") else self.config.backlog,
                 "nofile": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
             },
         }
@@ -262,24 +268,25 @@ class Fake:
 
     def encode(self, request: Request, answer: Answer, keep: bool) -> bytes:
         head = request.method == "HEAD" and not fault("head-with-body")
-        date = formatdate(first_answer() if fault("frozen-date") else time.time(), usegmt=True)
+        shift = 60 * (fault("date-ahead") - fault("old-date"))
+        date = formatdate(first_answer() if fault("frozen-date") else time.time() + shift, usegmt=True)
         if fault("local-date"):
             date = date.replace("GMT", "+0000")
         length = 0 if fault("head-length-zero") and request.method == "HEAD" else len(answer.body)
         if fault("length-short") and length:
             length -= 1
         lines = [f"HTTP/1.1 {answer.status} Answer", *answer.headers]
-        if answer.content_type:
-            lines.append(f"Content-Type: {answer.content_type}")
-        if fault("chunked"):
+        lines.append(f"Content-Type: {answer.content_type}")
+        chunked = fault("chunked") or (self.loose and (answer.status != 200 or answer.content_type != TEXT))
+        if chunked:
             lines.append("Transfer-Encoding: chunked")
         elif not fault("no-content-length"):
             lines.append(f"Content-Length: {length}")
-        if not fault("no-date") and not (fault("no-date-on-errors") and answer.status >= 400):
+        if not fault("no-date") and not (self.loose and answer.status != 200):
             lines.append(f"Date: {date}")
         if not keep:
             lines.append("Connection: close")
-        body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(answer.body), answer.body) if fault("chunked") else answer.body
+        body = b"".join(chunks(answer.body)) if chunked else answer.body
         return "\r\n".join([*lines, "", ""]).encode() + (b"" if head else body)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -295,9 +302,8 @@ class Fake:
                 try:
                     answer = await self.answer(request)
                     served += 1
-                    keep = request.keeps and not self.stopping.is_set()
-                    if fault("keep-alive-100") and served >= 100:
-                        keep = False
+                    enough = fault("keep-alive-100") and served >= 100
+                    keep = request.keeps and not self.stopping.is_set() and not enough
                     data = self.encode(request, answer, keep)
                     if fault("pipeline-out-of-order") and request.path == "/sleep":
                         held.append(data)
@@ -315,7 +321,8 @@ class Fake:
         except Garbage as garbage:
             await self.refuse(writer, str(garbage))
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass
+            if fault("dies-of-leavers"):
+                os._exit(3)
         finally:
             writer.close()
 
@@ -341,13 +348,15 @@ class Fake:
             task = asyncio.current_task()
             assert task is not None
             tasks.add(task)
+            if fault("serves-200-connections") and len(tasks) > 200:
+                await asyncio.sleep(3600)
             await self.serve(reader, writer)
             tasks.discard(task)
 
         host, port = self.config.host, self.config.port
         try:
             server = await asyncio.start_server(
-                track, "127.0.0.1" if fault("host-ignored") else host, port, backlog=self.config.backlog, limit=MAX_HEAD
+                track, self.address(), port, backlog=self.config.backlog, limit=MAX_HEAD
             )
         except OSError as error:
             where = "" if fault("unlisted-port-message") else f" on {host}:{port}"
@@ -362,6 +371,9 @@ class Fake:
         await self.stopping.wait()
         return await self.stop(server, tasks)
 
+    def address(self) -> str:
+        return "127.0.0.1" if fault("host-ignored") else "0.0.0.0" if fault("host-everywhere") else self.config.host
+
     async def stop(self, server: asyncio.Server, tasks: set[asyncio.Task[None]]) -> int:
         if fault("exits-143"):
             os._exit(143)
@@ -370,7 +382,7 @@ class Fake:
         if not fault("accepts-while-draining"):
             server.close()
         if fault("idle-delays-the-end"):
-            await asyncio.wait(tasks, timeout=5)
+            await asyncio.wait(tasks, timeout=10)
         until = time.monotonic() + 10
         while self.working and time.monotonic() < until:
             await asyncio.sleep(0.01)
@@ -378,6 +390,12 @@ class Fake:
         if fault("says-goodbye"):
             print("bye", flush=True)
         return 143 if fault("exits-143-at-last") else 0
+
+
+def chunks(body: bytes) -> Iterator[bytes]:
+    """Two of them where there is enough, and the empty one that ends them."""
+    for part in (*filter(None, (body[:3], body[3:])), b""):
+        yield b"%x\r\n%s\r\n" % (len(part), part)
 
 
 def raise_limit() -> None:
@@ -393,39 +411,26 @@ async def send(writer: asyncio.StreamWriter, data: bytes) -> None:
 
 async def read_request(reader: asyncio.StreamReader) -> Request | None:
     """The next request, its body thrown away; None at the end of the connection."""
-    if fault("half-sent-blocks"):
-        return await read_request_impatiently(reader)
     try:
-        if fault("needs-whole-head"):
-            return parse(await reader.read(MAX_HEAD))
+        if fault("needs-whole-head") or fault("half-sent-blocks"):
+            head = await reader.read(MAX_HEAD)
+            if fault("half-sent-blocks") and head and not head.endswith(b"\r\n\r\n"):
+                time.sleep(3600)  # holds up everybody
+            return parse(head)
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError as end:
         if end.partial:
             raise Garbage("half a request") from None
         return None
     except asyncio.LimitOverrunError:
-        if fault("huge-header-accepted"):
-            await drain_head(reader)
-            return Request("GET", "/", "HTTP/1.1", {})
         raise Garbage("head too large") from None
+    while fault("waits-for-the-next") and reader._buffer and b"\r\n\r\n" not in reader._buffer:  # type: ignore[attr-defined]
+        await asyncio.sleep(0.01)
     if fault("pipeline-dropped"):
         reader._buffer.clear()  # type: ignore[attr-defined]
     request = parse(head)
     await skip_body(reader, request)
     return request
-
-
-async def read_request_impatiently(reader: asyncio.StreamReader) -> Request | None:
-    """Holds up everybody until the whole head is there."""
-    start = await reader.read(1)
-    if start and b"\r\n\r\n" not in reader._buffer:  # type: ignore[attr-defined]
-        time.sleep(5)
-    return parse(start + await reader.readuntil(b"\r\n\r\n")) if start else None
-
-
-async def drain_head(reader: asyncio.StreamReader) -> None:
-    while not (await reader.read(65536)).endswith(b"\r\n\r\n"):
-        pass
 
 
 def parse(head: bytes) -> Request:

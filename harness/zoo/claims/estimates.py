@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from zoo.claims.evidence import Archive, Series, series
+from zoo.analysis.metrics import Class
+from zoo.analysis.stats import Ratio, paired_ratio, unpaired_ratio
+from zoo.analysis.stats.interval import of_mean, of_median
+from zoo.analysis.stats.ratio import of_logs
+from zoo.claims.evidence import Archive
 from zoo.claims.points import Point
 from zoo.claims.quantities import QUANTITIES, Quantity
-from zoo.interval import of_mean, of_median
-from zoo.metrics import Class
-from zoo.stats import Ratio, paired_ratio, unpaired_ratio
-from zoo.stats.ratio import of_logs
+from zoo.claims.series import Series, series
 
 _Faults = tuple[bool, bool, int]
 
@@ -126,6 +127,8 @@ def ratio(evidence: Evidence, over: tuple[Point, ...], name: str) -> Estimate:
     a, b = made.series
     if a.archive is not b.archive and quantity.kind is not Class.MEMORY:
         return replace(made, why="the two are not in one run, and speed is not compared between runs")
+    if a.archive.protocol != b.archive.protocol:
+        return replace(made, why="the two were measured under different protocols")
     if min(*a.figures, *b.figures) <= 0:
         return replace(made, why="a figure is 0, so there is no ratio")
     if not _paired(made.series):

@@ -6,20 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from zoo.bands import Band, BandKey
+from zoo.analysis.lower_bound import LOWER_BOUND
+from zoo.analysis.metrics import METRICS, Class, held_slopes
+from zoo.analysis.noise_band import Band, BandKey
+from zoo.analysis.open import rate_made
+from zoo.analysis.pairs import compare
+from zoo.analysis.verdict import spoiled
 from zoo.claims.points import Point
-from zoo.claims.quantities import SPOILT, Data, Quantity, at
-from zoo.host.facts import HostFacts
-from zoo.host.jdk import major_of
+from zoo.claims.quantities import SPOILT, Data, at
 from zoo.jdbc.records import Cell, Profile
-from zoo.metrics import METRICS, Class, held_slopes
-from zoo.openmodel import rate_made
-from zoo.pairs import compare
-from zoo.records import Condition, Flag, Record, Run
-from zoo.results import OpenResult
-from zoo.twins import is_twin
-from zoo.variations import name_of, plain
-from zoo.verdicts import LIMITED, spoiled
+from zoo.model.condition import Condition
+from zoo.model.entry_id import is_twin, name_of, plain
+from zoo.model.flag import Flag
+from zoo.model.host import HostFacts
+from zoo.model.jdk import major_of
+from zoo.model.record import Record, newest_records
+from zoo.model.run import Run
+from zoo.model.trial_results import OpenResult
 
 Key = tuple[str, str, str, str, str, str]
 """Scenario, entry, case, tier, what differs from the servers' own settings, and the JDK: "" for the run's own."""
@@ -59,7 +62,6 @@ class Observation:
     actual: int | None = None
     cut: str | None = None
     limits: frozenset[Flag] = frozenset()
-    shared: bool = False
     failure: str | None = None
     objections: Mapping[Class, str] = field(default_factory=dict)
 
@@ -74,10 +76,13 @@ class Archive:
     commit: str | None
     jdk: str | None
     machine: Machine
+    protocol: int
     cells: Mapping[Key, Mapping[int, Observation]]
     bands: Mapping[BandKey, Band] = field(default_factory=dict)
     window_s: float = 0.0
     """For how long its profile measures a cell in a round; a scenario may have times of its own."""
+    records: str = "records.ndjson"
+    """Name of the file that has its records."""
 
     def seen(self, point: Point) -> list[Mapping[int, Observation]] | None:
         """Of each tier; None where the run lacks one of them, or was too short."""
@@ -90,7 +95,7 @@ class Archive:
 
 def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str | None = None) -> Archive:
     """A run of `zoo bench`."""
-    slopes = held_slopes({record.key: record for record in records}.values())
+    slopes = held_slopes(newest_records(records))
     cells: dict[Key, dict[int, Observation]] = {}
     for line, record in enumerate(records, start=1):
         if is_twin(record.entry):
@@ -109,6 +114,7 @@ def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str 
         commit=run.commit,
         jdk=run.plan.condition.jdk,
         machine=Machine.of(run.host),
+        protocol=run.protocol,
         cells=cells,
         bands=compare(run.plan.entries, records, reference).bands,
         window_s=run.plan.profile.get("window_s", 0.0),
@@ -139,6 +145,7 @@ def of_programs(
         commit=run["commit"],
         jdk=run["jdk"],
         machine=Machine.of(HostFacts.model_validate(run["host"])),
+        protocol=run["protocol"],
         cells=cells,
         window_s=_window_s(run) if run["kind"] == "jdbc" else 0.0,
     )
@@ -208,8 +215,7 @@ def _observed(record: Record, data: Data, line: int) -> Observation:
         loaded_s=at(data, "measurement.load.duration_s") or at(data, "trial.result.duration_s"),
         actual=actual,
         cut=f"ran at {actual:,} connections instead of {record.tier} ({limited_by})" if limited_by else None,
-        limits=frozenset(flag for flag in LIMITED if flag in flags),
-        shared=Flag.SHARED_CORES in flags,
+        limits=frozenset(flag for flag in LOWER_BOUND if flag in flags),
         failure=record.failure.text if record.failure else None,
         objections=_objections(record, flags),
     )
@@ -227,77 +233,3 @@ def _objections(record: Record, flags: set[str]) -> dict[Class, str]:
         return dict.fromkeys(Class, f"{record.entry}: {Flag(min(bad)).text}")
     found = {metric.kind: spoiled(metric, record.entry, [record.measurement]) for metric in METRICS}
     return {kind: why for kind, why in found.items() if why}
-
-
-@dataclass(frozen=True)
-class Series:
-    """A quantity of one cell in one run: a figure a round, or a figure a start where `starts` has them.
-
-    `at_least`: the true figures are these or more. `objection`: why it cannot be judged.
-    """
-
-    archive: Archive
-    point: Point
-    values: dict[int, float]
-    starts: list[float]
-    at_least: bool
-    cut: str | None
-    actual: int | None
-    shared: bool
-    jvm: bool
-    lines: tuple[int, ...]
-    objection: str | None
-
-    @property
-    def rounds(self) -> int:
-        return max(len(self.values), len(self.starts))
-
-    @property
-    def figures(self) -> list[float]:
-        return self.starts or [self.values[number] for number in sorted(self.values)]
-
-
-def series(archive: Archive, point: Point, tiers: Sequence[Mapping[int, Observation]], quantity: Quantity) -> Series:
-    """From the observations of a cell's tiers by round; the figures are those of the highest tier."""
-    top = tiers[-1]
-    objections = [why for tier in tiers for seen in tier.values() if (why := _against(seen, quantity))]
-    values: dict[int, float] = {}
-    starts: list[float] = []
-    at_least = quantity.kind is Class.LOAD and any(seen.limits for seen in top.values())
-    for number, seen in top.items():
-        figure = quantity.read(seen.data)
-        if figure is None and quantity.censored:
-            figure = quantity.censored(seen.data)
-            at_least = at_least or figure is not None
-        if isinstance(figure, list):
-            starts += figure
-        elif figure is not None:
-            values[number] = figure
-    if not objections and not starts and len(values) < len(top):
-        objections.append(f"{point.text}: a round has no such figure")
-    return Series(
-        archive=archive,
-        point=point,
-        values=values,
-        starts=starts,
-        at_least=at_least,
-        cut=next((seen.cut for seen in top.values() if seen.cut), None),
-        actual=max((seen.actual for seen in top.values() if seen.actual is not None), default=None),
-        shared=quantity.kind in (Class.LOAD, Class.LATENCY) and any(seen.shared for seen in top.values()),
-        jvm=any(at(seen.data, "measurement.memory.heap_used_kb") is not None for seen in top.values()),
-        lines=tuple(seen.line for tier in tiers for seen in tier.values()),
-        objection=next(iter(objections), None),
-    )
-
-
-def _against(seen: Observation, quantity: Quantity) -> str | None:
-    """Why a quantity cannot be read off an observation."""
-    if quantity.counts_faults:
-        return None if quantity.read(seen.data) is not None else seen.failure
-    if seen.failure:
-        return f"{seen.entry} failed in round {seen.round}: {seen.failure}"
-    if seen.emulated and quantity.kind is not Class.MEMORY:
-        return "an emulated host tells nothing of speed"
-    if quantity.kind is None:
-        return next(iter(seen.objections.values()), None)
-    return seen.objections.get(quantity.kind)

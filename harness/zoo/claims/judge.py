@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from zoo.analysis.verdict import MARGIN
 from zoo.claims.estimates import Estimate
 from zoo.claims.rules import Count, Gain, Judged, Ratio, Recorded, Rule
-from zoo.verdicts import MARGIN
 
 
 class Word(StrEnum):

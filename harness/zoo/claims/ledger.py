@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from zoo import toml
 from zoo.claims.quantities import QUANTITIES
 from zoo.claims.rules import Rule
+from zoo.model.errors import UserError
 
 AXES = ("entry", "case", "tier", "vary")
 """What a cell may list several values of."""
@@ -20,7 +19,7 @@ AXES = ("entry", "case", "tier", "vary")
 OneOrMore = str | Annotated[list[str], Field(min_length=1)]
 
 
-class LedgerError(Exception):
+class LedgerError(UserError):
     """A ledger file that cannot be used, or a claim that is not in it; the message says what was expected."""
 
 
@@ -153,19 +152,3 @@ class Ledger:
             if name not in known:
                 raise LedgerError(f'no article or claim "{name}"; articles: {", ".join(self.articles)}')
         return [claim for claim in self.claims if not wanted or claim.article in wanted or claim.id in wanted]
-
-
-def load(folder: Path) -> Ledger:
-    """All files of the folder; a fault is told with file and key."""
-    paths = sorted(folder.glob("*.toml"))
-    if not paths:
-        raise LedgerError(f"{folder}: no ledger there (*.toml)")
-    return Ledger(tuple(load_file(path) for path in paths))
-
-
-def load_file(path: Path) -> LedgerFile:
-    """One file, named after its article's key."""
-    file = toml.read(path, LedgerFile, LedgerError)
-    if file.article.key != path.stem:
-        raise LedgerError(f'{path}: article.key: expected the file\'s name "{path.stem}", got "{file.article.key}"')
-    return file

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 
+from zoo.analysis.metrics import Class, requested
 from zoo.claims import points
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import Claim
 from zoo.claims.points import Point
 from zoo.claims.quantities import QUANTITIES
-from zoo.metrics import Class, requested
-from zoo.scenario import SCENARIOS
+from zoo.scenarios import SCENARIOS
 
 HARDLY_S = 1.0
 """One command less is worth this; the same windows summed in another order differ by less."""
@@ -129,7 +129,7 @@ def _has(archive: Archive, points: Iterable[Point], rounds: int) -> bool:
 
 def _calibrated(found: Iterable[Point]) -> list[set[Point]]:
     """A run finds out rounds and rates once, for all that it measures: cells that depend on them belong together."""
-    return [{p for p in found if (known := SCENARIOS.get(p.scenario)) and known.calibrate}]
+    return [{p for p in found if (known := SCENARIOS.get(p.scenario)) and known.calibration}]
 
 
 def _joined(groups: Iterable[set[Point]]) -> list[frozenset[Point]]:

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from zoo.analysis.metrics import requested
 from zoo.claims.ledger import AXES, Cells
 from zoo.claims.quantities import QUANTITIES
 from zoo.claims.rules import Rule
-from zoo.metrics import requested
 
 
 def asked(scenario: str, case: str) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from zoo import validity
-from zoo.metrics import CPU, LEAST_CPU_S, PEAK_RSS, PER_CONNECTION, REQUESTS, Class, Metric
+from zoo.analysis import flags
+from zoo.analysis.metrics import CPU, LEAST_CPU_S, PEAK_RSS, PER_CONNECTION, REQUESTS, Class, Metric
 
 Data = Mapping[str, Any]
 """A record as JSON: a figure is named by its place, as in `zoo export`."""
@@ -73,7 +73,7 @@ def _cpu_per_million(data: Data) -> float | None:
 
 def _switches_per_request(data: Data) -> float | None:
     names = ("voluntary_switches", "involuntary_switches", "switches_missed")
-    counted = validity.switches(*(at(data, f"measurement.work.{name}") for name in names))
+    counted = flags.switches(*(at(data, f"measurement.work.{name}") for name in names))
     answered = at(data, "measurement.load.goodput")
     return None if counted is None or not answered else counted / answered
 

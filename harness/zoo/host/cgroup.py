@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from zoo.model.host import CgroupLimits
 
 # Version 1 writes "no limit" as the largest multiple of the page size.
 UNLIMITED_FROM = 1 << 60
@@ -15,17 +15,6 @@ UNLIMITED_FROM = 1 << 60
 N = TypeVar("N", int, float)
 Reader = Callable[[str], str | None]
 """Gives a file's text, or None where there is no such file."""
-
-
-class CgroupLimits(BaseModel):
-    """None means no limit, or none that can be seen."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    version: str | None = None
-    memory_kb: int | None = None
-    cpus: float | None = None
-    pids: int | None = None
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from zoo.host import mend
-from zoo.host.facts import HostFacts
-from zoo.host.jdk import MINIMUM
-from zoo.host.limits import SERVER_DESCRIPTORS, SPARE_PORTS
+from zoo.host import feasible, mend
+from zoo.host.feasible import SERVER_DESCRIPTORS, SPARE_PORTS
+from zoo.model.host import HostFacts
+from zoo.model.jdk import MINIMUM
 
 State = Literal["ok", "warn", "bad"]
 
@@ -137,7 +137,7 @@ def _backlog(facts: HostFacts) -> Check:
 
 
 def _threads(facts: HostFacts) -> Check:
-    most = facts.limits.threads()
+    most = feasible.threads(facts.limits)
     if most.limited_by is None:
         return Check("threads", "unknown", "pools of platform threads need one each (default 200)", "ok")
     found = f"{most.actual:,} by {most.limited_by}"
@@ -236,7 +236,7 @@ def virtual_host(facts: HostFacts, lacking: str | None, qemu: str | None, device
         speed = "" if device else "; emulated: for memory and threads, not for speed"
         found = f"QEMU {qemu or 'unknown'}, {'/dev/kvm' if device else 'no KVM'}"
         return Check("virtual host", found, f"RUNTIME=vm holds a true 25k{speed}", "ok")
-    if facts.limits.feasible(HIGHEST).limited_by is None:
+    if feasible.connections(facts.limits, HIGHEST).limited_by is None:
         return Check("virtual host", "none", "not needed: processes hold every tier", "ok")
     command = mend.install("qemu", facts.family)
     return Check("virtual host", "none", f"RUNTIME=vm would hold a true 25k, but {lacking}", "warn", command)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from pydantic import BaseModel, ConfigDict
+from zoo.model.host import EngineFacts
 
 COMMAND_S = 60.0
 ENGINE_EXIT = 125
@@ -20,21 +20,6 @@ ENGINE_EXIT = 125
 
 class EngineError(Exception):
     """The engine refused or did not answer; the message is its own."""
-
-
-class EngineFacts(BaseModel):
-    """Goes into `run.json`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    version: str
-    system: str
-    kernel: str
-    cgroup: str | None
-    storage: str | None
-    cores: int | None
-    memory_kb: int | None
-    rootless: bool
 
 
 @dataclass(frozen=True)

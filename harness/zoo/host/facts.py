@@ -2,64 +2,13 @@
 
 import platform
 
-from pydantic import BaseModel, ConfigDict
-
 from zoo.host import system
 from zoo.host.cgroup import usable_cpus
-from zoo.host.engine import EngineFacts
-from zoo.host.jdk import Jdk, find_jdks
-from zoo.host.limits import Limits, read_limits
-from zoo.host.tools import Tools, find_tools
-
-
-class JdkFacts(BaseModel):
-    """A JDK, its folder's name without the path."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str
-    version: str
-    major: int
-    vendor: str
-
-    @classmethod
-    def of(cls, jdk: Jdk) -> "JdkFacts":
-        return cls(name=jdk.home.name, version=jdk.version, major=jdk.major, vendor=jdk.vendor)
-
-
-class HostFacts(BaseModel):
-    """Goes into `run.json`; None where this system does not tell."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    system: str
-    kernel: str
-    architecture: str
-    distribution: str | None
-    family: str | None
-    virtualization: str | None
-    container: bool
-    cpu_model: str | None
-    cores: int | None
-    cores_usable: float | None
-    governor: str | None
-    turbo: bool | None
-    memory_kb: int | None
-    swap_kb: int | None
-    huge_pages: str | None
-    libc: str | None
-    python: str
-    limits: Limits
-    jdk: JdkFacts | None
-    jdks: list[JdkFacts]
-    tools: Tools
-    engine: EngineFacts | None = None
-
-    @property
-    def memory_usable_kb(self) -> int | None:
-        """Of the machine, or of the control group when that is less."""
-        known = [kb for kb in (self.memory_kb, self.limits.cgroup.memory_kb) if kb is not None]
-        return min(known, default=None)
+from zoo.host.jdk import find_jdks
+from zoo.host.limits import read_limits
+from zoo.host.tools import find_tools
+from zoo.model.host import HostFacts, JdkFacts
+from zoo.model.jdk import Jdk
 
 
 def gather(jdk: Jdk | None = None) -> HostFacts:

@@ -5,10 +5,10 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-MINIMUM = 21
+from zoo.model.errors import UserError
+from zoo.model.jdk import MINIMUM, Jdk, major_of, version_key
 
 # Where Debian, RHEL, SUSE, container images, SDKMAN, asdf, mise, IDEs, macOS and Homebrew put JDK homes.
 FOLDERS = (
@@ -37,21 +37,8 @@ HOW_TO_GET_ONE = (
 )
 
 
-class JdkError(Exception):
+class JdkError(UserError):
     """No JDK that would do."""
-
-
-@dataclass(frozen=True)
-class Jdk:
-    home: Path
-    java: Path
-    version: str
-    major: int
-    vendor: str
-
-    @property
-    def label(self) -> str:
-        return f"Java {self.version} in {self.home}"
 
 
 def parse_release(text: str) -> dict[str, str]:
@@ -71,17 +58,6 @@ def tidy_version(text: str) -> str | None:
     """`25.0.1+8-LTS` -> `25.0.1+8`, `17.0.15+6-Debian-1` -> `17.0.15+6`, `1.8.0_402-b06` -> `1.8.0_402`."""
     found = re.match(r"[0-9]+(?:\.[0-9]+)*(?:_[0-9]+)?(?:-ea)?(?:\+[0-9]+)?", text.strip())
     return found.group(0) if found else None
-
-
-def major_of(version: str) -> int:
-    """The feature release: 25 of `25.0.1+8`, 8 of `1.8.0_402`."""
-    numbers = version_key(version)
-    return numbers[1] if numbers[0] == 1 and len(numbers) > 1 else numbers[0]
-
-
-def version_key(version: str) -> tuple[int, ...]:
-    """Numbers in order, the build left out, so that versions compare."""
-    return tuple(int(number) for number in re.findall(r"[0-9]+", version.partition("+")[0])) or (0,)
 
 
 def find_jdks() -> list[Jdk]:

@@ -15,7 +15,7 @@ import struct
 import subprocess
 from pathlib import Path
 
-from zoo.host.limits import Limits
+from zoo.model.host import Limits
 
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 SETTINGS = {

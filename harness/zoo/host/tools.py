@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from pydantic import BaseModel, ConfigDict
+from zoo.model.host import Tools
 
 # wrk and Docker's client have their own way to be asked; `docker version` would wait for the engine.
 COMMANDS = {
@@ -16,19 +16,6 @@ COMMANDS = {
     "docker": ["docker", "--version"],
 }
 ENGINE = ["docker", "version", "--format", "{{.Server.Version}}"]
-
-
-class Tools(BaseModel):
-    """Versions; None where there is no such tool, or it does not run."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    wrk: str | None = None
-    cargo: str | None = None
-    rustc: str | None = None
-    maven: str | None = None
-    docker: str | None = None
-    engine: str | None = None
 
 
 def parse_version(text: str) -> str | None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psutil
 
-from zoo.build import BuildError
-from zoo.host.jdk import Jdk
-from zoo.records import Failure
+from zoo.catalog.build import BuildError
+from zoo.model.failure import Failure
+from zoo.model.jdk import Jdk
 
 JAR = "target/java-jdbc.jar"
 LIGHT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m")

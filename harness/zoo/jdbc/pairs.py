@@ -1,7 +1,7 @@
 """Cells of a database run compared: within a run round by round, or two runs. Pure.
 
-The forms, words and statistics are those of servers (`zoo.pairs`): an entry is an executor here, a scenario is what is
-asked over which wire, a tier is the pool.
+The forms, words and statistics are those of servers (`zoo.analysis.pairs`): an entry is an executor here, a scenario is
+what is asked over which wire, a tier is the pool.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from zoo.bands import noise_bands
+from zoo.analysis.metrics import PEAK_RSS, Class, Metric, Word
+from zoo.analysis.noise_band import noise_bands
+from zoo.analysis.pairs import Compared, Comparison, Kind, Pair, judged, unjudged
+from zoo.analysis.stats import Ratio, paired_ratio, unpaired_ratio
+from zoo.analysis.two_runs import Contrast, differences, hardware
 from zoo.jdbc.analysis import Row, rows
 from zoo.jdbc.records import Cell, CellRecord, FloodRecord, JdbcRun, Measurement
-from zoo.metrics import PEAK_RSS, Class, Metric, Word
-from zoo.pairs import Compared, Comparison, Kind, Pair, judged, unjudged
-from zoo.runs import Contrast, differences, hardware
-from zoo.stats import Ratio, paired_ratio, unpaired_ratio
 
 Records = Sequence[CellRecord | FloodRecord]
 
@@ -68,7 +68,7 @@ def compare(records: Records) -> Compared:
         for metric in pair.comparisons
         if (_latency(pair.scenario), metric) in by_latency
     }
-    return Compared(judged(made, bands), bands)
+    return Compared(judged(made, apart=False), bands)
 
 
 def contrast(a: JdbcRun, a_records: Records, b: JdbcRun, b_records: Records) -> Contrast:
@@ -80,7 +80,7 @@ def contrast(a: JdbcRun, a_records: Records, b: JdbcRun, b_records: Records) -> 
     obstacles = differences(_fixed(a), _fixed(b))
     if not made:
         obstacles.append("no cell is in both")
-    return Contrast(obstacles, differences(_free(a, a_records), _free(b, b_records)), judged(made, {}))
+    return Contrast(obstacles, differences(_free(a, a_records), _free(b, b_records)), judged(made, apart=False))
 
 
 def paired(metric: Metric, a: Row, b: Row) -> Ratio | None:

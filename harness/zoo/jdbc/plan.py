@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from zoo.jdbc.published import TABLES
 from zoo.jdbc.records import Cell, Flood, PlanFacts, Profile
-from zoo.plan import PlanError
+from zoo.model.option import Option
+from zoo.plan.tier import PlanError
 
 EXECUTORS = ("cached", "fixed-10", "fixed-200", "virtual", "virtual-semaphore", "forkjoin", "forkjoin-15")
 FLOOD_TASKS = (5_000, 20_000, 50_000)
@@ -54,16 +56,19 @@ WIRE_S = 0.0115
 SLEEP_S = 0.010
 
 
+ONLY = "of all cells only these; repeat for more"
+
+
 @dataclass(frozen=True)
 class Choice:
     """What a person picks from all cells; where nothing is picked, the profile does."""
 
-    database: Collection[str] | None = None
-    executor: Collection[str] | None = None
-    query: Collection[str] | None = None
-    pool: Collection[int] | None = None
-    latency: Collection[str] | None = None
-    cell: Collection[str] | None = None
+    database: Annotated[Sequence[str], Option("--database", ONLY)] = ()
+    executor: Annotated[Sequence[str], Option("--executor", ONLY)] = ()
+    query: Annotated[Sequence[str], Option("--query", ONLY)] = ()
+    pool: Annotated[Sequence[int], Option("--pool", ONLY)] = ()
+    latency: Annotated[Sequence[str], Option("--latency", ONLY)] = ()
+    cell: Annotated[Sequence[str], Option("--cell", "one cell, as `zoo jdbc plan` prints it; repeat for more")] = ()
     """Names as a plan prints them, such as `postgresql find-by-code none 10/100 virtual`."""
 
     @property
@@ -109,7 +114,7 @@ def chosen(name: str, choice: Choice) -> list[Cell]:
     """The cells that a choice takes, else the profile's; `PlanError` when there are none."""
     if not choice.is_made:
         return cells(name)
-    unknown = set(choice.cell or ()) - {str(cell) for cell in cells()}
+    unknown = set(choice.cell) - {str(cell) for cell in cells()}
     if unknown:
         raise PlanError(f'no cell "{min(unknown)}"; `zoo jdbc plan --profile article` names them all')
     found = [cell for cell in cells() if choice.takes(cell)]

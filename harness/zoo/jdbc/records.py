@@ -1,4 +1,4 @@
-"""The data model of a database run: `run.json` and the lines of `records.ndjson`. Beside `zoo.records`, not in it."""
+"""The data model of a database run: `run.json` and the lines of `records.ndjson`. That of servers is in `zoo.model`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from zoo.host.facts import HostFacts
-from zoo.records import Failure
+from zoo.model.failure import Failure
+from zoo.model.host import HostFacts
 
 PROTOCOL = 1
 """Version of this measurement's protocol; runs of different protocols are not comparable."""

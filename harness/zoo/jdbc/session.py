@@ -18,7 +18,7 @@ from zoo.jdbc.plan import Step
 from zoo.jdbc.records import Cell, CellRecord, Flood, FloodRecord, Measurement
 from zoo.jdbc.services import Databases
 from zoo.jdbc.store import JdbcStore
-from zoo.records import Failure
+from zoo.model.failure import Failure
 
 PATIENCE = 3
 SLACK_S = 240

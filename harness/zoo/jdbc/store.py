@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import ClassVar
 
 from zoo.jdbc.records import RECORD, CellRecord, FloodRecord, JdbcRun
-from zoo.store import RunFolder
+from zoo.store.run_folder import RunFolder, kind_of
 
 
 class JdbcStore(RunFolder[JdbcRun, CellRecord | FloodRecord]):
@@ -24,8 +23,4 @@ class JdbcStore(RunFolder[JdbcRun, CellRecord | FloodRecord]):
 
 def is_jdbc(folder: Path) -> bool:
     """Whether the run there is one of databases."""
-    try:
-        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(run, dict) and run.get("kind") == "jdbc"
+    return kind_of(folder) == "jdbc"

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from zoo.load.base import LoadError
 from zoo.load.children import BusyThreads, Children, hard_nofile, program
+from zoo.load.spec import LoadError
 
 MISSING = "is not there. Install it: `make tools`, or `apt-get install apache2-utils` (Debian, Ubuntu)"
 LIMIT_S = 600.0

@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:  # numpy is not where the agent runs
-    from zoo.histogram import Histogram
-
-
-@dataclass(frozen=True)
-class LoadSpec:
-    url: str
-    connections: int
-    duration_s: float
-    timeout_s: float  # at least the duration, or late answers go missing from the histogram
-    threads: int = 2  # of all generator processes together
-    nofile: int | None = None  # descriptor limit of one generator process; None: this process's hard limit
-    addresses: tuple[
-        str, ...
-    ] = ()  # the threads send to these in turn; empty: to the URL's. The server must listen there
-
-    @property
-    def timeout_whole_s(self) -> int:
-        """wrk knows whole seconds only."""
-        return math.ceil(self.timeout_s)
+from zoo.load.spec import LoadSpec
+from zoo.model.histogram import Histogram
 
 
 @dataclass(frozen=True)
@@ -58,20 +39,6 @@ class LoadOutcome:
     busiest_thread: float  # share of a core that the busiest sending thread took during the run
     version: str
     command: list[list[str]]
-
-
-class LoadError(Exception):
-    """The generator gave no outcome that may be used.
-
-    kind: `spec_invalid` · `generator_missing` · `generator_failed` (exit code, no report) · `generator_hung` ·
-    `histogram_invalid` (the report contradicts itself).
-    """
-
-    def __init__(self, kind: str, message: str, output: str = "") -> None:
-        super().__init__(f"{message}\n{output}" if output else message)
-        self.kind = kind
-        self.message = message
-        self.output = output  # the last lines the tool printed
 
 
 class Generator(Protocol):

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from zoo.load.base import LoadError
+from zoo.host.interrupts import held
+from zoo.load.spec import LoadError
 
 MOST_FILES = 1_048_576  # the kernel's own ceiling (fs.nr_open), where the hard limit names none
 TICK_S = 0.1
@@ -44,7 +45,7 @@ class Children:
         return list(self._running)
 
     def start(self, command: list[str], environment: Mapping[str, str], output: Path) -> None:
-        with STARTING, output.open("wb") as stream, _nofile_at_least(self._nofile):
+        with STARTING, output.open("wb") as stream, _nofile_at_least(self._nofile), held():
             process = subprocess.Popen(
                 command,
                 env={**os.environ, **environment},

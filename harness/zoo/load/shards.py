@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from zoo.load.base import LoadError, LoadSpec
 from zoo.load.children import BusyThreads, Children, hard_nofile, program, tail
+from zoo.load.spec import LoadError, LoadSpec
 
 SCRIPT = Path(__file__).resolve().parents[3] / "wrk-scripts" / "report.lua"
 OVERRUN_S = 60.0  # wrk stops within 0.1 s, but not before its threads have opened all their connections

@@ -18,18 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from zoo.load.base import LoadError
 from zoo.load.children import BusyThreads, Children, hard_nofile, program
+from zoo.load.spec import LoadError
+from zoo.model.hits import DESCRIPTORS, PORTS, Hits
 
 BUILT = Path(__file__).resolve().parents[3] / ".tools" / "bin" / "vegeta"
 RESERVED_FILES = 64  # descriptors of one process that are no connections, and connections that are just being closed
 OVERRUN_S = 30.0
 ENCODE_S = 300.0
 MISSING = "is not there. Build it: `make tools` (needs Go), or put a vegeta of version 12 on the PATH"
-
-DESCRIPTORS, PORTS = "generator: descriptors", "generator: ports"
-OWN_FAULTS = frozenset({DESCRIPTORS, PORTS})
-"""Failures that are the generator's and say nothing of the server."""
 
 KINDS = (
     ("too many open files", DESCRIPTORS),
@@ -66,15 +63,6 @@ class Attack:
         if self.rate is None:
             raise LoadError("spec_invalid", "a load needs a rate or a number of connections")
         return max(1, math.ceil(self.rate * min(self.duration_s, self.timeout_s)))
-
-
-@dataclass(frozen=True)
-class Hits:
-    """All requests of one vegeta process in the order of their sequence numbers, in whole microseconds."""
-
-    sent_us: list[int]  # after the first request of all processes
-    took_us: list[int]  # until the whole answer was there, or until the failure
-    failed: dict[str, list[int]]  # places in the lists, by kind: `timeout`, `refused`, `reset`, `status 503`, ...
 
 
 @dataclass(frozen=True)
@@ -218,12 +206,3 @@ def failure(status: int, error: str) -> str:
     if status:
         return "" if status == 200 and not error else f"status {status}"
     return next((kind for words, kind in KINDS if words in error), "other")
-
-
-def failures(hits: Iterable[Hits]) -> dict[str, int]:
-    """How many requests failed, by kind, most frequent first."""
-    counts: dict[str, int] = {}
-    for one in hits:
-        for kind, places in one.failed.items():
-            counts[kind] = counts.get(kind, 0) + len(places)
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

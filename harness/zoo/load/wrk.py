@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from zoo.histogram import Histogram, HistogramError, merge, uncorrect
-from zoo.load.base import Errors, LoadError, LoadOutcome, LoadSpec
+from zoo.load.base import Errors, LoadOutcome
 from zoo.load.shards import LocalShards, Shard, Shards
+from zoo.load.spec import LoadError, LoadSpec
+from zoo.model.histogram import Histogram, HistogramError, merge, uncorrect
 
 RESERVED_FILES = 16  # descriptors of a wrk process that are no connections: streams, one epoll a thread, libraries
 

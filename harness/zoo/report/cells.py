@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from zoo.analysis import Row, rows
-from zoo.records import Measurement, Record, Run
-from zoo.report.wording import tier_label
-from zoo.twins import is_twin
+from zoo.analysis.summary import Row, rows
+from zoo.model.entry_id import is_twin
+from zoo.model.measurement import Measurement
+from zoo.model.record import Record, newest_records
+from zoo.model.run import Run
+from zoo.report.text.wording import tier_label
 
 BARE = "bare reference"
 """Stands for the model of the entry that is nothing but the protocol."""
@@ -69,7 +71,7 @@ class Cells:
     def of(cls, run: Run, records: Sequence[Record], reference: str | None) -> Cells:
         found = {(r.scenario, r.tier, r.entry): r for r in rows(records, reference)}
         measured: dict[Key, list[tuple[int, Measurement]]] = {}
-        for record in sorted({r.key: r for r in records}.values(), key=lambda r: r.round):
+        for record in sorted(newest_records(records), key=lambda r: r.round):
             if record.measurement is not None:
                 key = (record.asked, record.tier, record.entry)
                 measured.setdefault(key, []).append((record.round, record.measurement))

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo.analysis import spread
-from zoo.held import Cost, costs, given_back
-from zoo.interval import Interval, of_mean
-from zoo.metrics import held_throughout, requested
-from zoo.records import Measurement, Record, Run
-from zoo.report import gallery
+from zoo.analysis.held import Cost, costs, given_back
+from zoo.analysis.metrics import held_throughout, requested
+from zoo.analysis.stats.interval import Interval, of_mean
+from zoo.analysis.summary import spread
+from zoo.model.measurement import Measurement
+from zoo.model.record import Record
+from zoo.model.run import Run
+from zoo.model.trial_results import HeapResult, ScaleResult
 from zoo.report.cells import Cells
-from zoo.report.charts import Drawing
-from zoo.report.gallery import Figure, Group
-from zoo.report.model import NONE, Section, Table
-from zoo.report.points import Datum, short
-from zoo.report.trials import Kinds, dots, latest, levels, notes, results, said
-from zoo.report.wording import number, shown
-from zoo.results import HeapResult, ScaleResult
+from zoo.report.charts import gallery
+from zoo.report.charts.chart import Drawing
+from zoo.report.charts.gallery import Figure, Group
+from zoo.report.charts.points import Datum, short
+from zoo.report.section import NONE, Section, Table
+from zoo.report.text.wording import number, shown
+from zoo.report.trial_rows import Kinds, dots, latest, levels, notes, results, said
 
 TEXT = (
     "kB a connection: the slope of a line through the server at rest and all connection counts, in each round; mean of "

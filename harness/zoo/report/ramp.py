@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo.analysis import spread
-from zoo.records import Record, Run
+from zoo.analysis.summary import spread
+from zoo.model.record import Record
+from zoo.model.run import Run
+from zoo.model.trial_results import RampResult
 from zoo.report.cells import server
-from zoo.report.charts import Drawing
-from zoo.report.gallery import Figure, Group, slug
-from zoo.report.model import Section, Table
-from zoo.report.points import Datum, short
-from zoo.report.trials import Kinds, Level, levels, notes, peak_mb, results, thinned
-from zoo.report.wording import shown
-from zoo.results import RampResult
+from zoo.report.charts.chart import Drawing
+from zoo.report.charts.gallery import Figure, Group, slug
+from zoo.report.charts.points import Datum, short
+from zoo.report.section import Section, Table
+from zoo.report.text.wording import shown
+from zoo.report.trial_rows import Kinds, Level, levels, notes, peak_mb, results, thinned
 
 TEXT = (
     "All connections begin at once on a server at rest, and every request waits. t95: the first window of 100 ms at "

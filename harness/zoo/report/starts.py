@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo.analysis import spread
-from zoo.interval import Interval, of_mean, of_median
-from zoo.records import Record, Run
-from zoo.report.charts import Drawing
-from zoo.report.gallery import Figure, Group, slug
-from zoo.report.model import NONE, Section, Table
-from zoo.report.trials import Kinds, dots, levels, notes, peak_mb, results, said
-from zoo.report.wording import number, shown
-from zoo.results import AbResult, StartupResult
+from zoo.analysis.stats.interval import Interval, of_mean, of_median
+from zoo.analysis.summary import spread
+from zoo.model.record import Record
+from zoo.model.run import Run
+from zoo.model.trial_results import AbResult, StartupResult
+from zoo.report.charts.chart import Drawing
+from zoo.report.charts.gallery import Figure, Group, slug
+from zoo.report.section import NONE, Section, Table
+from zoo.report.text.wording import number, shown
+from zoo.report.trial_rows import Kinds, dots, levels, notes, peak_mb, results, said
 
 TEXT = (
     "From the start of a process to the first bytes of its first good answer, by polling every millisecond (of a "

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from zoo import validity
-from zoo.analysis import Spread, spread
-from zoo.metrics import REQUESTS, requested
-from zoo.pairs import Kind, compare
-from zoo.records import Measurement, Record, Run
+from zoo.analysis import flags
+from zoo.analysis.metrics import REQUESTS, requested
+from zoo.analysis.pairs import Kind, compare
+from zoo.analysis.summary import Spread, spread
+from zoo.model.measurement import Measurement
+from zoo.model.record import Record
+from zoo.model.run import Run
 from zoo.report.cells import server
-from zoo.report.charts import Drawing
-from zoo.report.gallery import Figure, Group, slug
-from zoo.report.model import NONE, Section, Table
-from zoo.report.points import Datum, short
-from zoo.report.trials import Kinds, latest, notes
-from zoo.report.wording import number, shown
+from zoo.report.charts.chart import Drawing
+from zoo.report.charts.gallery import Figure, Group, slug
+from zoo.report.charts.points import Datum, short
+from zoo.report.section import NONE, Section, Table
+from zoo.report.text.wording import number, shown
+from zoo.report.trial_rows import Kinds, latest, notes
 
 Read = Callable[[Measurement], float | None]
 
@@ -36,7 +38,7 @@ def switches(seen: Measurement) -> float | None:
     work = seen.work
     if work is None or not seen.load.goodput:
         return None
-    counted = validity.switches(work.voluntary_switches, work.involuntary_switches, work.switches_missed)
+    counted = flags.switches(work.voluntary_switches, work.involuntary_switches, work.switches_missed)
     return None if counted is None else counted / seen.load.goodput
 
 

@@ -6,8 +6,9 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 
-from zoo.instruments import Instruments
-from zoo.runtime.base import Launch, RuntimeFailure
+from zoo.model.errors import RuntimeFailure
+from zoo.runtime.base import Launch
+from zoo.sample.instruments import Instruments
 from zoo.sample.jvm import Info
 
 

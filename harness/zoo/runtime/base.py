@@ -5,30 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from zoo.catalog import Entry
-
-if TYPE_CHECKING:
-    from zoo.host.jdk import Jdk
-    from zoo.instruments import Instruments
-    from zoo.load.ab import Benchmarker
-    from zoo.load.base import Generator
-    from zoo.load.vegeta import Attacker
-    from zoo.sample.jvm import Info
-
-
-class RuntimeFailure(Exception):
-    """A server that did not start, crashed or would not stop; carries its log's last lines.
-
-    kind: `not_started` · `contract` · `crashed` · `no_jdk` · `no_port` · `no_image` · `engine`.
-    """
-
-    def __init__(self, kind: str, message: str, log_tail: str = "") -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.message = message
-        self.log_tail = log_tail
+from zoo.catalog.manifest import Entry
+from zoo.load.ab import Benchmarker
+from zoo.load.base import Generator
+from zoo.load.vegeta import Attacker
+from zoo.model.errors import RuntimeFailure
+from zoo.model.jdk import Jdk
+from zoo.sample.instruments import Instruments
+from zoo.sample.jvm import Info
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import subprocess
 import time
@@ -12,24 +11,26 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
-from zoo.catalog import Server
+from zoo.catalog.manifest import Server
 from zoo.host import namespace
 from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image, reason, tag
-from zoo.host.facts import HostFacts
 from zoo.load.ab import Benchmarker
 from zoo.load.base import Generator
 from zoo.load.vegeta import Attacker
 from zoo.load.wrk import Wrk
+from zoo.model.errors import RuntimeFailure
+from zoo.model.host import HostFacts
 from zoo.runtime import orphans
-from zoo.runtime.agent_client import AgentClient, AgentInstruments, HostInstruments
-from zoo.runtime.agent_load import AgentAb, AgentShards, AgentVegeta
+from zoo.runtime.agent.client import AgentClient
+from zoo.runtime.agent.instruments import AgentInstruments, HostInstruments
+from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
 from zoo.runtime.attached import Attached
-from zoo.runtime.base import Launch, RuntimeFailure
+from zoo.runtime.base import Launch
 from zoo.runtime.process import command
+from zoo.runtime.resources import Resources
 from zoo.sample.proc import read
 
 GENERATOR = "generator"
-LEAST_PIDS = 4_096
 USER = "10001:10001"
 
 SAFE = ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--tmpfs=/tmp", f"--user={USER}")
@@ -37,24 +38,6 @@ SAFE = ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--
 
 OWN_NETWORK = ("--network=none", *(f"--sysctl={k.replace('/', '.')}={v}" for k, v in namespace.SETTINGS.items()))
 """Loopback only, its own ports and counters."""
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What a server's container may use; None: no limit of the container's own."""
-
-    cpus: float | None = None
-    memory: str | None = None
-    pids: int = LEAST_PIDS
-
-    def words(self) -> list[str]:
-        """Options of `docker run`."""
-        words = [f"--pids-limit={self.pids}"]
-        if self.cpus is not None:
-            words.append(f"--cpus={self.cpus:g}")
-        if self.memory is not None:
-            words += [f"--memory={self.memory}", f"--memory-swap={self.memory}"]
-        return words
 
 
 class HostedContainer(Attached):
@@ -250,7 +233,7 @@ class ContainerRuntime:
             *("run", "--rm", "--interactive", *self._named(name)),
             *place,
             *SAFE,
-            *(image(GENERATOR), "python3", "-m", "zoo.agent"),
+            *(image(GENERATOR), "python3", "-m", "zoo.runtime.agent.serve"),
         ]
         return AgentClient(self.engine.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors))
 
@@ -284,19 +267,6 @@ class ContainerRuntime:
 def agent_name(server: str) -> str:
     """The name of the agent's container beside a server's."""
     return f"{server}-agent"
-
-
-def resources_of(environment: Mapping[str, str]) -> Resources:
-    """SERVER_CPUS, SERVER_MEMORY (0: no limit, as in the compose file) and SERVER_PIDS; ValueError names a bad one."""
-    cpus, memory = environment.get("SERVER_CPUS") or "0", environment.get("SERVER_MEMORY") or "0"
-    pids = environment.get("SERVER_PIDS") or str(LEAST_PIDS)
-    if not re.fullmatch(r"\d+(\.\d+)?", cpus):
-        raise ValueError(f'SERVER_CPUS must be a number such as 1.5, or 0 for no limit, got "{cpus}"')
-    if not re.fullmatch(r"0|[1-9]\d*[bkmg]?", memory):
-        raise ValueError(f'SERVER_MEMORY must be an amount such as 512m or 2g, got "{memory}"')
-    if not re.fullmatch(r"-1|[1-9]\d*", pids):
-        raise ValueError(f'SERVER_PIDS must be a whole number above 0, or -1 for no limit, got "{pids}"')
-    return Resources(float(cpus) or None, None if memory == "0" else memory, int(pids))
 
 
 def is_here(pid: int, container: str) -> bool:

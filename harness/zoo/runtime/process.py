@@ -11,17 +11,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from zoo.catalog import Entry
-from zoo.host.jdk import Jdk
+from zoo.catalog.manifest import Entry
+from zoo.host.interrupts import held
 from zoo.host.limits import read_limits
 from zoo.host.ports import free_port
-from zoo.instruments import Instruments, LocalInstruments
 from zoo.load.ab import Benchmarker, LocalAb
 from zoo.load.base import Generator
 from zoo.load.vegeta import Attacker, LocalVegeta
 from zoo.load.wrk import Wrk
+from zoo.model.errors import RuntimeFailure
+from zoo.model.jdk import Jdk
 from zoo.runtime.attached import Attached
-from zoo.runtime.base import Launch, RuntimeFailure
+from zoo.runtime.base import Launch
+from zoo.sample.instruments import Instruments, LocalInstruments
 
 
 def command(entry: Entry, java: Path | None, jvm_flags: tuple[str, ...] = ()) -> list[str]:
@@ -132,9 +134,13 @@ class HostedProcess(Attached):
 
     def kill(self) -> None:
         """End it at once, with whatever it started."""
-        if self._child.poll() is None:
-            os.killpg(self._child.pid, signal.SIGKILL)
-            self._child.wait()
+        _kill(self._child)
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
 
 
 class ProcessRuntime:
@@ -144,6 +150,12 @@ class ProcessRuntime:
 
     def __init__(self, jdk: Jdk | None) -> None:
         self.jdk = jdk
+        self._children: list[subprocess.Popen[bytes]] = []
+
+    def close(self) -> None:
+        """End what an interrupt left without an owner: between its start and who would have ended it."""
+        for child in self._children:
+            _kill(child)
 
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedProcess:
         argv = start_command(launch, self.jdk)
@@ -151,8 +163,9 @@ class ProcessRuntime:
         env = environment(launch, port)
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
-        with launch.log.open("wb") as log, confined(launch.cpus):
+        with launch.log.open("wb") as log, confined(launch.cpus), held():
             child = spawn(argv, launch.entry.server.folder, env, log)
+            self._children.append(child)
         hosted = HostedProcess(child, launch, port, self.jdk)
         try:
             hosted.wait_ready(started, ready_timeout_s)

@@ -13,20 +13,21 @@ from pathlib import Path
 
 import psutil
 
-from zoo.instruments import LocalInstruments, Recording
 from zoo.load.ab import Benchmarker, LocalAb
 from zoo.load.base import Generator
 from zoo.load.vegeta import Attacker, LocalVegeta
 from zoo.load.wrk import Wrk
-from zoo.records import Condition, Target
-from zoo.runtime.base import RuntimeFailure
+from zoo.model.condition import Condition
+from zoo.model.errors import RuntimeFailure
+from zoo.model.run import Target
+from zoo.model.samples import Samples
+from zoo.runtime.target_url import TargetError, home, origin
 from zoo.sample import net
+from zoo.sample.instruments import LocalInstruments, Recording
 from zoo.sample.jvm import Info
 from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot, snapshot, tree
-from zoo.sample.samples import Samples
-from zoo.scenario import SCENARIOS
-from zoo.targets import TargetError, home, origin
+from zoo.scenarios import SCENARIOS
 
 ANSWER_S = 5.0
 SLEEP_MS = 200

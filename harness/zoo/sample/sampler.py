@@ -6,10 +6,10 @@ import threading
 import time
 from dataclasses import dataclass
 
+from zoo.model.samples import Samples, Switches
 from zoo.sample.net import parse_established, parse_sockstat
 from zoo.sample.proc import DEAD, LINUX, TICKS, parse_stat, parse_statm, snapshot, tree
-from zoo.sample.samples import Samples
-from zoo.sample.switches import Switches, Watcher
+from zoo.sample.switches import Watcher
 
 # Children are looked for this often: it means reading every process of the host.
 CHILDREN_EVERY_S = 10.0
@@ -126,8 +126,8 @@ class LinuxProbe:
             return
         self._looked = now
         present = tree(self._pid)
-        for pid in present:
-            self._members.setdefault(pid, Member(pid))
+        for pid in set(present).difference(self._members):
+            self._members[pid] = Member(pid)
         for pid in set(self._members).difference(present):
             self._members.pop(pid).close()
 

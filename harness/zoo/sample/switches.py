@@ -8,8 +8,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
+from zoo.model.samples import Switches
 from zoo.sample.proc import TICKS, read
 
 STATUS = re.compile(r"^voluntary_ctxt_switches:\t([0-9]+)\nnonvoluntary_ctxt_switches:\t([0-9]+)", re.M | re.A)
@@ -23,23 +22,6 @@ SCHED = re.compile(
 # Threads are looked at this often at most, and so seldom that looking takes no more than this share of a core.
 LOOK_EVERY_S = 1.0
 LOOK_SHARE = 0.0025
-
-
-class Switches(BaseModel):
-    """Of all threads between two looks; `migrations`, from one CPU to another, are None where the kernel hides them.
-
-    A thread that ended takes its counts along: `missed` is what the `ended` ones may have done after they were last
-    looked at, at their rate in the interval before, or since they began where there was none. Threads that came and
-    ended between two looks are not seen.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    voluntary: int
-    involuntary: int
-    migrations: int | None
-    missed: int
-    ended: int
 
 
 class Counts(NamedTuple):

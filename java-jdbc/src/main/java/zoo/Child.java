@@ -64,13 +64,14 @@ final class Child implements AutoCloseable {
         closing = true;
         try {
             if (process.isAlive()) {
-                new ProcessBuilder("kill", "-" + stopSignal, Long.toString(process.pid())).start().waitFor();
+                // the shell's own kill: not every system has the program
+                new ProcessBuilder("sh", "-c", "kill -s " + stopSignal + " " + process.pid()).start().waitFor();
             }
             if (!process.waitFor(20, TimeUnit.SECONDS)) {
-                process.destroyForcibly();
+                process.destroyForcibly().waitFor();
             }
         } catch (IOException | InterruptedException e) {
-            process.destroyForcibly();
+            process.destroyForcibly().onExit().join();
         }
     }
 

@@ -78,10 +78,12 @@ enum Engine {
                     GRANT ALL ON zoo.* TO 'zoo'@'127.0.0.1';
                     """
                             .formatted(owner.password()));
+            // a shell script, which takes a path with a space for two
+            Path plain = Files.createSymbolicLink(work.resolve("home"), home);
             return List.of(
-                    program(home, "mariadb-install-db"),
+                    program(plain, "mariadb-install-db"),
                     "--no-defaults",
-                    "--basedir=" + home,
+                    "--basedir=" + plain,
                     "--datadir=" + work.resolve("data"),
                     "--auth-root-authentication-method=socket",
                     "--auth-root-socket-user=root",

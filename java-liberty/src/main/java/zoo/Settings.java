@@ -2,74 +2,58 @@ package zoo;
 
 import java.net.InetAddress;
 import java.net.UnknownHostException;
-import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.OptionalInt;
-import java.util.OptionalLong;
 
-/** What the environment asks for; a bad value is an IllegalArgumentException whose message is for the user. */
-record Settings(String host, InetAddress address, int port, Variant variant, OptionalInt maxThreads, int backlog) {
+/** What the environment asks for, checked before anything starts. The same text stands in every Java server. */
+record Settings(String host, InetAddress address, int port, String variant, OptionalInt maxThreads, int backlog) {
 
-    /** The most that Liberty takes is 1,280,000. */
-    static final int MAX_CONNECTIONS = 1_000_000;
-
-    enum Variant {
-        PLATFORM("platform-thread"), VIRTUAL("virtual-thread");
-
-        final String label = name().toLowerCase(Locale.ROOT);
-        final String model;
-
-        Variant(String model) {
-            this.model = model;
-        }
-    }
-
-    static Settings from(Map<String, String> env) {
+    /** The first variant is the default. A bad value is an IllegalArgumentException that names variable and rule. */
+    static Settings from(Map<String, String> env, int port, String... variants) {
         String host = env.getOrDefault("HOST", "127.0.0.1");
-        return new Settings(host, resolve(host), integer(env, "PORT", 65_535).orElse(8104), variant(env),
-                integer(env, "MAX_THREADS", 100_000), integer(env, "BACKLOG", 65_535).orElse(65_535));
+        return new Settings(host, address(host), number(env, "PORT", 65_535).orElse(port),
+                choice(env, "VARIANT", variants), number(env, "MAX_THREADS", 100_000),
+                number(env, "BACKLOG", 65_535).orElse(65_535));
     }
 
-    /** The authority part of this server's URL. */
+    /** One of the known words, the first of them where the variable is not set. */
+    static String choice(Map<String, String> env, String name, String... known) {
+        String text = env.getOrDefault(name, known[0]);
+        if (!List.of(known).contains(text)) {
+            throw new IllegalArgumentException(
+                    "%s must be one of %s, got \"%s\"".formatted(name, String.join(", ", known), text));
+        }
+        return text;
+    }
+
+    /** The one rule for numbers, of the environment and of requests. */
+    static int integer(String name, String text, int min, int max) {
+        try {
+            int value = Integer.parseInt(text);
+            if (min <= value && value <= max) {
+                return value;
+            }
+        } catch (NumberFormatException noInteger) {
+            // told below
+        }
+        throw new IllegalArgumentException(
+                "%s must be an integer from %d to %d, got \"%s\"".formatted(name, min, max, text));
+    }
+
+    /** Host and port as in a URL, where an IPv6 address stands in brackets. */
     String authority() {
         return (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
     }
 
-    /** ASCII digits only, unlike Long.parseLong, which takes signs and the digits of every script. */
-    static OptionalLong integer(String text, long min, long max) {
-        if (!text.matches("[0-9]{1,19}")) {
-            return OptionalLong.empty();
-        }
-        long value = Long.parseUnsignedLong(text);  // above Long.MAX_VALUE it is negative, so out of range
-        return min <= value && value <= max ? OptionalLong.of(value) : OptionalLong.empty();
-    }
-
-    /** Empty where the variable is not set: Liberty's pool is as shipped unless MAX_THREADS is. */
-    private static OptionalInt integer(Map<String, String> env, String name, int max) {
+    private static OptionalInt number(Map<String, String> env, String name, int max) {
         String text = env.get(name);
-        if (text == null) {
-            return OptionalInt.empty();
-        }
-        long value = integer(text, 1, max).orElseThrow(() -> new IllegalArgumentException(
-                "%s must be an integer from 1 to %d, got \"%s\"".formatted(name, max, text)));
-        return OptionalInt.of((int) value);
+        return text == null ? OptionalInt.empty() : OptionalInt.of(integer(name, text, 1, max));
     }
 
-    private static Variant variant(Map<String, String> env) {
-        String text = env.getOrDefault("VARIANT", Variant.PLATFORM.label);
-        List<String> labels = Arrays.stream(Variant.values()).map(v -> v.label).toList();
-        if (!labels.contains(text)) {
-            throw new IllegalArgumentException(
-                    "VARIANT must be one of %s, got \"%s\"".formatted(String.join(", ", labels), text));
-        }
-        return Variant.valueOf(text.toUpperCase(Locale.ROOT));
-    }
-
-    private static InetAddress resolve(String host) {
+    private static InetAddress address(String host) {
         try {
-            if (!host.isEmpty()) {  // getByName takes an empty name for the loopback address
+            if (!host.isEmpty()) {  // Java takes the empty name for the loopback address
                 return InetAddress.getByName(host);
             }
         } catch (UnknownHostException unknown) {

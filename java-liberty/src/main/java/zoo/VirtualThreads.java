@@ -4,7 +4,7 @@ import com.ibm.wsspi.threading.ExecutorServiceTaskInterceptor;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadFactory;
 
-/** Hands each task of Liberty's default executor on to a virtual thread; {@code virtual.xml} has it loaded. */
+/** Hands each task of Liberty's executor on to a virtual thread; the {@code bell} of {@code server.xml} loads it. */
 public final class VirtualThreads implements ExecutorServiceTaskInterceptor {
 
     private static final ThreadFactory THREADS = Thread.ofVirtual().name("liberty-virtual-", 0).factory();

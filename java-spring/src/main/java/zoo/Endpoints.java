@@ -1,81 +1,77 @@
 package zoo;
 
-import java.io.IOException;
-import java.io.OutputStream;
-import java.security.GeneralSecurityException;
-import java.security.MessageDigest;
-import java.util.HexFormat;
-
 import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.util.concurrent.atomic.LongAdder;
 import org.springframework.http.MediaType;
 import org.springframework.http.ResponseEntity;
+import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
-import tools.jackson.databind.json.JsonMapper;
 
+/** Plain blocking code, the same in both variants. A number without a default is empty where it is missing. */
 @RestController
 class Endpoints {
 
-    private static final String HELLO = "Hello, World!";
+    private static final MediaType TEXT = MediaType.valueOf(Work.TEXT);
 
-    /** Whole rounds of the alphabet, so that the chunk can be written again and again. */
-    private static final byte[] CHUNK = "abcdefghijklmnopqrstuvwxyz".repeat(2520).getBytes();
-
+    final LongAdder requests = new LongAdder();
     private final Info info;
-    private final JsonMapper json;
 
-    Endpoints(Info info, JsonMapper json) {
+    Endpoints(Info info) {
         this.info = info;
-        this.json = json;
     }
 
     @GetMapping("/")
     ResponseEntity<String> hello() {
-        return Text.ok(HELLO);
+        return text(200, Work.HELLO);
     }
 
-    /** Blocks its thread; whether that is a pooled platform thread or a virtual one is not this code's concern. */
     @GetMapping("/sleep")
-    ResponseEntity<String> sleep(@IntegerParam(name = "ms", max = 60_000, fallback = 10_000) int ms,
-            @IntegerParam(name = "lock", max = 1, fallback = 0) int lock) throws InterruptedException {
-        if (lock == 1) {
-            Monitor.sleepInside(ms);
+    ResponseEntity<String> sleep(@RequestParam(defaultValue = "10000") String ms,
+            @RequestParam(defaultValue = "0") String lock) throws InterruptedException {
+        int delay = Settings.integer("ms", ms, 0, 60_000);
+        if (Settings.integer("lock", lock, 0, 1) == 1) {
+            Monitor.sleepInside(delay);
         } else {
-            Thread.sleep(ms);
+            Thread.sleep(delay);
         }
-        return Text.ok(HELLO);
+        return text(200, Work.HELLO);
     }
 
+    /** Written in pieces: a {@code byte[]} for Spring to write would be up to 16 MiB for each request in flight. */
     @GetMapping("/bytes")
-    void bytes(@IntegerParam(name = "n", max = 16 << 20) int n, HttpServletResponse response) throws IOException {
+    void bytes(@RequestParam(defaultValue = "") String n, HttpServletResponse response) throws IOException {
+        int left = Settings.integer("n", n, 0, 16 << 20);
         response.setContentType(MediaType.APPLICATION_OCTET_STREAM_VALUE);
-        response.setContentLength(n);
-        OutputStream body = response.getOutputStream();
-        for (int left = n; left > 0; left -= CHUNK.length) {
-            body.write(CHUNK, 0, Math.min(left, CHUNK.length));
+        response.setContentLength(left);
+        for (; left > 0; left -= Work.ALPHABETS.length) {
+            response.getOutputStream().write(Work.ALPHABETS, 0, Math.min(left, Work.ALPHABETS.length));
         }
-        response.flushBuffer(); // a graceful stop counts the request as finished when this method returns
+        response.flushBuffer(); // a graceful stop waits for handlers, not for buffers
     }
 
     @GetMapping("/cpu")
-    ResponseEntity<String> cpu(@IntegerParam(name = "rounds", max = 10_000_000) int rounds,
-            @IntegerParam(name = "ms", max = 60_000, fallback = 0) int ms)
-            throws GeneralSecurityException, InterruptedException {
-        if (ms > 0) {
-            Thread.sleep(ms);
-        }
-        MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
-        byte[] block = new byte[32];
-        for (int i = 0; i < rounds; i++) {
-            sha256.update(block);
-            sha256.digest(block, 0, block.length);
-        }
-        return Text.ok(HexFormat.of().formatHex(block));
+    ResponseEntity<String> cpu(@RequestParam(defaultValue = "") String rounds,
+            @RequestParam(defaultValue = "0") String ms) throws InterruptedException {
+        int number = Settings.integer("rounds", rounds, 0, 10_000_000);
+        Thread.sleep(Settings.integer("ms", ms, 0, 60_000));
+        return text(200, Work.sha256(number));
     }
 
-    /** As bytes, because Spring's JSON converter would stream the object in chunks, without a Content-Length. */
     @GetMapping("/info")
-    ResponseEntity<byte[]> info() {
-        return ResponseEntity.ok().contentType(MediaType.APPLICATION_JSON).body(json.writeValueAsBytes(info.now()));
+    ResponseEntity<String> info() {
+        return ResponseEntity.ok().contentType(MediaType.APPLICATION_JSON).body(info.json(requests.sum()));
+    }
+
+    @ExceptionHandler
+    ResponseEntity<String> badNumber(IllegalArgumentException bad) {
+        return text(400, bad.getMessage());
+    }
+
+    /** As its type is given, Spring does not negotiate one. */
+    private static ResponseEntity<String> text(int status, String body) {
+        return ResponseEntity.status(status).contentType(TEXT).body(body);
     }
 }

@@ -1,87 +1,48 @@
 package zoo;
 
-import java.io.IOException;
+import com.sun.management.UnixOperatingSystemMXBean;
+import java.io.File;
+import java.lang.management.BufferPoolMXBean;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
-import java.lang.management.MemoryUsage;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
+import java.util.stream.Collectors;
 
-import org.springframework.beans.factory.annotation.Value;
-import org.springframework.boot.SpringBootVersion;
-import org.springframework.boot.thread.Threading;
-import org.springframework.boot.tomcat.autoconfigure.TomcatServerProperties;
-import org.springframework.core.env.Environment;
-import org.springframework.stereotype.Component;
+/** What {@code /info} tells of this process. The same text stands in every Java server. */
+record Info(String server, String variant, String model, String framework, String version,
+        Integer maxThreads, int maxConnections, int backlog) {
 
-/** What {@code /info} tells about this process. */
-@Component
-class Info {
-
-    private final String variant;
-    private final boolean virtual;
-    private final TomcatServerProperties tomcat;
-    private final Gate gate;
-
-    Info(@Value("${spring.profiles.active}") String variant, Environment environment, TomcatServerProperties tomcat,
-            Gate gate) {
-        this.variant = variant;
-        this.virtual = Threading.VIRTUAL.isActive(environment);
-        this.tomcat = tomcat;
-        this.gate = gate;
+    /** As the thread that handles the request sees it; {@code maxThreads} is null where no pool takes requests. */
+    String json(long requests) {
+        Thread thread = Thread.currentThread();
+        Runtime jvm = Runtime.getRuntime();
+        long committed = jvm.totalMemory();
+        var collectors = ManagementFactory.getGarbageCollectorMXBeans();
+        return """
+                {"server":"%s","variant":"%s","model":"%s","framework":"%s","framework_version":"%s",\
+                "runtime":"%s","runtime_version":"%s","pid":%d,"processors":%d,\
+                "thread":"%s","virtual":%b,"os_threads":%d,"heap_used":%d,"heap_committed":%d,"heap_max":%d,\
+                "direct_used":%d,"gc":[%s],"gc_count":%d,"gc_time_ms":%d,"requests":%d,\
+                "limits":{"max_threads":%d,"max_connections":%d,"backlog":%d,"nofile":%d}}""".formatted(
+                server, variant, model, framework, version,
+                System.getProperty("java.vm.name"), Runtime.version(), ProcessHandle.current().pid(),
+                jvm.availableProcessors(), thread.getName(), thread.isVirtual(), osThreads(),
+                committed - jvm.freeMemory(), committed, jvm.maxMemory(), directMemory(),
+                collectors.stream().map(gc -> '"' + gc.getName() + '"').collect(Collectors.joining(",")),
+                collectors.stream().mapToLong(GarbageCollectorMXBean::getCollectionCount).sum(),
+                collectors.stream().mapToLong(GarbageCollectorMXBean::getCollectionTime).sum(),
+                requests, maxThreads, maxConnections, backlog,
+                ManagementFactory.getPlatformMXBean(UnixOperatingSystemMXBean.class).getMaxFileDescriptorCount());
     }
 
-    Map<String, Object> now() {
-        MemoryUsage heap = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage();
-        List<GarbageCollectorMXBean> collectors = ManagementFactory.getGarbageCollectorMXBeans();
-        Map<String, Object> info = new LinkedHashMap<>();
-        info.put("server", "java-spring");
-        info.put("variant", variant);
-        info.put("model", virtual ? "virtual-thread" : "platform-thread");
-        info.put("framework", "Spring Boot");
-        info.put("framework_version", SpringBootVersion.getVersion());
-        info.put("runtime", System.getProperty("java.vm.name"));
-        info.put("runtime_version", Runtime.version().toString());
-        info.put("pid", ProcessHandle.current().pid());
-        info.put("processors", Runtime.getRuntime().availableProcessors());
-        info.put("thread", Thread.currentThread().getName());
-        info.put("virtual", Thread.currentThread().isVirtual());
-        Long osThreads = procNumber("status", "Threads:");
-        info.put("os_threads", osThreads != null ? osThreads : ManagementFactory.getThreadMXBean().getThreadCount());
-        info.put("heap_used", heap.getUsed());
-        info.put("heap_committed", heap.getCommitted());
-        info.put("heap_max", heap.getMax());
-        info.put("gc", collectors.stream().map(GarbageCollectorMXBean::getName).toList());
-        info.put("gc_count", collectors.stream().mapToLong(GarbageCollectorMXBean::getCollectionCount).sum());
-        info.put("gc_time_ms", collectors.stream().mapToLong(GarbageCollectorMXBean::getCollectionTime).sum());
-        info.put("requests", gate.requests());
-        info.put("limits", limits());
-        return info;
+    /** All threads that the kernel knows, the JVM's own among them; where there is no /proc, those of Java. */
+    private static int osThreads() {
+        String[] tasks = new File("/proc/self/task").list();
+        return tasks != null ? tasks.length : ManagementFactory.getThreadMXBean().getThreadCount();
     }
 
-    private Map<String, Object> limits() {
-        Map<String, Object> limits = new LinkedHashMap<>();
-        limits.put("max_threads", virtual ? null : tomcat.getThreads().getMax());
-        limits.put("max_connections", tomcat.getMaxConnections());
-        limits.put("backlog", tomcat.getAcceptCount());
-        limits.put("nofile", procNumber("limits", "Max open files"));
-        return limits;
-    }
-
-    /** The first number behind a label in one of Linux's files about this process; null elsewhere. */
-    private static Long procNumber(String file, String label) {
-        try {
-            return Files.readAllLines(Path.of("/proc/self", file)).stream()
-                    .filter(line -> line.startsWith(label))
-                    .map(line -> line.substring(label.length()).strip().split("\\s+")[0])
-                    .filter(word -> word.matches("[0-9]+"))
-                    .map(Long::valueOf)
-                    .findFirst().orElse(null);
-        } catch (IOException noSuchFile) {
-            return null;
-        }
+    /** Buffers outside the heap, also those that only wait for the garbage collector to give them back. */
+    private static long directMemory() {
+        return ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+                .filter(pool -> pool.getName().equals("direct")).mapToLong(BufferPoolMXBean::getMemoryUsed).sum();
     }
 }

@@ -1,89 +1,96 @@
 package zoo;
 
+import jakarta.servlet.Filter;
 import java.io.File;
-import java.util.List;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
-
-import org.apache.catalina.Container;
-import org.apache.catalina.Context;
-import org.apache.catalina.startup.Tomcat;
+import java.util.Map;
+import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.SpringApplication;
+import org.springframework.boot.SpringBootVersion;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
-import org.springframework.boot.tomcat.TomcatConnectorCustomizer;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.boot.tomcat.ConfigurableTomcatWebServerFactory;
 import org.springframework.boot.tomcat.TomcatWebServer;
-import org.springframework.boot.web.server.WebServer;
+import org.springframework.boot.tomcat.autoconfigure.TomcatServerProperties;
+import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.boot.web.server.servlet.context.ServletWebServerApplicationContext;
-import org.springframework.boot.webmvc.autoconfigure.error.ErrorMvcAutoConfiguration;
 import org.springframework.context.annotation.Bean;
-import org.springframework.core.env.Environment;
+import org.springframework.core.NestedExceptionUtils;
 import org.springframework.util.FileSystemUtils;
-import org.springframework.web.method.support.HandlerMethodArgumentResolver;
-import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
 
-/** Boot's {@code /error} page is left out: {@link Endpoints} and {@link Errors} make every answer of this service. */
-@SpringBootApplication(exclude = ErrorMvcAutoConfiguration.class, proxyBeanMethods = false)
-public class Server implements WebMvcConfigurer {
+/**
+ * Spring Boot on Tomcat. {@code spring.threads.virtual.enabled=true} makes the variant: a virtual thread for each
+ * request in place of Tomcat's pool. What both variants share is in {@code application.properties}.
+ */
+@SpringBootApplication(proxyBeanMethods = false)
+public class Server {
 
     public static void main(String[] args) {
-        try {
-            Settings.check(System.getenv());
-        } catch (IllegalArgumentException bad) {
-            System.err.println(bad.getMessage());
-            System.exit(2);
-        }
+        Settings settings = checked(System.getenv());
+        boolean virtual = settings.variant().equals("virtual");
         SpringApplication application = new SpringApplication(Server.class);
-        application.setRegisterShutdownHook(false); // its exit code would be 143
-        var context = (ServletWebServerApplicationContext) application.run();
-        WebServer server = context.getWebServer();
-        Runtime.getRuntime().addShutdownHook(new Thread(() -> drain(server)));
-        Environment environment = context.getEnvironment();
-        System.out.println("listening on http://%s (java-spring:%s)".formatted(
-                authority(environment), environment.getProperty("spring.profiles.active")));
-    }
-
-    /** The authority part of this server's URL. */
-    static String authority(Environment environment) {
-        String host = environment.getProperty("server.address", "");
-        return (host.contains(":") ? "[" + host + "]" : host) + ":" + environment.getProperty("server.port");
-    }
-
-    /** Boot's graceful stop: the port closes at once, requests in flight get 10 s; nothing else needs an end. */
-    private static void drain(WebServer server) {
-        CountDownLatch drained = new CountDownLatch(1);
-        server.shutDownGracefully(result -> drained.countDown());
+        application.setDefaultProperties(Map.of("spring.threads.virtual.enabled", virtual));
         try {
-            drained.await(10, TimeUnit.SECONDS);
-        } catch (InterruptedException stopNow) {
-            Thread.currentThread().interrupt();
+            var context = (ServletWebServerApplicationContext) application.run(args);
+            SpringApplication.getShutdownHandlers().add(end(context));
+        } catch (RuntimeException failed) {
+            String reason = NestedExceptionUtils.getMostSpecificCause(failed).getMessage();
+            System.err.println("cannot listen on %s: %s".formatted(settings.authority(), String.valueOf(reason).toLowerCase()));
+            System.exit(1);
         }
-        removeFolders(((TomcatWebServer) server).getTomcat());
-        Runtime.getRuntime().halt(0);
+        System.out.println("listening on http://%s (java-spring:%s)".formatted(
+                settings.authority(), settings.variant()));
     }
 
-    /** Those that Boot made for Tomcat: it would remove them at an exit without halt, and only where they are empty. */
-    private static void removeFolders(Tomcat tomcat) {
-        FileSystemUtils.deleteRecursively(tomcat.getServer().getCatalinaBase());
-        for (Container context : tomcat.getHost().findChildren()) {
-            FileSystemUtils.deleteRecursively(new File(((Context) context).getDocBase()));
-        }
-    }
-
-    /** What has no property of its own in Boot. */
-    @Bean
-    TomcatConnectorCustomizer connector() {
-        return connector -> {
-            // TRACE and strange paths get as far as Gate; Tomcat's answers would be others.
-            connector.setAllowTrace(true);
-            connector.setEncodedSolidusHandling("passthrough");
-            // Nothing here reads a body, so one that is half sent must not hold a thread for the idle timeout.
-            connector.setProperty("disableUploadTimeout", "false");
-            connector.setProperty("connectionUploadTimeout", "2000");
+    /** After Boot's graceful stop: a JVM that a signal ends has another exit code, and leaves Tomcat's folders. */
+    private static Runnable end(ServletWebServerApplicationContext context) {
+        File base = ((TomcatWebServer) context.getWebServer()).getTomcat().getServer().getCatalinaBase();
+        File documents = new File(context.getServletContext().getRealPath("/"));
+        return () -> {
+            FileSystemUtils.deleteRecursively(base);
+            FileSystemUtils.deleteRecursively(documents);
+            Runtime.getRuntime().halt(0);
         };
     }
 
-    @Override
-    public void addArgumentResolvers(List<HandlerMethodArgumentResolver> resolvers) {
-        resolvers.add(new IntegerParam.Resolver());
+    private static Settings checked(Map<String, String> env) {
+        try {
+            Settings.choice(env, "BUFFERS", "default", "lean"); // lean() asks Spring for it
+            if (Settings.choice(env, "SCHEDULER", "shared", "one").equals("one")) {
+                System.setProperty("jdk.virtualThreadScheduler.parallelism", "1");
+                System.setProperty("jdk.virtualThreadScheduler.maxPoolSize", "1");
+            }
+            return Settings.from(env, 8103, "platform", "virtual");
+        } catch (IllegalArgumentException bad) {
+            System.err.println(bad.getMessage());
+            System.exit(2);
+            throw bad;
+        }
+    }
+
+    /** Counts also what no handler takes; an interceptor would not see that. */
+    @Bean
+    Filter count(Endpoints endpoints) {
+        return (request, response, chain) -> {
+            endpoints.requests.increment();
+            chain.doFilter(request, response);
+        };
+    }
+
+    /** BUFFERS=lean: less memory for each request in flight. */
+    @Bean
+    @ConditionalOnProperty(name = "BUFFERS", havingValue = "lean")
+    WebServerFactoryCustomizer<ConfigurableTomcatWebServerFactory> lean() {
+        return tomcat -> tomcat.addConnectorCustomizers(connector -> {
+            connector.setProperty("socket.appReadBufSize", "1024");
+            connector.setProperty("maxHttpResponseHeaderSize", "2048");
+            connector.setProperty("maxTrailerSize", "1024");
+        });
+    }
+
+    @Bean
+    Info info(TomcatServerProperties tomcat, @Value("${spring.threads.virtual.enabled}") boolean virtual) {
+        return new Info("java-spring", virtual ? "virtual" : "platform", virtual ? "virtual-thread" : "platform-thread",
+                "Spring Boot", SpringBootVersion.getVersion(), virtual ? null : tomcat.getThreads().getMax(),
+                tomcat.getMaxConnections(), tomcat.getAcceptCount());
     }
 }

@@ -4,44 +4,61 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 
-/** Checks the environment before Spring starts, so that a bad value costs one line and not a stack trace. */
-final class Settings {
+/** What the environment asks for, checked before anything starts. The same text stands in every Java server. */
+record Settings(String host, InetAddress address, int port, String variant, OptionalInt maxThreads, int backlog) {
 
-    private static final List<String> VARIANTS = List.of("platform", "virtual");
-
-    private Settings() {
+    /** The first variant is the default. A bad value is an IllegalArgumentException that names variable and rule. */
+    static Settings from(Map<String, String> env, int port, String... variants) {
+        String host = env.getOrDefault("HOST", "127.0.0.1");
+        return new Settings(host, address(host), number(env, "PORT", 65_535).orElse(port),
+                choice(env, "VARIANT", variants), number(env, "MAX_THREADS", 100_000),
+                number(env, "BACKLOG", 65_535).orElse(65_535));
     }
 
-    /** Throws an {@link IllegalArgumentException} that names the variable and what it must be. */
-    static void check(Map<String, String> environment) {
-        String host = environment.get("HOST");
-        if (host != null && !resolves(host)) {
-            throw new IllegalArgumentException("HOST cannot be resolved: \"%s\"".formatted(host));
-        }
-        checkInteger(environment, "PORT", 65_535);
-        String variant = environment.get("VARIANT");
-        if (variant != null && !VARIANTS.contains(variant)) {
+    /** One of the known words, the first of them where the variable is not set. */
+    static String choice(Map<String, String> env, String name, String... known) {
+        String text = env.getOrDefault(name, known[0]);
+        if (!List.of(known).contains(text)) {
             throw new IllegalArgumentException(
-                    "VARIANT must be one of %s, got \"%s\"".formatted(String.join(", ", VARIANTS), variant));
+                    "%s must be one of %s, got \"%s\"".formatted(name, String.join(", ", known), text));
         }
-        checkInteger(environment, "MAX_THREADS", 100_000);
-        checkInteger(environment, "BACKLOG", 65_535);
+        return text;
     }
 
-    private static boolean resolves(String host) {
+    /** The one rule for numbers, of the environment and of requests. */
+    static int integer(String name, String text, int min, int max) {
         try {
-            InetAddress.getByName(host);
-            return !host.isEmpty(); // Java takes the empty name for the loopback address
-        } catch (UnknownHostException unknown) {
-            return false;
+            int value = Integer.parseInt(text);
+            if (min <= value && value <= max) {
+                return value;
+            }
+        } catch (NumberFormatException noInteger) {
+            // told below
         }
+        throw new IllegalArgumentException(
+                "%s must be an integer from %d to %d, got \"%s\"".formatted(name, min, max, text));
     }
 
-    private static void checkInteger(Map<String, String> environment, String name, int max) {
-        String value = environment.get(name);
-        if (value != null && Integers.parse(value, 1, max).isEmpty()) {
-            throw new IllegalArgumentException("%s, got \"%s\"".formatted(Integers.rule(name, 1, max), value));
+    /** Host and port as in a URL, where an IPv6 address stands in brackets. */
+    String authority() {
+        return (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
+    }
+
+    private static OptionalInt number(Map<String, String> env, String name, int max) {
+        String text = env.get(name);
+        return text == null ? OptionalInt.empty() : OptionalInt.of(integer(name, text, 1, max));
+    }
+
+    private static InetAddress address(String host) {
+        try {
+            if (!host.isEmpty()) {  // Java takes the empty name for the loopback address
+                return InetAddress.getByName(host);
+            }
+        } catch (UnknownHostException unknown) {
+            // told below
         }
+        throw new IllegalArgumentException("HOST cannot be resolved: \"%s\"".formatted(host));
     }
 }

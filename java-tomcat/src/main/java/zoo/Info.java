@@ -1,62 +1,48 @@
 package zoo;
 
-import java.io.IOException;
+import com.sun.management.UnixOperatingSystemMXBean;
+import java.io.File;
+import java.lang.management.BufferPoolMXBean;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.List;
 import java.util.stream.Collectors;
-import org.apache.catalina.startup.Tomcat;
-import zoo.Settings.Variant;
 
-/** What {@code /info} tells: who serves, on which thread, at what cost, within which limits. */
-final class Info {
+/** What {@code /info} tells of this process. The same text stands in every Java server. */
+record Info(String server, String variant, String model, String framework, String version,
+        Integer maxThreads, int maxConnections, int backlog) {
 
-    private Info() {
-    }
-
-    static String json(Settings settings, long requests) {
-        Runtime runtime = Runtime.getRuntime();
+    /** As the thread that handles the request sees it; {@code maxThreads} is null where no pool takes requests. */
+    String json(long requests) {
         Thread thread = Thread.currentThread();
-        long heapCommitted = runtime.totalMemory();
-        List<GarbageCollectorMXBean> collectors = ManagementFactory.getGarbageCollectorMXBeans();
+        Runtime jvm = Runtime.getRuntime();
+        long committed = jvm.totalMemory();
+        var collectors = ManagementFactory.getGarbageCollectorMXBeans();
         return """
-                {"server":"java-tomcat","variant":"%s","model":"%s",\
-                "framework":"Apache Tomcat","framework_version":"%s","runtime":"%s","runtime_version":"%s",\
-                "pid":%d,"processors":%d,"thread":"%s","virtual":%b,"os_threads":%s,\
-                "heap_used":%d,"heap_committed":%d,"heap_max":%d,"gc":[%s],"gc_count":%d,"gc_time_ms":%d,\
-                "requests":%d,\
-                "limits":{"max_threads":%s,"max_connections":%d,"backlog":%d,"nofile":%s}}""".formatted(
-                settings.variant().label, settings.variant().model,
-                Tomcat.class.getPackage().getImplementationVersion(),
-                System.getProperty("java.vm.name"), Runtime.version(),
-                ProcessHandle.current().pid(), runtime.availableProcessors(), thread.getName(), thread.isVirtual(),
-                osThreads(),
-                heapCommitted - runtime.freeMemory(), heapCommitted, runtime.maxMemory(),
+                {"server":"%s","variant":"%s","model":"%s","framework":"%s","framework_version":"%s",\
+                "runtime":"%s","runtime_version":"%s","pid":%d,"processors":%d,\
+                "thread":"%s","virtual":%b,"os_threads":%d,"heap_used":%d,"heap_committed":%d,"heap_max":%d,\
+                "direct_used":%d,"gc":[%s],"gc_count":%d,"gc_time_ms":%d,"requests":%d,\
+                "limits":{"max_threads":%d,"max_connections":%d,"backlog":%d,"nofile":%d}}""".formatted(
+                server, variant, model, framework, version,
+                System.getProperty("java.vm.name"), Runtime.version(), ProcessHandle.current().pid(),
+                jvm.availableProcessors(), thread.getName(), thread.isVirtual(), osThreads(),
+                committed - jvm.freeMemory(), committed, jvm.maxMemory(), directMemory(),
                 collectors.stream().map(gc -> '"' + gc.getName() + '"').collect(Collectors.joining(",")),
                 collectors.stream().mapToLong(GarbageCollectorMXBean::getCollectionCount).sum(),
                 collectors.stream().mapToLong(GarbageCollectorMXBean::getCollectionTime).sum(),
-                requests,
-                settings.variant() == Variant.VIRTUAL ? "null" : settings.maxThreads(),
-                Main.MAX_CONNECTIONS, settings.backlog(), kernelFigure("limits", "Max open files", "null"));
+                requests, maxThreads, maxConnections, backlog,
+                ManagementFactory.getPlatformMXBean(UnixOperatingSystemMXBean.class).getMaxFileDescriptorCount());
     }
 
-    private static String osThreads() {
-        return kernelFigure("status", "Threads:",
-                Integer.toString(ManagementFactory.getThreadMXBean().getThreadCount()));
+    /** All threads that the kernel knows, the JVM's own among them; where there is no /proc, those of Java. */
+    private static int osThreads() {
+        String[] tasks = new File("/proc/self/task").list();
+        return tasks != null ? tasks.length : ManagementFactory.getThreadMXBean().getThreadCount();
     }
 
-    /** The first number of the line that starts so, of a file in /proc/self. */
-    private static String kernelFigure(String file, String start, String otherwise) {
-        try {
-            return Files.readAllLines(Path.of("/proc/self", file)).stream()
-                    .filter(line -> line.startsWith(start))
-                    .map(line -> line.substring(start.length()).strip().split("\\s+")[0])
-                    .filter(figure -> figure.matches("[0-9]+"))
-                    .findFirst().orElse(otherwise);
-        } catch (IOException notLinux) {
-            return otherwise;
-        }
+    /** Buffers outside the heap, also those that only wait for the garbage collector to give them back. */
+    private static long directMemory() {
+        return ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+                .filter(pool -> pool.getName().equals("direct")).mapToLong(BufferPoolMXBean::getMemoryUsed).sum();
     }
 }

@@ -1,136 +1,143 @@
 package zoo;
 
-import static io.vertx.core.http.HttpHeaders.ALLOW;
-import static io.vertx.core.http.HttpHeaders.CLOSE;
-import static io.vertx.core.http.HttpHeaders.CONNECTION;
-import static io.vertx.core.http.HttpHeaders.CONTENT_LENGTH;
-import static io.vertx.core.http.HttpHeaders.CONTENT_TYPE;
-import static io.vertx.core.http.HttpHeaders.DATE;
+import static io.vertx.core.http.HttpHeaders.*;
 
 import io.netty.handler.codec.DateFormatter;
+import io.smallrye.mutiny.Multi;
 import io.smallrye.mutiny.Uni;
+import io.smallrye.mutiny.unchecked.Unchecked;
 import io.smallrye.mutiny.vertx.MutinyHelper;
 import io.smallrye.mutiny.vertx.core.AbstractVerticle;
-import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.Vertx;
 import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServerOptions;
+import io.vertx.mutiny.core.buffer.Buffer;
 import io.vertx.mutiny.core.http.HttpServerRequest;
 import io.vertx.mutiny.core.http.HttpServerResponse;
-import java.security.GeneralSecurityException;
-import java.security.MessageDigest;
 import java.util.Date;
-import java.util.HexFormat;
 import java.util.Set;
 import java.util.concurrent.Executor;
-import java.util.logging.Level;
-import java.util.logging.Logger;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.UnaryOperator;
 
-/** All paths of the contract, on one event loop; there is one of these for each loop. */
+/** All paths, on one event loop; there is one of these for each loop. */
 final class HttpVerticle extends AbstractVerticle {
 
-    private static final Logger LOG = Logger.getLogger(HttpVerticle.class.getName());
     private static final Set<String> PATHS = Set.of("/", "/sleep", "/bytes", "/cpu", "/info");
-    private static final CharSequence METHODS = HttpHeaders.createOptimized("GET, HEAD");
+    private static final Buffer ALPHABETS = Buffer.buffer(Work.ALPHABETS);
+    private static final Reply HELLO = Reply.of(createOptimized(Work.TEXT), Work.HELLO);
+    private static final LongAdder REQUESTS = new LongAdder();
+    static final AtomicInteger IN_FLIGHT = new AtomicInteger();
+    static volatile boolean stopping;
 
     private final Settings settings;
-    private final ThreadModel model;
-    private final Traffic traffic;
+    private final UnaryOperator<Executor> executors;
     private Executor eventLoop;
+    private Executor executor;
     private CharSequence date;
 
-    HttpVerticle(Settings settings, ThreadModel model, Traffic traffic) {
+    HttpVerticle(Settings settings, UnaryOperator<Executor> executors) {
         this.settings = settings;
-        this.model = model;
-        this.traffic = traffic;
+        this.executors = executors;
     }
 
     @Override
     public Uni<Void> asyncStart() {
         eventLoop = MutinyHelper.executor(context);
-        refreshDate(0);
-        vertx.setPeriodic(1_000 - System.currentTimeMillis() % 1_000, 1_000, this::refreshDate);
-        HttpServerOptions options = new HttpServerOptions()
-                .setAcceptBacklog(settings.backlog())
-                .setMaxInitialLineLength(8_192)
-                .setMaxHeaderSize(8_192)
-                .setHttp2ClearTextEnabled(false);
-        return vertx.createHttpServer(options)
+        executor = executors.apply(eventLoop);
+        vertx.setPeriodic(0, 1_000, second -> date = createOptimized(DateFormatter.format(new Date())));
+        return vertx.createHttpServer(new HttpServerOptions()
+                        .setAcceptBacklog(settings.backlog())
+                        .setMaxInitialLineLength(8_192)
+                        .setHttp2ClearTextEnabled(false))
                 .requestHandler(this::handle)
                 .listen(settings.port(), settings.address().getHostAddress())
                 .replaceWithVoid();
     }
 
-    /** Only this verticle's event loop writes and reads it, so a plain field does. */
-    private void refreshDate(long timer) {
-        date = HttpHeaders.createOptimized(DateFormatter.format(new Date()));
-    }
-
     private void handle(HttpServerRequest request) {
-        if (request.version() == null) {  // neither HTTP/1.0 nor HTTP/1.1
+        REQUESTS.increment();
+        if (stopping || request.version() == null  // neither HTTP/1.0 nor 1.1
+                || request.headers().contains(TRANSFER_ENCODING)  // Netty would take such a body for a request
+                && !request.headers().contains(TRANSFER_ENCODING, CHUNKED, true)) {
             request.connection().closeAndForget();
-            return;
-        }
-        traffic.begin();
-        model.handle(Uni.createFrom().deferred(() -> answer(request)), eventLoop)
-                .subscribe().with(reply -> send(request, reply), failure -> {
-                    LOG.log(Level.SEVERE, "cannot answer " + request.path(), failure);
-                    send(request, Reply.FAILED);
-                });
-    }
-
-    private Uni<Reply> answer(HttpServerRequest request) {
-        String path = request.path();
-        if (!PATHS.contains(path)) {
-            return Uni.createFrom().item(Reply.NOT_FOUND);
-        }
-        if (request.method() != HttpMethod.GET && request.method() != HttpMethod.HEAD) {
-            return Uni.createFrom().item(Reply.METHOD_NOT_ALLOWED);
-        }
-        try {
-            return switch (path) {
-                case "/" -> Uni.createFrom().item(Reply.HELLO);
-                case "/sleep" -> model.sleep(Query.integer(request.query(), "ms", 60_000, 10_000),
-                        Query.integer(request.query(), "lock", 1, 0) == 1).replaceWith(Reply.HELLO);
-                case "/bytes" -> Uni.createFrom().item(
-                        Reply.bytes(Query.integer(request.query(), "n", 16_777_216, Query.REQUIRED)));
-                case "/cpu" -> {
-                    int rounds = Query.integer(request.query(), "rounds", 10_000_000, Query.REQUIRED);
-                    int ms = Query.integer(request.query(), "ms", 60_000, 0);
-                    Uni<Reply> computed = model.compute(() -> Reply.plain(200, cpu(rounds)));
-                    yield ms == 0 ? computed : model.sleep(ms, false).chain(() -> computed);
-                }
-                default -> Uni.createFrom().item(Reply.json(Info.json(settings, traffic.requests())));
-            };
-        } catch (Query.BadParameter bad) {
-            return Uni.createFrom().item(Reply.plain(400, bad.getMessage()));
+        } else if (!PATHS.contains(request.path())) {
+            request.response().setStatusCode(404).endAndForget("not found");
+        } else if (request.method() != HttpMethod.GET && request.method() != HttpMethod.HEAD) {
+            request.response().setStatusCode(405).putHeader(ALLOW, "GET, HEAD").endAndForget("method not allowed");
+        } else {
+            IN_FLIGHT.incrementAndGet();
+            Uni<Reply> reply = Uni.createFrom().deferred(Unchecked.supplier(() -> reply(request)));
+            (executor == null ? reply : reply.runSubscriptionOn(executor).emitOn(eventLoop)).subscribe().with(
+                    ready -> send(request, 200, ready),
+                    failure -> send(request, failure instanceof IllegalArgumentException ? 400 : 500,
+                            Reply.of(Work.TEXT, failure.getMessage())));
         }
     }
 
-    private static String cpu(int rounds) throws GeneralSecurityException {
-        MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
-        byte[] hash = new byte[32];
-        for (int i = 0; i < rounds; i++) {
-            sha256.update(hash);
-            sha256.digest(hash, 0, hash.length);
-        }
-        return HexFormat.of().formatHex(hash);
+    private Uni<Reply> reply(HttpServerRequest request) throws InterruptedException {
+        return switch (request.path()) {
+            case "/" -> Uni.createFrom().item(HELLO);
+            case "/sleep" -> sleep(integer(request, "ms", 60_000, "10000"), integer(request, "lock", 1, "0") == 1)
+                    .replaceWith(HELLO);
+            case "/bytes" -> {
+                int n = integer(request, "n", 16_777_216, "");
+                yield Uni.createFrom().item(new Reply("application/octet-stream",
+                        n < ALPHABETS.length() ? ALPHABETS.slice(0, n) : ALPHABETS, n));
+            }
+            case "/cpu" -> {
+                int rounds = integer(request, "rounds", 10_000_000, "");
+                Uni<String> digest = executor != null ? Uni.createFrom().item(() -> Work.sha256(rounds))
+                        : vertx.executeBlocking(() -> Work.sha256(rounds), false);  // too long for an event loop
+                yield sleep(integer(request, "ms", 60_000, "0"), false).chain(() -> digest)
+                        .map(digits -> Reply.of(Work.TEXT, digits));
+            }
+            default -> Uni.createFrom().item(Reply.of("application/json", info().json(REQUESTS.sum())));
+        };
     }
 
-    private void send(HttpServerRequest request, Reply reply) {
-        HttpServerResponse response = request.response().setStatusCode(reply.status())
-                .putHeader(CONTENT_TYPE, reply.type())
-                .putHeader(CONTENT_LENGTH, Integer.toString(reply.length()))
+    /** Sleeps on the request's own thread; on the event loop, sets a timer instead. */
+    private Uni<Void> sleep(int ms, boolean lock) throws InterruptedException {
+        if (executor == null && ms > 0) {
+            return Uni.createFrom().emitter(waiting -> vertx.setTimer(ms, timer -> waiting.complete(null)));
+        } else if (lock) {
+            Monitor.sleepInside(ms);
+        } else {
+            Thread.sleep(ms);
+        }
+        return Uni.createFrom().voidItem();
+    }
+
+    private Info info() {
+        String variant = settings.variant();
+        Integer threads = variant.equals("platform") ? settings.maxThreads().orElse(200) : null;
+        return new Info("java-vertx", variant, executor == null ? "event-loop" : variant + "-thread", "Eclipse Vert.x",
+                Vertx.class.getPackage().getImplementationVersion(), threads, Integer.MAX_VALUE, settings.backlog());
+    }
+
+    private static int integer(HttpServerRequest request, String name, int max, String otherwise) {
+        return Settings.integer(name, request.getParam(name, otherwise), 0, max);
+    }
+
+    private void send(HttpServerRequest request, int status, Reply reply) {
+        int chunk = reply.text.length();
+        HttpServerResponse response = request.response().setStatusCode(status)
+                .putHeader(CONTENT_TYPE, reply.type)
+                .putHeader(CONTENT_LENGTH, Integer.toString(reply.length))
                 .putHeader(DATE, date);
-        if (reply == Reply.METHOD_NOT_ALLOWED) {
-            response.putHeader(ALLOW, METHODS);
+        Uni<Void> sent = reply.length == chunk ? response.end(reply.text)
+                : response.send(Multi.createFrom().range(0, Math.ceilDiv(reply.length, chunk))  // as the client reads
+                        .map(i -> reply.text.slice(0, Math.min(chunk, reply.length - i * chunk))));
+        sent.subscribe().with(done -> IN_FLIGHT.decrementAndGet(), clientHasLeft -> IN_FLIGHT.decrementAndGet());
+    }
+
+    /** The body is the text, repeated and cut off at the length. */
+    private record Reply(CharSequence type, Buffer text, int length) {
+
+        static Reply of(CharSequence type, String text) {
+            Buffer body = Buffer.buffer(text);
+            return new Reply(type, body, body.length());
         }
-        Uni<Void> sent = request.method() == HttpMethod.HEAD ? response.end()
-                : reply.isOneChunk() ? response.end(reply.chunk())
-                : response.send(reply.chunks());  // no faster than the client reads
-        if (traffic.stopping()) {
-            response.putHeader(CONNECTION, CLOSE);
-            sent = sent.eventually(() -> request.connection().close());
-        }
-        sent.subscribe().with(done -> traffic.end(), clientHasLeft -> traffic.end());
     }
 }

@@ -9,7 +9,7 @@ final class Monitor {
     private Monitor() {
     }
 
-    static void sleepInside(int ms) throws InterruptedException {
+    static void sleepInside(long ms) throws InterruptedException {
         Monitor monitor = new Monitor();
         newest = monitor;
         synchronized (monitor) {

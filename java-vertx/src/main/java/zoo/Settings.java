@@ -2,33 +2,53 @@ package zoo;
 
 import java.net.InetAddress;
 import java.net.UnknownHostException;
-import java.util.Arrays;
-import java.util.Locale;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
-import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 
-/** What the environment asks for; a bad value is an IllegalArgumentException whose message is for the user. */
-record Settings(String host, InetAddress address, int port, Variant variant, int maxThreads, int backlog) {
+/** What the environment asks for, checked before anything starts. The same text stands in every Java server. */
+record Settings(String host, InetAddress address, int port, String variant, OptionalInt maxThreads, int backlog) {
 
-    enum Variant {
-        EVENTLOOP("event-loop"), PLATFORM("platform-thread"), VIRTUAL("virtual-thread");
-
-        final String label = name().toLowerCase(Locale.ROOT);
-        final String model;
-
-        Variant(String model) {
-            this.model = model;
-        }
+    /** The first variant is the default. A bad value is an IllegalArgumentException that names variable and rule. */
+    static Settings from(Map<String, String> env, int port, String... variants) {
+        String host = env.getOrDefault("HOST", "127.0.0.1");
+        return new Settings(host, address(host), number(env, "PORT", 65_535).orElse(port),
+                choice(env, "VARIANT", variants), number(env, "MAX_THREADS", 100_000),
+                number(env, "BACKLOG", 65_535).orElse(65_535));
     }
 
-    private static final Pattern DIGITS = Pattern.compile("[0-9]{1,19}");
+    /** One of the known words, the first of them where the variable is not set. */
+    static String choice(Map<String, String> env, String name, String... known) {
+        String text = env.getOrDefault(name, known[0]);
+        if (!List.of(known).contains(text)) {
+            throw new IllegalArgumentException(
+                    "%s must be one of %s, got \"%s\"".formatted(name, String.join(", ", known), text));
+        }
+        return text;
+    }
 
-    static Settings of(Map<String, String> environment) {
-        String host = environment.getOrDefault("HOST", "127.0.0.1");
-        return new Settings(host, address(host), integer(environment, "PORT", 65_535, 8102), variant(environment),
-                integer(environment, "MAX_THREADS", 100_000, 200), integer(environment, "BACKLOG", 65_535, 65_535));
+    /** The one rule for numbers, of the environment and of requests. */
+    static int integer(String name, String text, int min, int max) {
+        try {
+            int value = Integer.parseInt(text);
+            if (min <= value && value <= max) {
+                return value;
+            }
+        } catch (NumberFormatException noInteger) {
+            // told below
+        }
+        throw new IllegalArgumentException(
+                "%s must be an integer from %d to %d, got \"%s\"".formatted(name, min, max, text));
+    }
+
+    /** Host and port as in a URL, where an IPv6 address stands in brackets. */
+    String authority() {
+        return (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
+    }
+
+    private static OptionalInt number(Map<String, String> env, String name, int max) {
+        String text = env.get(name);
+        return text == null ? OptionalInt.empty() : OptionalInt.of(integer(name, text, 1, max));
     }
 
     private static InetAddress address(String host) {
@@ -37,31 +57,8 @@ record Settings(String host, InetAddress address, int port, Variant variant, int
                 return InetAddress.getByName(host);
             }
         } catch (UnknownHostException unknown) {
-            // as bad as an empty one
+            // told below
         }
         throw new IllegalArgumentException("HOST cannot be resolved: \"%s\"".formatted(host));
-    }
-
-    private static Variant variant(Map<String, String> environment) {
-        String label = environment.getOrDefault("VARIANT", Variant.EVENTLOOP.label);
-        return Arrays.stream(Variant.values()).filter(variant -> variant.label.equals(label)).findFirst()
-                .orElseThrow(() -> new IllegalArgumentException("VARIANT must be one of %s, got \"%s\"".formatted(
-                        Arrays.stream(Variant.values()).map(variant -> variant.label).collect(Collectors.joining(", ")),
-                        label)));
-    }
-
-    private static int integer(Map<String, String> environment, String name, int max, int otherwise) {
-        String value = environment.getOrDefault(name, Integer.toString(otherwise));
-        return integer(value, 1, max).orElseThrow(() -> new IllegalArgumentException(
-                "%s must be an integer from 1 to %d, got \"%s\"".formatted(name, max, value)));
-    }
-
-    /** The one rule for integers, in the environment and in a query. */
-    static OptionalInt integer(String text, int min, int max) {
-        if (!DIGITS.matcher(text).matches()) {
-            return OptionalInt.empty();
-        }
-        long value = Long.parseUnsignedLong(text);  // 19 digits may turn negative, and are out of range then too
-        return value >= min && value <= max ? OptionalInt.of((int) value) : OptionalInt.empty();
     }
 }

@@ -1,0 +1,106 @@
+"""The paragraph that a hurried reader gets, on made-up records whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import builders
+from builders import record
+from test_experiments import opened, tried
+
+from zoo.catalog.manifest import Catalog
+from zoo.cli.matrix_runs import wish_of
+from zoo.model.condition import Condition
+from zoo.model.record import Record
+from zoo.plan.answer import ANSWER, ARRIVING, COST, WAITING
+from zoo.plan.request import plan_of
+from zoo.report.text.answer import Found, paragraph
+
+PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
+STEADY = (1.0, 1.001, 0.999)
+
+
+def waiting(entry: str, served: float) -> Record:
+    made = record(entry, "1k", "sleep")
+    assert made.measurement is not None
+    load = made.measurement.load.model_copy(update={"served": served})
+    return made.model_copy(update={"measurement": made.measurement.model_copy(update={"load": load})})
+
+
+def hello(entry: str, rps: float, cpu: float) -> list[Record]:
+    return [
+        record(entry, tier, round_number=n, rps=rps * w, cpu_s_per_million=cpu / w)
+        for tier in ("100", "1k")
+        for n, w in enumerate(STEADY, 1)
+    ]
+
+
+def found(
+    served: Sequence[float] = (0.2, 1.0), shares: Sequence[float] = (0.13, 1.0), slower: float = 0.85, more: float = 1.2
+) -> Found:
+    entries = [PLATFORM, VIRTUAL]
+    return {
+        WAITING: (
+            builders.run(entries, ["sleep"], ["1k"]),
+            [waiting(e, s) for e, s in zip(entries, served, strict=True)],
+        ),
+        ARRIVING: (
+            builders.run(entries, ["open"], ["24k"]),
+            [tried("open", opened(s), e) for e, s in zip(entries, shares, strict=True)],
+        ),
+        COST: (
+            builders.run(entries, ["hello"], ["100", "1k"]),
+            [*hello(PLATFORM, 50_000, 20.0), *hello(VIRTUAL, 50_000 * slower, 20.0 * more)],
+        ),
+    }
+
+
+def test_a_pool_that_keeps_requests_waiting_is_a_reason_to_switch_and_its_price_is_told() -> None:
+    text = paragraph("java-a", found())
+    assert text.startswith("java-a: switch from the pool to virtual threads? Yes, if its requests wait")
+    assert (
+        "Of 1,000 requests that wait 10 s each, the pool answered 200 in the first wait and virtual threads all" in text
+    )
+    assert (
+        "At 400 requests a second for 60 s, which wait 4 s each, the pool answered 13% within 60 s, virtual threads "
+        "100%." in text
+    )
+    assert "at 1,000 connections throughput 15 % lower and CPU per request 20 % higher" in text
+    assert "A request takes 20 µs with the pool and 24 µs with virtual threads of CPU time." in text
+    assert text.endswith(
+        "(3 rounds for the cost, one for the rest; 95 % intervals; 2 cores shared with the generator.)"
+    )
+
+
+def test_a_pool_that_serves_all_is_none() -> None:
+    text = paragraph("java-a", found(served=(1.0, 1.0), shares=(1.0, 1.0), slower=1.0, more=1.0))
+    assert "switch from the pool to virtual threads? No need to" in text
+    assert "throughput equal within 5 % and CPU per request equal within 5 %" in text
+
+
+def test_what_was_not_measured_is_open() -> None:
+    text = paragraph("java-a", {COST: found()[COST]})
+    assert "? Open, for who is served while requests wait was not measured." in text
+    assert "A request takes" in text
+
+
+def test_a_generator_that_fell_behind_tells_nothing_of_the_server() -> None:
+    run, records = found()[ARRIVING]
+    behind = [tried("open", opened(0.5, behind="too few workers"), PLATFORM), *records[1:]]
+    assert "400 requests a second" not in paragraph("java-a", {**found(), ARRIVING: (run, behind)})
+
+
+def test_a_server_of_one_model_has_nothing_to_switch_to() -> None:
+    run, records = found()[COST]
+    mine = [r for r in records if r.entry == PLATFORM]
+    assert "no variant beside a pool" in paragraph("java-a", {COST: (run, mine)})
+
+
+def test_its_runs_can_be_planned_for_a_server() -> None:
+    catalog = Catalog((builders.catalog().servers[0],))
+    plans = {p.name: plan_of(wish_of(p, "java-a"), catalog, Condition(jdk="25")) for p in ANSWER.parts}
+    assert {name: (plan.rounds, plan.cells) for name, plan in plans.items()} == {
+        WAITING: (1, 2),
+        ARRIVING: (1, 2),
+        COST: (3, 12),
+    }

@@ -1,0 +1,77 @@
+"""Rounds are added as the noise demands and the budget allows, and never because of a difference."""
+
+from __future__ import annotations
+
+import builders
+import pytest
+from builders import record
+
+from zoo.measure import further
+from zoo.model.record import Record
+from zoo.model.run import Run
+from zoo.plan.blocks import blocks_of, profile_of
+from zoo.plan.budget import seconds
+from zoo.plan.defaults import FULL
+
+PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
+CALM, NOISY = (1.0, 1.002, 0.998), (1.0, 1.1, 0.9)
+
+
+def asked(precision: float | None = 0.05, budget_s: float = 1e9) -> Run:
+    run = builders.run([PLATFORM, VIRTUAL], ["hello", "sleep"], ["100", "1k", "25k"])
+    changes = {"precision": precision, "budget_s": budget_s, "profile": FULL.numbers(), "design": "turns"}
+    return run.model_copy(update={"plan": run.plan.model_copy(update=changes)})
+
+
+def seen(wobble: tuple[float, ...], factor: float = 1.0, tier: str = "1k") -> list[Record]:
+    return [
+        record(entry, tier, round_number=n, rps=50_000 * (w if entry == PLATFORM else factor))
+        for entry in (PLATFORM, VIRTUAL)
+        for n, w in enumerate(wobble, 1)
+    ]
+
+
+def test_figures_that_hardly_vary_need_no_more() -> None:
+    more = further.rounds(asked(), seen(CALM), builders.catalog())
+    assert more == further.More(0, "3 rounds: throughput is known to ±5 %")
+
+
+def test_noise_asks_for_more_a_few_at_a_time() -> None:
+    more = further.rounds(asked(), seen(NOISY), builders.catalog())
+    assert more.rounds == further.AT_ONCE
+    assert more.text.endswith(", 3 of them follow")
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0, 1.5])
+def test_a_difference_is_no_reason_to_stop_or_to_go_on(factor: float) -> None:
+    assert further.rounds(asked(), seen(NOISY, factor), builders.catalog()) == further.rounds(
+        asked(), seen(NOISY), builders.catalog()
+    )
+
+
+def test_the_noise_of_25_000_connections_is_no_reason() -> None:
+    assert further.rounds(asked(), [*seen(CALM), *seen(NOISY, tier="25k")], builders.catalog()).rounds == 0
+
+
+def test_the_budget_is_kept() -> None:
+    def all_s(run: Run) -> float:
+        return seconds(blocks_of(run.plan), profile_of(run.plan), builders.catalog())
+
+    run = asked()
+    two_more = run.model_copy(update={"plan": further.added(run.plan, 2)})
+    assert further.rounds(asked(budget_s=all_s(two_more)), seen(NOISY), builders.catalog()).rounds == 2
+    at_its_end = further.rounds(asked(budget_s=all_s(run)), seen(NOISY), builders.catalog())
+    assert at_its_end.rounds == 0
+    assert "over the budget of" in at_its_end.text
+
+
+def test_only_what_measures_throughput_gets_further_rounds() -> None:
+    plan = further.added(asked().plan, 2)
+    rounds = {(b.scenario, b.round) for b in blocks_of(plan)}
+    assert {number for scenario, number in rounds if scenario == "hello"} == {1, 2, 3, 4, 5}
+    assert {number for scenario, number in rounds if scenario == "sleep"} == {1, 2, 3}
+    assert further.added(plan, 1).rounds == 6
+
+
+def test_nobody_asked_for_a_precision() -> None:
+    assert further.rounds(asked(precision=None), seen(NOISY), builders.catalog()) == further.More(0)

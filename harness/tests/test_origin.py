@@ -1,0 +1,50 @@
+"""What is said of where figures come from, and that an older build is named."""
+
+from pathlib import Path
+
+import builders
+import pytest
+
+from zoo.catalog.build import source_hash
+from zoo.catalog.manifest import Build, Catalog, Server
+from zoo.docs.origin import older_builds, origin
+
+ENTRIES = ["java-a:platform", "java-a:virtual", "rust-n:async"]
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    """Servers with one source file each."""
+    made = []
+    for server in builders.catalog().servers:
+        folder = tmp_path / server.name
+        (folder / "src").mkdir(parents=True)
+        (folder / "src" / "main").write_text("one\n", encoding="utf-8")
+        build = Build(command=["make"], makes=["target/x"], sources=["src"])
+        made.append(Server(folder, server.manifest.model_copy(update={"build": build})))
+    return Catalog(tuple(made))
+
+
+def test_a_run_of_the_sources_as_they_are_is_no_older_build(catalog: Catalog) -> None:
+    run = builders.run(ENTRIES).model_copy(update={"builds": {s.name: source_hash(s) for s in catalog.servers}})
+    assert older_builds(run, catalog) == []
+    assert "Older" not in origin(run, catalog)
+
+
+def test_only_servers_that_changed_since_are_named(catalog: Catalog) -> None:
+    run = builders.run(ENTRIES).model_copy(update={"builds": {s.name: source_hash(s) for s in catalog.servers}})
+    (catalog.servers[0].folder / "src" / "main").write_text("two\n", encoding="utf-8")
+    assert older_builds(run, catalog) == ["java-a"]
+    assert origin(run, catalog).endswith("**Older build**: java-a changed since")
+    assert "Older" not in origin(run, catalog, "rust-n")
+
+
+def test_a_run_that_kept_no_hash_is_an_older_build(catalog: Catalog) -> None:
+    assert origin(builders.run(ENTRIES), catalog).endswith("**Older build**, of which the run kept no hash")
+
+
+def test_a_readme_is_no_source(catalog: Catalog) -> None:
+    server = catalog.servers[0]
+    before = source_hash(server)
+    (server.folder / "README.md").write_text("text", encoding="utf-8")
+    assert source_hash(server) == before

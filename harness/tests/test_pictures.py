@@ -1,0 +1,56 @@
+"""Charts as pictures, and the documents that show them: the same bytes whatever fonts a host has."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from fontTools.fontBuilder import FontBuilder  # type: ignore[import-untyped]
+from fontTools.pens.ttGlyphPen import TTGlyphPen  # type: ignore[import-untyped]
+from fontTools.ttLib.tables._g_l_y_f import Glyph  # type: ignore[import-untyped]
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def wide_font(path: Path) -> None:
+    """A font that calls itself Liberation Sans; each of its characters is twice as wide as the font is high."""
+    glyphs = {".notdef": None, **{f"u{code:04X}": code for code in range(32, 0x2300)}}
+    font = FontBuilder(1000, isTTF=True)
+    font.setupGlyphOrder(list(glyphs))
+    font.setupCharacterMap({code: name for name, code in glyphs.items() if code})
+    font.setupGlyf(dict.fromkeys(glyphs, _box()))
+    font.setupHorizontalMetrics(dict.fromkeys(glyphs, (2000, 0)))
+    font.setupHorizontalHeader(ascent=800, descent=-200)
+    font.setupNameTable({"familyName": "Liberation Sans", "styleName": "Regular", "psName": "LiberationSans"})
+    font.setupOS2(usWeightClass=400, usWidthClass=5, sTypoAscender=800, sTypoDescender=-200)
+    font.setupPost()
+    font.save(path)
+
+
+def _box() -> Glyph:
+    """The renderer finds no text in a font of empty characters."""
+    pen = TTGlyphPen(None)
+    pen.moveTo((0, 0))
+    for corner in ((2000, 0), (2000, 1000), (0, 1000)):
+        pen.lineTo(corner)
+    pen.closePath()
+    return pen.glyph()
+
+
+def test_the_committed_documents_are_up_to_date_whatever_fonts_a_host_has(tmp_path: Path) -> None:
+    """In a process of its own: a process reads its host's fonts once."""
+    wide_font(tmp_path / "wide.ttf")
+    config = tmp_path / "config/fontconfig/fonts.conf"
+    config.parent.mkdir(parents=True)
+    config.write_text(f'<?xml version="1.0"?><fontconfig><dir>{tmp_path}</dir></fontconfig>', encoding="utf-8")
+    checked = subprocess.run(
+        [sys.executable, "-m", "zoo", "docs", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=REPOSITORY,
+        env=os.environ | {"XDG_CONFIG_HOME": str(tmp_path / "config")},
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -1,0 +1,1 @@
+"""Records → what they say: summary, metrics, flags, pairs, verdicts. Pure."""

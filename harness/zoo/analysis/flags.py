@@ -1,0 +1,132 @@
+"""Was it the server that was measured? Flags of one cell, from its figures. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from zoo.catalog.manifest import Model
+from zoo.model.flag import FOREIGN_LIMIT, Flag
+from zoo.model.measurement import Connections, ErrorCounts, Kernel, Warmup
+from zoo.plan import pacing
+from zoo.plan.windows import HOLDING_S
+
+GENERATOR_LIMIT = 0.90
+IDLE_LIMIT = 0.10
+LINGER_LIMIT = 5_000
+ESTABLISHED_LIMIT = 0.98
+ALL_OPEN = 0.999
+WORK_LIMIT = 0.5
+MISSED_LIMIT = 0.10
+"""Rounds cost one server up to 1.6 times what they cost another, and what is besides them only adds to the time."""
+
+
+def little(goodput: int, mean_s: float, connections: int, seconds: float) -> float:
+    """Goodput × mean latency / connections (Little's law): the share of their time that requests were under way.
+
+    About 1 when each answer was followed by the next request at once. Requests cut off at the end are not counted.
+    """
+    if not goodput or seconds <= 0:
+        return 0.0
+    return goodput / seconds * mean_s / connections
+
+
+def served(goodput: int, mean_s: float, connections: int, seconds: float) -> float:
+    """Good answers over those that all connections would have had, at this latency, in whole cycles.
+
+    For waits, where a window holds few cycles: of a 10 s wait in 25 s the third is cut off, which says nothing about
+    the server. A cycle is taken 10 % longer than the mean, so that those near the end need not be complete; 1 or more
+    means that every connection was served.
+    """
+    if not goodput or mean_s <= 0:
+        return 0.0
+    return goodput / connections / max(1, math.floor(seconds / (1.1 * mean_s)))
+
+
+def connecting(times: Sequence[float], established: Sequence[int | None], connections: int) -> float | None:
+    """Seconds until all connections of the load were open, from samples of the host's established sockets.
+
+    wrk sends nothing before a thread has opened all its connections, so this time is no part of the load. Both ends
+    of a connection count; what was open before the load is the first sample. Between two samples the count is taken to
+    grow as it did before. None where the samples never show all of them.
+    """
+    known = [(t, n) for t, n in zip(times, established, strict=True) if n is not None]
+    if not known:
+        return None
+    full = known[0][1] + 2 * connections * ALL_OPEN
+    for i, (t, n) in enumerate(known):
+        if n < full:
+            continue
+        if i < 2:
+            return t
+        (t1, n1), (t2, n2) = known[i - 2], known[i - 1]
+        rate = (n2 - n1) / (t2 - t1)
+        return min(t, t2 + (full - n2) / rate) if rate > 0 else t
+    return None
+
+
+def ceiling(model: Model, max_threads: int | None, delay_s: float) -> float | None:
+    """Requests a second that a pool of blocked threads can serve at most; null where no pool bounds them."""
+    if model is not Model.PLATFORM_THREAD or max_threads is None or delay_s <= 0:
+        return None
+    return max_threads / delay_s
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the flags are read off."""
+
+    connections: Connections
+    errors: ErrorCounts
+    little: float
+    served: float | None
+    busiest_thread: float
+    idle_share: float
+    foreign_share: float | None
+    delay_s: float
+    work_s: float
+    cpu_s_per_million: float | None
+    pool_bound: bool
+    cut_short: bool
+    warmup: Warmup
+    kernel: Kernel | None
+
+
+def switches(voluntary: int | None, involuntary: int | None, missed: int | None) -> int | None:
+    """Context switches; None where more than 10 % as many may have been missed, or nobody looked for missed ones."""
+    if voluntary is None or involuntary is None or missed is None:
+        return None
+    seen = voluntary + involuntary
+    return seen if missed <= MISSED_LIMIT * seen else None
+
+
+def disturbed(foreign_share: float | None) -> bool:
+    """Whether other programs used too much of the machine; False where nobody looked."""
+    return foreign_share is not None and foreign_share > FOREIGN_LIMIT
+
+
+def flags(seen: Evidence) -> list[Flag]:
+    """Everything an expert would object to, in the order of the enum."""
+    busy = seen.delay_s < HOLDING_S
+    established = seen.connections.established
+    raised = {
+        Flag.CLAMPED: seen.connections.limited_by is not None,
+        Flag.GENERATOR_SATURATED: busy and seen.busiest_thread > GENERATOR_LIMIT,
+        Flag.SHARED_CORES: busy and seen.idle_share < IDLE_LIMIT,
+        Flag.STARVED: (seen.little if seen.served is None else seen.served) < 0.9 and not seen.pool_bound,
+        Flag.POOL_CEILING: seen.pool_bound,
+        Flag.LITTLE_HIGH: seen.little > 1.1,
+        Flag.NOT_ESTABLISHED: established is not None and established < ESTABLISHED_LIMIT * seen.connections.actual,
+        Flag.SLOW_CONNECT: seen.cut_short,
+        Flag.LISTEN_DROPS: seen.kernel is not None and seen.kernel.listen_drops > 0,
+        Flag.WARMUP_SHORT: busy and seen.warmup.reached is False,
+        Flag.FOREIGN_CPU: disturbed(seen.foreign_share),
+        Flag.SOCKETS_LINGER: (seen.connections.lingering or 0) > LINGER_LIMIT,
+        Flag.NOT_AT_ONCE: not pacing.at_once(seen.connections.actual, seen.delay_s, seen.warmup.pace),
+        Flag.LEFT_OPEN: (seen.connections.left_open or 0) > (1 - ESTABLISHED_LIMIT) * seen.connections.actual,
+        Flag.LITTLE_WORK: seen.cpu_s_per_million is not None
+        and seen.cpu_s_per_million < 1e6 * WORK_LIMIT * seen.work_s,
+        Flag.BAD_ANSWERS: seen.errors.status + seen.errors.read + seen.errors.write + seen.errors.timeout > 0,
+    }
+    return [flag for flag in Flag if raised.get(flag)]

@@ -1,0 +1,147 @@
+"""What is read off a cell and compared: the metrics, and what makes a reading unfit for comparison. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from zoo.model.flag import Flag
+from zoo.model.measurement import Measurement, Turn
+from zoo.model.record import Record
+from zoo.scenarios import holds
+
+LEAST_CPU_S = 0.2
+LEAST_ANSWERS = 1_000
+
+
+class Word(StrEnum):
+    """What is said of a comparison."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    LESS = "less"
+    MORE = "more"
+    SAME = "equal within 5 %"
+    OPEN = "open"
+    NOT_MEASURED = "not measured"
+
+
+class Class(StrEnum):
+    """What kind of quantity a metric is: it decides what can limit or spoil it."""
+
+    LOAD = "load"
+    LATENCY = "latency"
+    CPU = "CPU"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure of a cell; `above` and `below` are the words for a ratio over and under 1."""
+
+    name: str
+    kind: Class
+    above: Word
+    below: Word
+
+
+REQUESTS = Metric("req/s", Class.LOAD, Word.FASTER, Word.SLOWER)
+CPU = Metric("CPU per request", Class.CPU, Word.MORE, Word.LESS)
+P99 = Metric("p99", Class.LATENCY, Word.SLOWER, Word.FASTER)
+PEAK_RSS = Metric("peak RSS", Class.MEMORY, Word.MORE, Word.LESS)
+PER_CONNECTION = Metric("RSS per connection", Class.MEMORY, Word.MORE, Word.LESS)
+
+
+def cpu_per_million(seen: Measurement) -> float | None:
+    """CPU-seconds per million good answers; None below 0.2 s, where the kernel's 10 ms ticks would be over 5 %, and
+    below 1,000 answers, of which the process's own work would be a part."""
+    if seen.work is None or (seen.work.cpu_s or 0.0) < LEAST_CPU_S or seen.load.goodput < LEAST_ANSWERS:
+        return None
+    return seen.work.cpu_s_per_million
+
+
+READ: dict[Metric, Callable[[Measurement], float | None]] = {
+    REQUESTS: lambda m: m.load.goodput_rps,
+    CPU: cpu_per_million,
+    P99: lambda m: m.load.latency.p99_us,
+    PEAK_RSS: lambda m: m.memory.rss_peak_kb if m.memory else None,
+}
+"""The metrics that one measurement gives; `PER_CONNECTION` takes a round's tiers together."""
+
+METRICS = (*READ, PER_CONNECTION)
+
+READ_TURN: dict[Metric, Callable[[Turn], float | None]] = {
+    REQUESTS: lambda turn: turn.goodput / turn.loaded_s if turn.loaded_s > 0 else None,
+    CPU: lambda turn: turn.cpu_s / turn.goodput if turn.cpu_s is not None and turn.goodput else None,
+    P99: lambda turn: turn.p99_us,
+}
+"""Memory has no turns: a server keeps what an earlier turn made it take."""
+
+
+def of_turns(metric: Metric, seen: Measurement) -> list[float]:
+    """A metric in each turn of a measurement, in their order; empty where a turn does not tell it."""
+    read = READ_TURN.get(metric)
+    found = [read(turn) for turn in seen.windows] if read else []
+    return [value for value in found if value is not None] if None not in found else []
+
+
+def held_all(seen: Measurement) -> bool:
+    """True when each connection's request was being held at once, and no pool made some of them wait."""
+    bad = {
+        *(Flag.STARVED, Flag.POOL_CEILING, Flag.NOT_ESTABLISHED),
+        *(Flag.BAD_ANSWERS, Flag.LITTLE_HIGH, Flag.NOT_AT_ONCE, Flag.LEFT_OPEN),
+    }
+    pool = seen.load.ceiling_rps is not None
+    short = pool and seen.threads_peak is not None and seen.threads_peak < seen.connections.actual
+    return seen.load.delay_s > 0 and not short and not bad & set(seen.flags)
+
+
+def held_throughout(records: Iterable[Record]) -> bool:
+    """True when every one of these cells was measured and held all its connections."""
+    return all(r.measurement is not None and held_all(r.measurement) for r in records)
+
+
+Points = list[tuple[float, float]]
+
+
+def held_points(records: Iterable[Record]) -> dict[tuple[str, str], dict[int, Points]]:
+    """Connections and peak RSS in kB by round, for each entry and scenario, fewest first; the count of 0 is the process
+    before the load of the fewest, as in `zoo.analysis.held`.
+
+    Only rounds in which every tier was held, and at least three of them: one total divided by its count would charge
+    idle memory to the connections.
+    """
+    lives: dict[tuple[str, str, int], list[Record]] = {}
+    for record in records:
+        if holds(record.scenario):
+            lives.setdefault((record.entry, record.asked, record.round), []).append(record)
+    found: dict[tuple[str, str], dict[int, Points]] = {}
+    for (entry, scenario, number), group in lives.items():
+        seen = [(m.connections.actual, m.memory) for r in group if (m := r.measurement) and m.memory and held_all(m)]
+        if len(seen) != len(group) or len(seen) < 3:
+            continue
+        seen.sort(key=lambda one: one[0])
+        points = [(0.0, float(seen[0][1].rss_before_kb))]
+        points += [(float(connections), float(memory.rss_peak_kb)) for connections, memory in seen]
+        found.setdefault((entry, scenario), {})[number] = points
+    return found
+
+
+def held_slopes(records: Iterable[Record]) -> dict[tuple[str, str], dict[int, float]]:
+    """kB of peak RSS per held connection by round, for each entry and scenario: the slope over the round's points."""
+    return {
+        key: {number: slope(points) for number, points in rounds.items()}
+        for key, rounds in held_points(records).items()
+    }
+
+
+def slope(points: Sequence[tuple[float, float]]) -> float:
+    """Least-squares slope of y over x."""
+    return statistics.linear_regression([x for x, _ in points], [y for _, y in points]).slope
+
+
+def requested(tier: str) -> int:
+    """A tier's own number, for cells that never ran."""
+    return int(tier[:-1]) * 1000 if tier.endswith("k") else int(tier)

@@ -1,0 +1,213 @@
+"""Two entries compared within a run, round by round. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from zoo.analysis.cells import Cell, asked, cells, unfit
+from zoo.analysis.metrics import METRICS, Metric, Word, requested
+from zoo.analysis.noise_band import Band, BandKey, noise_bands
+from zoo.analysis.samples import sample
+from zoo.analysis.stats import Adjusted, Ratio, Sample, holm, moderated
+from zoo.analysis.stats.ratio import of_logs
+from zoo.analysis.verdict import Verdict, bounded, judge
+from zoo.model.entry_id import is_twin, name_of, original, plain
+from zoo.model.flag import Flag
+from zoo.model.record import Record
+
+
+class Kind(StrEnum):
+    """Why two cells are compared."""
+
+    AGAIN = "again"  # an entry with itself: A/A
+    GUEST = "guest"  # a server from outside over an entry of the zoo
+    MODEL = "model"  # virtual over platform threads of a server: the named pairs
+    VARIANT = "variant"  # a server's other variants over its default
+    CONDITION = "condition"  # an entry over itself, under another condition
+    RUN = "run"  # an entry in two runs
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One metric of a pair; `adjusted_p` is Holm's within the metric's family, `sample` what the ratio is made of."""
+
+    metric: Metric
+    ratio: Ratio | None
+    verdict: Verdict
+    adjusted_p: float | None = None
+    sample: Sample | None = None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """`a` over `b` in one cell; `rounds` have both, `lost` says which do not and why."""
+
+    kind: Kind
+    a: str
+    b: str
+    scenario: str
+    tier: str
+    requested: int
+    jvm: bool
+    rounds: int
+    comparisons: dict[Metric, Comparison]
+    limits: tuple[frozenset[Flag], frozenset[Flag]] = (frozenset(), frozenset())
+    lost: list[str] = field(default_factory=list)
+
+    @property
+    def lower_bound(self) -> bool:
+        """True when a throughput of the pair was not limited by its server."""
+        return any(self.limits)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """All pairs of a run, A/A first, and the noise bands that A/A gave."""
+
+    pairs: list[Pair]
+    bands: dict[BandKey, Band]
+
+    def of(self, kind: Kind) -> list[Pair]:
+        return [p for p in self.pairs if p.kind is kind]
+
+
+def compare(
+    entries: Sequence[str], records: Iterable[Record], reference: str | None = None, guests: Sequence[str] = ()
+) -> Compared:
+    """Pairs of a run; `entries` in the plan's order, where a server's default comes first."""
+    records = list(records)
+    found = cells(records, reference)
+    models = {record.entry: record.model for record in records}
+    made: list[Pair] = []
+    for kind, a, b in named(entries, models, guests):
+        wanted = (a,) if kind is Kind.AGAIN else (a, b)
+        for scenario, tier in {key[1:]: None for key in found if key[0] in wanted}:
+            sides = found.get((a, scenario, tier), Cell()), found.get((b, scenario, tier), Cell())
+            made.append(_pair(kind, (a, b), scenario, tier, sides))
+    made.sort(key=lambda p: (list(Kind).index(p.kind), p.scenario, p.requested, p.a))
+    bands = noise_bands(
+        ((p.scenario, metric, p.jvm), of_logs(c.sample.rounds))
+        for p in made
+        if p.kind is Kind.AGAIN
+        for metric, c in p.comparisons.items()
+        if c.sample is not None
+    )
+    return Compared(judged(_with_ratios(made)), bands)
+
+
+def _with_ratios(pairs: Sequence[Pair]) -> list[Pair]:
+    """Of all cells of a scenario together, for they tell of each other how much a figure varies."""
+    groups: dict[tuple[str, Metric], list[tuple[int, Sample]]] = {}
+    for index, pair in enumerate(pairs):
+        for metric, c in pair.comparisons.items():
+            if c.sample is not None:
+                groups.setdefault((pair.scenario, metric), []).append((index, c.sample))
+    ratios = {
+        (index, metric): ratio
+        for (_, metric), group in groups.items()
+        for (index, _), ratio in zip(group, moderated([sample for _, sample in group]), strict=True)
+    }
+    return [
+        replace(
+            pair,
+            comparisons={m: replace(c, ratio=ratios.get((index, m))) for m, c in pair.comparisons.items()},
+        )
+        for index, pair in enumerate(pairs)
+    ]
+
+
+def named(entries: Sequence[str], models: Mapping[str, str], guests: Sequence[str] = ()) -> list[tuple[Kind, str, str]]:
+    """Which entries are compared with which: A/A, guests over others, then within a server."""
+    known = [e for e in entries if e in models]
+    pairs = [(Kind.AGAIN, twin, original(twin)) for twin in models if is_twin(twin)]
+    pairs += [(Kind.CONDITION, e, plain(e)) for e in models if name_of(e) and not is_twin(e) and plain(e) in models]
+    pairs += [(Kind.GUEST, e, other) for e in known if e in guests for other in known if other not in guests]
+    for server in dict.fromkeys(e.partition(":")[0] for e in known):
+        mine = [e for e in known if e.startswith(f"{server}:")]
+        platform = next((e for e in mine if models[e] == "platform-thread"), None)
+        virtual = [e for e in mine if models[e] == "virtual-thread"] if platform else []
+        pairs += [(Kind.MODEL, e, platform) for e in virtual if platform]
+        done = [{e, platform} for e in virtual]
+        pairs += [(Kind.VARIANT, e, mine[0]) for e in mine[1:] if {e, mine[0]} not in done]
+    return pairs
+
+
+def _pair(kind: Kind, names: tuple[str, str], scenario: str, tier: str, sides: tuple[Cell, Cell]) -> Pair:
+    a, b = sides
+    variants = names[0].partition(":")[2], names[1].partition(":")[2]
+    shared = set(a.seen) & set(b.seen)
+    comparisons = {}
+    for metric in METRICS:
+        if not asked(metric, sides):
+            continue
+        reason = unfit(metric, variants, sides) or (None if shared else "no round has both")
+        logs = None if reason else sample(metric, a, b, tier)
+        if logs is None:
+            comparisons[metric] = unjudged(metric, None, reason)
+        else:
+            comparisons[metric] = Comparison(metric, None, Verdict(Word.OPEN), sample=logs)
+    return Pair(
+        kind=kind,
+        a=names[0],
+        b=names[1],
+        scenario=scenario,
+        tier=tier,
+        requested=requested(tier),
+        jvm=any(m.jvm for cell in sides for m in cell.seen.values()),
+        rounds=len(shared),
+        comparisons=comparisons,
+        limits=(a.limits, b.limits),
+        lost=lost(names, sides),
+    )
+
+
+def unjudged(metric: Metric, ratio: Ratio | None, reason: str | None) -> Comparison:
+    """A comparison before its family is known, or the reason why there is none."""
+    if ratio is None:
+        return Comparison(metric, None, Verdict(Word.NOT_MEASURED, reason or "too little was seen for a figure"))
+    return Comparison(metric, ratio, Verdict(Word.OPEN))
+
+
+def lost(names: tuple[str, str], sides: tuple[Cell, Cell]) -> list[str]:
+    """The rounds of either side that failed, and why."""
+    return [
+        f"{name} failed in round {number}: {message}"
+        for name, cell in zip(names, sides, strict=True)
+        for number, message in sorted(cell.failures.items())
+    ]
+
+
+def judged(pairs: Sequence[Pair], *, apart: bool = True) -> list[Pair]:
+    """All verdicts, with what the families decide; `apart`: each scenario is a family of its own."""
+    decisions = _decisions(pairs, apart=apart)
+    made = []
+    for index, pair in enumerate(pairs):
+        comparisons = dict(pair.comparisons)
+        for metric, c in pair.comparisons.items():
+            if c.ratio is None:
+                continue
+            adjusted, family = decisions.get((index, metric), (None, 1))
+            verdict = judge(metric, c.ratio, rejected=adjusted is not None and adjusted.rejected, family=family)
+            verdict = bounded(verdict, metric, *pair.limits)
+            comparisons[metric] = replace(c, verdict=verdict, adjusted_p=adjusted.p if adjusted else None)
+        made.append(replace(pair, comparisons=comparisons))
+    return made
+
+
+def _decisions(pairs: Sequence[Pair], *, apart: bool) -> dict[tuple[int, Metric], tuple[Adjusted, int]]:
+    """Holm's decision and the size of the family, by place of the pair and metric.
+
+    A family is one metric over all pairs of one kind: each metric is a question of its own, and so is each scenario.
+    """
+    families: dict[tuple[Kind, str, Metric], list[tuple[int, float]]] = {}
+    for index, pair in enumerate(pairs):
+        for metric, c in pair.comparisons.items():
+            if c.ratio is not None and c.ratio.p is not None:
+                families.setdefault((pair.kind, pair.scenario if apart else "", metric), []).append((index, c.ratio.p))
+    return {
+        (index, metric): (adjusted, len(family))
+        for (*_, metric), family in families.items()
+        for (index, _), adjusted in zip(family, holm([p for _, p in family]), strict=True)
+    }

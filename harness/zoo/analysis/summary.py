@@ -1,0 +1,185 @@
+"""Records of a run → rows of a summary: medians over rounds, lower bounds, memory per held connection. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from zoo.analysis.lower_bound import flags_of, limits, near_reference
+from zoo.analysis.metrics import READ, cpu_per_million, held_all, held_slopes, requested
+from zoo.analysis.stats import outlier
+from zoo.model.entry_id import is_twin
+from zoo.model.flag import Flag
+from zoo.model.measurement import Measurement
+from zoo.model.record import Record, newest_records
+from zoo.scenarios import is_trial
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Median over rounds with the lowest and the highest round; no interval is claimed."""
+
+    median: float
+    low: float
+    high: float
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell over all rounds of a run.
+
+    `limits` make its throughput a lower bound; `outliers` are metrics with the round that stands apart. `served`: the
+    share of the connections that was answered in each wait.
+    """
+
+    entry: str
+    model: str
+    scenario: str
+    tier: str
+    requested: int
+    actual: int | None
+    limited_by: str | None
+    delay_s: float
+    measured: int
+    failures: list[str]
+    rps: Spread | None = None
+    ceiling_rps: float | None = None
+    p50_us: Spread | None = None
+    p99_us: Spread | None = None
+    errors: int = 0
+    rss_peak_mb: Spread | None = None
+    threads_peak: Spread | None = None
+    cpu_s_per_million: Spread | None = None
+    generator_cpu_s_per_million: Spread | None = None
+    heap_used_mb: Spread | None = None
+    socket_mb: Spread | None = None
+    answers: Spread | None = None
+    served: Spread | None = None
+    held: bool = False
+    emulated: bool = False
+    kb_per_connection: Spread | None = None
+    flags: list[tuple[Flag, int]] = field(default_factory=list)
+    limits: frozenset[Flag] = frozenset()
+    outliers: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def lower_bound(self) -> bool:
+        """True when the throughput is at least this, but the server was not what limited it."""
+        return bool(self.limits)
+
+    @property
+    def again(self) -> bool:
+        """True for the second measurement of an entry, which is there for the noise band alone."""
+        return is_twin(self.entry)
+
+
+def rows(records: Iterable[Record], reference: str | None = None) -> list[Row]:
+    """One row a cell of wrk's load, ordered by scenario, tier and entry; `reference` is the bare server's entry."""
+    latest = newest_records(record for record in records if not is_trial(record.scenario))
+    groups: dict[tuple[str, str, str], list[Record]] = {}
+    for record in latest:
+        groups.setdefault((record.asked, record.tier, record.entry), []).append(record)
+    near = near_reference(latest, reference)
+    slopes = held_slopes(latest)
+    made = [_row(group, near, slopes.get((key[2], key[0]), {})) for key, group in groups.items()]
+    return sorted(made, key=lambda r: (r.scenario, r.requested, r.entry))
+
+
+def spread(values: Iterable[float | None]) -> Spread | None:
+    """Median, lowest and highest of what is known."""
+    known = [v for v in values if v is not None]
+    if not known:
+        return None
+    return Spread(statistics.median(known), min(known), max(known), len(known))
+
+
+def outlying(seen: Sequence[tuple[Record, Measurement]]) -> list[tuple[str, int]]:
+    """The metrics in which one round stands apart from the others, and which round that is."""
+    found = []
+    for metric, read in READ.items():
+        known = [(record.round, value) for record, m in seen if (value := read(m)) is not None]
+        place = outlier([value for _, value in known])
+        if place is not None:
+            found.append((metric.name, known[place][0]))
+    return found
+
+
+def _row(group: list[Record], near: set[tuple[str, str, str, int]], slopes: Mapping[int, float]) -> Row:
+    first = group[0]
+    pairs = [(r, r.measurement) for r in group if r.measurement is not None]
+    seen = [m for _, m in pairs]
+    failures = [r.failure.message for r in group if r.failure is not None]
+    if not seen:
+        return Row(
+            entry=first.entry,
+            model=first.model,
+            scenario=first.asked,
+            tier=first.tier,
+            requested=requested(first.tier),
+            actual=None,
+            limited_by=None,
+            delay_s=0.0,
+            measured=0,
+            failures=failures,
+            emulated=first.condition.emulated,
+        )
+
+    def over(read: Callable[[Measurement], float | None]) -> Spread | None:
+        return spread(read(m) for m in seen)
+
+    flagged = [flags_of(record, m, near) for record, m in pairs]
+    held = not failures and all(held_all(m) for m in seen)
+    last = seen[-1]
+    return Row(
+        entry=first.entry,
+        model=first.model,
+        scenario=first.asked,
+        tier=first.tier,
+        requested=last.connections.requested,
+        actual=last.connections.actual,
+        limited_by=last.connections.limited_by,
+        delay_s=last.load.delay_s,
+        measured=len(seen),
+        failures=failures,
+        rps=over(lambda m: m.load.goodput_rps),
+        ceiling_rps=last.load.ceiling_rps if Flag.POOL_CEILING in last.flags else None,
+        p50_us=over(lambda m: m.load.latency.p50_us),
+        p99_us=over(lambda m: m.load.latency.p99_us),
+        errors=sum(_errors(m) for m in seen),
+        rss_peak_mb=over(lambda m: m.rss_peak_mb),
+        threads_peak=over(lambda m: m.threads_peak),
+        cpu_s_per_million=over(cpu_per_million),
+        generator_cpu_s_per_million=over(_generator_cpu),
+        heap_used_mb=over(lambda m: _mb(m.memory.heap_used_kb) if m.memory else None),
+        socket_mb=over(lambda m: _mb(m.memory.socket_peak_kb) if m.memory else None),
+        answers=over(lambda m: m.load.goodput) if first.condition.emulated else None,
+        served=over(lambda m: m.load.served),
+        held=held,
+        emulated=first.condition.emulated,
+        kb_per_connection=spread(slopes.values()) if held else None,
+        flags=_flags(flagged),
+        limits=limits(flagged),
+        outliers=outlying(pairs),
+    )
+
+
+def _generator_cpu(seen: Measurement) -> float | None:
+    return None if seen.load.cpu_s is None else seen.load.cpu_s / seen.load.requests * 1e6
+
+
+def _mb(kb: int | None) -> float | None:
+    return None if kb is None else kb / 1024
+
+
+def _errors(seen: Measurement) -> int:
+    errors = seen.load.errors
+    return errors.connect + errors.read + errors.write + errors.status + errors.timeout
+
+
+def _flags(rounds: Iterable[Iterable[Flag]]) -> list[tuple[Flag, int]]:
+    """Flags with the number of rounds that had them, in the order of the enum."""
+    counts = Counter(flag for flags in rounds for flag in flags)
+    return [(flag, counts[flag]) for flag in Flag if flag in counts]

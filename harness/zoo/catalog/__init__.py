@@ -1,0 +1,1 @@
+"""The servers of the zoo: their manifests, and building what they name."""

@@ -1,0 +1,47 @@
+"""Finds the servers of the zoo: reads and validates their `server.toml`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from zoo.catalog import toml_file
+from zoo.catalog.manifest import Catalog, CatalogError, Language, Manifest, Server
+
+
+def load_manifest(path: Path) -> Manifest:
+    """Read and validate one manifest; the error names file, key and what was expected."""
+    manifest = toml_file.read(path, Manifest, CatalogError)
+    if manifest.name != path.parent.name:
+        raise CatalogError(f'{path}: name: expected the folder\'s name "{path.parent.name}", got "{manifest.name}"')
+    if manifest.language is Language.JAVA and "{java}" not in manifest.run.command:
+        raise CatalogError(f'{path}: run.command: expected the placeholder "{{java}}" in a Java server\'s command')
+    return manifest
+
+
+def load_catalog(root: Path, guests: Path | None = None) -> Catalog:
+    """All servers in the folders right below `root`, ordered by name, then those of a folder elsewhere.
+
+    That is a server's own folder or one of such folders. Names and ports must differ.
+    """
+    servers = tuple(Server(path.parent, load_manifest(path)) for path in sorted(root.glob("*/server.toml")))
+    if guests is not None:
+        servers += tuple(Server(path.parent, load_manifest(path), guest=True) for path in _manifests(guests))
+    ports: dict[int, str] = {}
+    names: set[str] = set()
+    for server in servers:
+        port = server.manifest.port
+        if server.name in names:
+            raise CatalogError(f"{server.folder / 'server.toml'}: name: the zoo has a server {server.name} already")
+        names.add(server.name)
+        if port in ports:
+            raise CatalogError(f"{server.folder / 'server.toml'}: port: {port} is already that of {ports[port]}")
+        ports[port] = server.name
+    return Catalog(servers)
+
+
+def _manifests(folder: Path) -> list[Path]:
+    own = folder.resolve() / "server.toml"
+    found = [own] if own.is_file() else sorted(folder.resolve().glob("*/server.toml"))
+    if not found:
+        raise CatalogError(f"{folder}: expected a server.toml there or in a folder right below")
+    return found

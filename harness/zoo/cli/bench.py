@@ -1,0 +1,121 @@
+"""Begins a run, or goes on with one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Annotated, NoReturn
+
+import typer
+
+from zoo.catalog.build import built_here, source_hash
+from zoo.catalog.manifest import Catalog
+from zoo.cli import build_servers, checkout, options
+from zoo.cli.alone import be_alone
+from zoo.cli.mistakes import plainly
+from zoo.cli.options import Results, Resume
+from zoo.cli.plan import announce
+from zoo.cli.screen import console
+from zoo.host import facts, feasible, namespace
+from zoo.measure.run import new_run
+from zoo.model.condition import Condition
+from zoo.model.errors import BenchError
+from zoo.model.host import Limits
+from zoo.model.run import PlanFacts, Target
+from zoo.plan import request
+from zoo.plan.request import Wish
+from zoo.plan.tier import tier as tier_of
+from zoo.runtime import conditions, hosting
+from zoo.runtime import target as targeting
+from zoo.store.run_folder import Store
+
+
+@plainly()
+@options.from_models
+def command(
+    wish: Wish,
+    resume: Resume = False,
+    strict_tiers: Annotated[
+        bool, typer.Option("--strict-tiers", help="refuse a tier that this host cannot hold, instead of clamping it")
+    ] = False,
+    results: Results = None,
+    remote: Annotated[
+        bool, typer.Option("--remote", help="also a target that is not on this machine's loopback")
+    ] = False,
+) -> None:
+    """Measure entries, or a server that already runs, and write a run below results/.
+
+    Example: zoo bench --server java-tomcat --variant platform --variant virtual --scenario hello --tiers 100,1k
+
+    Example: zoo bench --target http://127.0.0.1:9000/ --pid 4711 --server rust-axum --variant hyper --tiers 100
+    """
+    catalog = checkout.catalog()
+    runs = results or checkout.ROOT / "results"
+    if resume:
+        be_alone()
+        store = Store.open(runs / "latest")
+        store.mend()
+        planned = store.run().plan
+        targeting.check(planned.targets, planned.scenarios, remote=True)
+    else:
+        planned = options.planned_of(wish, catalog)
+        targeting.check(planned.targets, planned.scenarios, remote=remote)
+        measured = {e.server.name: e.server for e in request.entries_of(planned, catalog)}
+        builds = {name: source_hash(server) for name, server in sorted(measured.items())}
+        run = new_run(checkout.ROOT, wish, planned, facts.gather(), builds)
+        for one in {c.runtime: c for c in _conditions(planned)}.values():
+            _refuse_clamped(planned, hosting.limits_for(checkout.ROOT, one, run.host), strict_tiers)
+        be_alone()
+    entries = request.entries_of(planned, catalog)
+    built = built_here(entries, _conditions(planned))
+    if built:
+        build_servers.build_all(built, conditions.jdk_for(entries), console)
+    if not resume:
+        store = Store.create(runs, run)
+    _enter(store, catalog)
+
+
+def _conditions(planned: PlanFacts) -> list[Condition]:
+    """The run's own, and those that vary."""
+    return [planned.condition, *planned.variations.values()]
+
+
+def _refuse_clamped(planned: PlanFacts, limits: Limits, strict: bool) -> None:
+    for name in planned.counts:
+        tier = tier_of(name)
+        allowed = feasible.connections(limits, tier.connections)
+        if allowed.limited_by is None:
+            continue
+        if strict or allowed.actual < 1:
+            raise BenchError(f"tier {name} cannot be run here: {allowed.limited_by} allows {allowed.actual:,}")
+        console.print(
+            f"tier {name} runs at {allowed.actual:,} connections here: {allowed.limited_by} (zoo doctor tells more)"
+        )
+
+
+def _enter(store: Store, catalog: Catalog) -> NoReturn:
+    """Become the process that measures: in a network namespace of its own, where the system allows one."""
+    planned = store.run().plan
+    announce(planned, catalog)
+    console.print(f"run: {checkout.shown(store.folder)} (Ctrl-C keeps what is done)")
+    wrapper = namespace.wrapper() if planned.condition.network == "private" else None
+    if planned.condition.network == "private" and wrapper is None:
+        raise BenchError("this run was begun in a network namespace of its own, which is refused now; start a new run")
+    if planned.targets:
+        _tell_of_targets(planned.targets)
+    elif planned.condition.network == "host":
+        console.print("no network namespace of its own (unshare is refused here): the host's ports and counters")
+    private = "--private" if wrapper else "--no-private"
+    command = [*(wrapper or []), sys.executable, "-m", "zoo", "measure", str(store.folder), private]
+    sys.stdout.flush()
+    os.execvp(command[0], command)
+
+
+def _tell_of_targets(found: Mapping[str, Target]) -> None:
+    console.print("on the host's network, where the target listens: its ports and counters are not the run's alone")
+    for name, target in found.items():
+        if target.pid is None:
+            known = ", ".join(map(str, sorted(targeting.listening(target.url))))
+            hint = f"; PID={known} would" if known else ""
+            console.print(f"{name}: memory, CPU and threads are not measured, as no process is named{hint}")

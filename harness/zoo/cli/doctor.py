@@ -1,0 +1,26 @@
+"""What this machine allows, and what would mend it."""
+
+from __future__ import annotations
+
+import typer
+
+from zoo.cli.mistakes import plainly
+from zoo.cli.screen import console
+from zoo.host import doctor as doctors
+from zoo.host import facts
+from zoo.host.jdk import JdkError, find_jdk
+from zoo.runtime.vm import qemu
+
+
+@plainly()
+def command() -> None:
+    """What this machine allows, tier by tier, and what would mend it. Changes nothing."""
+    try:
+        jdk = find_jdk()
+    except JdkError:
+        jdk = None
+    here, lacking = facts.gather(jdk), qemu.missing()
+    guest = doctors.virtual_host(here, lacking, None if lacking else qemu.version(), qemu.has_device())
+    found = [*doctors.checks(here), guest]
+    doctors.show(found, console)
+    raise typer.Exit(1 if doctors.worst(found) == "bad" else 0)

@@ -1,0 +1,29 @@
+"""Prints a run's records for other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zoo.cli import checkout
+from zoo.cli.mistakes import plainly
+from zoo.jdbc.store import JdbcStore, is_jdbc
+from zoo.report.text.records_csv import Keyed, to_csv
+from zoo.store.run_folder import Store
+
+
+@plainly()
+def command(
+    run: Annotated[Path | None, typer.Argument(help="a run's folder", show_default="results/latest")] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="comma-separated values, the only form there is")] = True,
+) -> None:
+    """Print a run's records as a table for other programs, one line a cell and round.
+
+    Example: zoo export results/latest --csv > run.csv
+    """
+    folder = run or checkout.ROOT / "results" / "latest"
+    records: Sequence[Keyed] = JdbcStore.open(folder).records() if is_jdbc(folder) else Store.open(folder).records()
+    print(to_csv(records), end="")

@@ -1,0 +1,236 @@
+"""The `zoo jdbc` commands."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from zoo import __version__
+from zoo.cli import checkout
+from zoo.cli.alone import be_alone
+from zoo.cli.mistakes import plainly
+from zoo.cli.options import Results, Resume, from_models
+from zoo.docs import jdbc_reports
+from zoo.host import facts
+from zoo.host.engine import Engine, EngineError
+from zoo.host.interrupts import interruptible
+from zoo.host.jdk import find_jdk
+from zoo.host.revision import revision
+from zoo.jdbc import plan
+from zoo.jdbc.launcher import Launcher
+from zoo.jdbc.records import CellRecord, FloodRecord, JdbcRun, PlanFacts
+from zoo.jdbc.request import JdbcWish
+from zoo.jdbc.services import Containers, Databases, Embedded
+from zoo.jdbc.session import Session
+from zoo.jdbc.store import JdbcStore
+from zoo.model.errors import BenchError
+from zoo.model.jdk import Jdk
+from zoo.plan.tier import PlanError
+from zoo.report.text import terminal
+
+FOLDER = "java-jdbc"
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Database access by executor: java-jdbc (JMH) on PostgreSQL and MariaDB.",
+)
+RUNTIMES = {"auto": "process", "process": "process", "container": "container"}
+
+Seed = Annotated[int | None, typer.Option(help="of the order of cells; random and stored without it")]
+
+
+@app.command("plan")
+@plainly()
+@from_models
+def show_plan(wish: JdbcWish) -> None:
+    """Which cells a database run would measure and how long that takes, without measuring.
+
+    Example: zoo jdbc plan --profile article --database postgresql --pool 10
+    """
+    console = Console()
+    planned = _planned(wish, seed=0)
+    for each in planned.cells:
+        took = plan.cell_seconds(each, planned.profile)
+        console.print(f"{each}, {took:.0f} s a round", highlight=False, soft_wrap=True)
+    for flood in planned.floods:
+        console.print(f"{flood}, {plan.flood_seconds(flood):.0f} s at most", highlight=False, soft_wrap=True)
+    _announce(planned, console)
+
+
+@app.command("bench")
+@plainly()
+@from_models
+def bench(
+    wish: JdbcWish,
+    resume: Resume = False,
+    seed: Seed = None,
+    results: Results = None,
+) -> None:
+    """Measure database access by executor and write a run below results/.
+
+    Example: zoo jdbc bench --database postgresql --pool 10 --latency wire-10 --profile article
+    """
+    console = Console()
+    jdk = find_jdk(wanted=os.environ.get("JDK"))
+    runs = results or checkout.ROOT / "results"
+    if resume:
+        be_alone()
+        store = JdbcStore.open(runs / JdbcStore.LATEST)
+        store.mend()
+        planned = store.run().plan
+        if (planned.runtime == "external") != ("JDBC_URL" in os.environ):
+            raise BenchError(f"the run to go on with has databases: {planned.runtime}; set or unset JDBC_URL as it was")
+    else:
+        planned = _planned(wish, seed=secrets.randbelow(2**31) if seed is None else seed)
+        be_alone()
+    _announce(planned, console)
+    launcher = Launcher(checkout.ROOT / FOLDER, jdk)
+    if not launcher.is_built():
+        with console.status(f"building {FOLDER} and testing its queries on both databases"):
+            launcher.build()
+        console.print(f"built {FOLDER}; its queries are right on both databases")
+    databases = _databases(planned.runtime, console)
+    if not resume:
+        store = JdbcStore.create(runs, _new_run(planned, jdk))
+    _carry_out(store, launcher, databases, console)
+
+
+def report(folder: Path, console: Console, *, quiet: bool, svg: Path | None = None) -> None:
+    """Write a run's report.md and report.html from its files alone, and show it unless quiet."""
+    sections, path = jdbc_reports.write(JdbcStore.open(folder), svg)
+    if not quiet:
+        terminal.show(sections, console)
+        console.print(f"\nreport: {checkout.shown(path)}")
+
+
+def _runtime(wanted: str) -> str:
+    """Where the databases are to be."""
+    if wanted not in RUNTIMES:
+        raise BenchError(f'RUNTIME must be one of {", ".join(RUNTIMES)}, got "{wanted}"')
+    if "JDBC_URL" not in os.environ:
+        return RUNTIMES[wanted]
+    if wanted == "container":
+        raise BenchError("RUNTIME=container starts databases, JDBC_URL names one that is there: leave out one of them")
+    return "external"
+
+
+def _databases(runtime: str, console: Console) -> Databases:
+    if runtime != "container":
+        return Embedded()
+    containers = Containers(Engine())
+    try:
+        with console.status("building the databases' images"):
+            containers.build(checkout.ROOT)
+    except EngineError as error:
+        raise BenchError(f"RUNTIME=container: {error}") from None
+    return containers
+
+
+def _planned(wish: JdbcWish, seed: int) -> PlanFacts:
+    """The plan of what was asked for."""
+    runtime, profile, choice = _runtime(wish.runtime), plan.profile(wish.profile, wish.rounds), wish.choice
+    cells = [] if wish.only_floods else plan.chosen(profile.name, choice)
+    database = "postgresql"
+    if runtime == "external":
+        url = os.environ["JDBC_URL"]
+        database = url.removeprefix("jdbc:").partition(":")[0]
+        cells = plan.on_another_server(cells, database)
+        if not (cells or wish.only_floods):
+            raise PlanError(f"JDBC_URL must begin with jdbc:postgresql: or jdbc:mariadb:, and a cell be of that: {url}")
+    flooded = wish.floods and (wish.only_floods or not choice.is_made)
+    return PlanFacts(
+        cells=cells,
+        floods=plan.floods(profile.name, database) if flooded else [],
+        profile=profile,
+        seed=seed,
+        runtime=runtime,
+    )
+
+
+def _announce(planned: PlanFacts, console: Console) -> None:
+    used = planned.profile
+    console.print(
+        f"{len(planned.cells)} cells × {used.rounds} round(s) and {len(planned.floods)} floods, profile {used.name}, "
+        f"databases: {planned.runtime}, about {plan.seconds(planned) / 60:.0f} min",
+        highlight=False,
+        soft_wrap=True,
+    )
+    if plan.GIVES_UP[used.name]:
+        console.print(plan.GIVES_UP[used.name], soft_wrap=True, highlight=False)
+
+
+def _new_run(planned: PlanFacts, jdk: Jdk) -> JdbcRun:
+    now = datetime.now(UTC)
+    commit, dirty = revision(checkout.ROOT)
+    return JdbcRun(
+        id=f"{now:%Y%m%d-%H%M%S}-jdbc-{planned.profile.name}",
+        started_at=now.isoformat(timespec="seconds"),
+        commit=commit,
+        dirty=dirty,
+        harness=__version__,
+        jdk=jdk.version,
+        plan=planned,
+        host=facts.gather(jdk),
+    )
+
+
+def _carry_out(store: JdbcStore, launcher: Launcher, databases: Databases, console: Console) -> None:
+    console.print(f"run: {checkout.shown(store.folder)} (Ctrl-C keeps what is done)", highlight=False)
+    try:
+        with interruptible():
+            Session(launcher, databases, store, _teller(store, console)).run()
+    except KeyboardInterrupt:
+        report(store.folder, console, quiet=True)
+        console.print("\ninterrupted; what is done is kept. Go on with: make bench-jdbc RESUME=1")
+        raise typer.Exit(130) from None
+    finished = datetime.now(UTC).isoformat(timespec="seconds")
+    store.write_run(store.run().model_copy(update={"finished_at": finished}))
+    report(store.folder, console, quiet=False)
+    failed = sum(record.failure is not None for record in store.records())
+    if failed:
+        console.print(f"{failed} cell(s) failed; see the report and the logs in {checkout.shown(store.raw)}")
+        raise typer.Exit(1)
+
+
+def _teller(store: JdbcStore, console: Console) -> Callable[[CellRecord | FloodRecord], None]:
+    """Prints each record with the time that is left, by the plan."""
+    planned = store.run().plan
+    left = plan.seconds(planned) - sum(_seconds(record, planned) for record in store.records())
+
+    def told(record: CellRecord | FloodRecord) -> None:
+        nonlocal left
+        left -= _seconds(record, planned)
+        said = f"{line(record)} · about {max(0.0, left) / 60:.0f} min left"
+        console.print(escape(said), highlight=False, soft_wrap=True)
+
+    return told
+
+
+def _seconds(record: CellRecord | FloodRecord, planned: PlanFacts) -> float:
+    if isinstance(record, FloodRecord):
+        return plan.flood_seconds(record.flood)
+    return plan.cell_seconds(record.cell, planned.profile)
+
+
+def line(record: CellRecord | FloodRecord) -> str:
+    """One finished cell or flood in one line."""
+    if isinstance(record, FloodRecord):
+        where, seen = str(record.flood), record.result
+        told = f"{seen.outcome}, {seen.peak_rss_kb / 1024:,.0f} MB, {seen.peak_threads:,} threads" if seen else ""
+    else:
+        where, got = f"round {record.round}  {record.cell}", record.measurement
+        told = f"{got.ops_per_s:,.0f} ops/s{_bound(got.bound_ops_per_s)}" if got else ""
+    return f"{where}  FAILED: {record.failure.text}" if record.failure else f"{where}  {told}"
+
+
+def _bound(ops_per_s: float | None) -> str:
+    return "" if ops_per_s is None else f" (bound {ops_per_s:,.0f})"

@@ -1,0 +1,28 @@
+"""Measures the JVM with no server."""
+
+from __future__ import annotations
+
+import os
+
+from zoo.cli import checkout
+from zoo.cli.alone import be_alone
+from zoo.cli.mistakes import plainly
+from zoo.cli.options import Results
+from zoo.cli.screen import console
+from zoo.host import interrupts
+from zoo.host.jdk import find_jdk
+from zoo.measure import bare_jvm, bare_jvm_run
+from zoo.report.text import bare_jvm as bare_jvm_text
+from zoo.report.text import terminal
+
+
+@plainly()
+def command(results: Results = None) -> None:
+    """Measure the JVM with no server: start and end, memory at rest and watched by a monitor. Takes some minutes."""
+    be_alone()
+    jdk = find_jdk(wanted=os.environ.get("JDK"))
+    console.print(f"{jdk.label}, about {bare_jvm.seconds() / 60:.0f} min")
+    with interrupts.interruptible():
+        folder, found = bare_jvm_run.measure(checkout.ROOT, results or checkout.ROOT / "results", jdk)
+    terminal.show([bare_jvm_text.section(jdk.label, found)], console)
+    console.print(f"\nrun: {checkout.shown(folder)}")

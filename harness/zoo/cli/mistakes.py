@@ -1,0 +1,21 @@
+"""A user's mistake is told in plain words, without a stack trace."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from zoo.model.errors import UserError
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """A context in which a mistake ends the command with exit code 2."""
+    try:
+        yield
+    except UserError as mistake:
+        print(f"zoo: {mistake}", file=sys.stderr)
+        raise typer.Exit(2) from None

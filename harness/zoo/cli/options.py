@@ -1,0 +1,96 @@
+"""A model of options becomes the options of a command; what was asked for becomes a plan."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import is_dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+
+from zoo.catalog.manifest import Catalog
+from zoo.cli import checkout
+from zoo.model.errors import BenchError
+from zoo.model.option import Option, OptionField, made, option_of, options_of
+from zoo.model.run import PlanFacts
+from zoo.plan import request
+from zoo.plan.request import Wish
+from zoo.plan.tier import PlanError
+from zoo.runtime import conditions
+from zoo.runtime.target_url import targets
+
+
+def shown(option: Option, *default: Any) -> Any:  # noqa: ANN401 (typer's own type of an option)
+    """The option as typer knows it; its default stands here, or at the parameter that it is an annotation of."""
+    return typer.Option(
+        *default, option.name, help=option.help, min=option.least, max=option.most, envvar=option.variable
+    )
+
+
+Servers = Annotated[list[str] | None, shown(option_of(Wish, "servers"))]
+Hosting = Annotated[str, shown(option_of(Wish, "runtime"))]
+Results = Annotated[Path | None, typer.Option(help="where runs are written; results/ without it")]
+Resume = Annotated[bool, typer.Option("--resume", help="go on with the newest run: what it lacks or what failed")]
+
+
+def from_models(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of a model where it takes that model."""
+    hints = get_type_hints(command, include_extras=True)
+    models = {name: list(options_of(hint)) for name, hint in hints.items() if is_dataclass(hint)}  # type: ignore[arg-type]
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        own = parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+        parameters += map(_parameter, models[name]) if name in models else [own]
+
+    @functools.wraps(command)
+    def called(**given: Any) -> None:  # noqa: ANN401 (whatever the options hold)
+        for name, options in models.items():
+            values = {o.field: _value(o, given.pop(o.field)) for o in options}
+            given[name] = made(hints[name], values)
+        command(**given)
+
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    called.__dict__["__signature__"] = inspect.Signature(parameters)
+    return called
+
+
+def _many(found: OptionField) -> bool:
+    return get_origin(found.type) is Sequence
+
+
+def _parameter(found: OptionField) -> inspect.Parameter:
+    """The option as a parameter of a function, which is what typer reads."""
+    of, default = found.type, found.default
+    if _many(found):
+        [each] = get_args(found.type)
+        of, default = (list[each] if found.option.empty is None else str) | None, None  # type: ignore[valid-type]
+    return inspect.Parameter(
+        found.field, inspect.Parameter.KEYWORD_ONLY, default=shown(found.option, default), annotation=of
+    )
+
+
+def _value(found: OptionField, given: Any) -> Any:  # noqa: ANN401 (of the field's type)
+    """The field's value; `PlanError` for a list that names nothing."""
+    if not _many(found):
+        return given
+    if found.option.empty is None or given is None:
+        return tuple(given or ())
+    names = tuple(name for name in given.split(",") if name.strip())
+    if not names:
+        raise PlanError(found.option.empty)
+    return names
+
+
+def planned_of(wish: Wish, catalog: Catalog) -> PlanFacts:
+    """The plan of what was asked for, on this machine."""
+    wish = replace(wish, targets=targets(wish.urls, wish.pids))
+    if wish.targets and wish.vary:
+        raise BenchError("a target cannot be started under another condition: no --vary beside --target")
+    entries, targeted = request.chosen(wish, catalog), bool(wish.targets)
+    outside = targeted or any(e.server.guest for e in entries)
+    named = conditions.runtime_named(wish.runtime, wish.tiers, outside=outside)
+    condition = conditions.condition_of(named, entries, checkout.ROOT, targets=targeted)
+    return request.plan_of(wish, catalog, condition, conditions.varied(wish.vary, condition, entries, checkout.ROOT))

@@ -1,0 +1,50 @@
+"""Which cells a bench would measure, and how long that takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zoo.catalog.manifest import Catalog
+from zoo.cli import checkout, options
+from zoo.cli.mistakes import plainly
+from zoo.cli.precision import precision as rounds_for
+from zoo.cli.screen import console
+from zoo.model.run import PlanFacts
+from zoo.plan import blocks, budget
+from zoo.plan.request import Wish
+from zoo.plan.share import half_width
+from zoo.report.text import terminal
+from zoo.report.text.announcement import announcement
+from zoo.runtime import conditions
+
+
+@plainly()
+@options.from_models
+def command(
+    wish: Wish,
+    pilot_run: Annotated[
+        Path | None,
+        typer.Option("--pilot", help="a run's folder, which says what the precision costs; the newest without it"),
+    ] = None,
+) -> None:
+    """Which cells a bench would measure and how long that takes, without measuring.
+
+    Example: zoo plan --server java-tomcat --scenario sleep --tiers 1k --rounds 5
+
+    Example: zoo plan --precision 3% --pilot results/latest
+    """
+    catalog = checkout.catalog()
+    if wish.precision is not None:
+        folder = pilot_run or checkout.ROOT / "results" / "latest"
+        terminal.show(rounds_for(half_width(wish.precision), folder, catalog), console)
+        return
+    announce(options.planned_of(wish, catalog), catalog)
+
+
+def announce(planned: PlanFacts, catalog: Catalog) -> None:
+    """Tell what will be measured, and how long it takes."""
+    seconds = budget.seconds(blocks.blocks_of(planned), blocks.profile_of(planned), catalog)
+    console.print(announcement(planned, seconds, conditions.settings(planned.condition)))

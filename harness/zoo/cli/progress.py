@@ -1,0 +1,83 @@
+"""What a person sees while a run goes on: phase, live figures, time left; plain lines when not a terminal."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from zoo.measure.live_figures import Beat
+from zoo.model.record import Record
+from zoo.report.text.wording import number
+
+
+class Live:
+    """A bar with live figures and time left on a terminal; one line a cell elsewhere."""
+
+    def __init__(self, console: Console, total_s: float) -> None:
+        self._console = console
+        self._total_s = total_s
+        self._done_s = 0.0
+        self._phase = "starting"
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TaskProgressColumn(),
+            TextColumn("about"),
+            TimeRemainingColumn(elapsed_when_finished=True),
+            TextColumn("left"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task(self._phase, total=total_s)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def phase(self, where: str, what: str) -> None:
+        self._phase = f"{where}  [dim]{what}[/dim]"
+        self._bar.update(self._task, description=self._phase)
+
+    def live(self, beat: Beat) -> None:
+        self._bar.update(self._task, description=f"{self._phase}  {beat.text}")
+
+    def tick(self, seconds: float) -> None:
+        self._done_s += seconds
+        self._bar.update(self._task, completed=min(self._done_s, self._total_s))
+
+    def reached(self, seconds: float) -> None:
+        """So much of the estimate is behind, however long it took."""
+        self.tick(seconds - self._done_s)
+
+    def record(self, record: Record) -> None:
+        left = max(self._total_s - self._done_s, 0) / 60
+        told = f"{escape(line(record))}  [dim](about {left:.0f} min left)[/dim]"
+        self._console.print(told, highlight=False, soft_wrap=True)
+
+
+def line(record: Record) -> str:
+    """One finished cell in one line."""
+    where = f"round {record.round}  {record.entry:<20} {record.asked:<6} {record.tier:>4}"
+    if record.failure:
+        return f"{where}  FAILED: {record.failure.text}"
+    if record.trial:
+        marks = " ".join(flag.value for flag in record.trial.flags)
+        return f"{where}  {record.trial.result.told}  {marks}"
+    seen = record.measurement
+    assert seen is not None
+    marks = " ".join(flag.value for flag in seen.flags)
+    memory = "–" if seen.rss_peak_mb is None else f"{seen.rss_peak_mb:,.0f} MB"
+    if seen.load.goodput_rps is None or seen.held:  # requests a second of a window of two waits mean nothing
+        served = f"{seen.load.goodput:>10,} answers to {seen.connections.actual:,} connections"
+        return f"{where}  {served}  {memory:>10}  {marks}"
+    median = "–" if seen.load.latency.p50_us is None else f"{seen.load.latency.p50_us / 1000:,.2f} ms"
+    return f"{where}  {number(seen.load.goodput_rps):>10} req/s  p50 {median:>12}  {memory:>10}  {marks}"

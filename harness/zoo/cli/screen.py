@@ -1,0 +1,5 @@
+"""Where the commands print."""
+
+from rich.console import Console
+
+console = Console()

@@ -1,0 +1,1 @@
+"""The generated parts of the documents, and the reports of runs, read from their folders."""

@@ -1,0 +1,89 @@
+"""Reads the runs that a ledger is judged by."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from zoo.claims import evidence
+from zoo.claims.evidence import Archive
+from zoo.claims.ledger import LedgerError
+from zoo.docs.method_proofs import AA, DESIGNS, SLOWDOWN
+from zoo.model.record import PROTOCOL
+from zoo.store import kept
+from zoo.store.run_folder import Store, StoreError
+
+LEFT_OUT = {"reference", "proof", *(path.name for path in (AA, SLOWDOWN, DESIGNS))}
+UNDERSTOOD = {"servers": {2, PROTOCOL}, "jvm": {1}, "jdbc": {1}}
+"""Kinds of runs, and their protocols. A ratio's two sides are of one protocol; which one, does not matter to it."""
+LEAST_WARMUP_S = 10
+"""Of a fork of JMH: after it executors are compared, and not how far the JIT compiler has come."""
+
+
+def folders(root: Path) -> list[Path]:
+    """All runs below a folder, each once, whatever links there are to them; committed ones only where they are asked
+    for, as they may be another machine's, and none that proves the method (short warm-ups, designs not chosen)."""
+    found = (path.parent for path in root.rglob("run.json"))
+    return sorted({path.resolve() for path in found if not LEFT_OUT.intersection(path.relative_to(root).parts)})
+
+
+def read(paths: Iterable[Path], home: Path, reference: str | None) -> tuple[list[Archive], list[str]]:
+    """The runs in these folders, newest first, and what was left out; links are given from `home`."""
+    archives: list[Archive] = []
+    left: list[str] = []
+    for path in paths:
+        try:
+            run = _json(path / "run.json")
+            cold = _cold(run)
+            link = Path(os.path.relpath(path, home)).as_posix()
+            found = _read(path, run, link, reference, without="jdbc" if cold else None)
+            archives.append(replace(found, records=kept.records_file(path).name))
+            if cold:
+                left.append(f"{path.name}, but for its floods: {cold}")
+        except (LedgerError, StoreError) as fault:
+            left.append(str(fault))
+    return sorted(archives, key=lambda archive: archive.started_at, reverse=True), left
+
+
+def _read(path: Path, run: dict[str, Any], link: str, reference: str | None, without: str | None) -> Archive:
+    kind = run.get("kind", "servers")
+    understood = UNDERSTOOD.get(kind, set())
+    if run.get("protocol") not in understood:
+        known = " or ".join(map(str, sorted(understood))) or "none of this kind"
+        raise LedgerError(f"{path.name}: protocol {run.get('protocol')}, and {known} is what is compared here")
+    if kind == "servers":
+        store = Store.open(path)
+        return evidence.of_servers(store.run(), store.records(), link, reference)
+    return evidence.of_programs(run, _lines(kept.records_file(path)), link, without)
+
+
+def _cold(run: dict[str, Any]) -> str | None:
+    """Why the cells of a database run are not judged; None where they are, and for other runs."""
+    if run.get("kind") != "jdbc":
+        return None
+    used = run["plan"]["profile"]
+    warmed_s = used["warmups"] * used["warmup_s"]
+    if warmed_s >= LEAST_WARMUP_S:
+        return None
+    return f"profile {used['name']} warms up for {warmed_s} s, and {LEAST_WARMUP_S} s is the least"
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise LedgerError(f"{path}: {error}") from error
+    if not isinstance(data, dict):
+        raise LedgerError(f"{path}: expected a run, got {type(data).__name__}")
+    return data
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    try:
+        return [json.loads(line) for line in kept.read_lines(path)]
+    except (OSError, ValueError) as error:
+        raise LedgerError(f"{path}: {error}") from error

@@ -1,0 +1,59 @@
+"""The first thing that the README says: should I switch? From committed runs, each sentence with its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from zoo.analysis.pairs import Kind
+from zoo.catalog.manifest import Catalog
+from zoo.docs.origin import REFERENCE, older_builds
+from zoo.docs.scenario_runs import FOLDER, Held
+from zoo.jdbc import pairs as database_pairs
+from zoo.jdbc.store import JdbcStore
+from zoo.model.run import Run
+from zoo.report.page.contents import Contents
+from zoo.report.text import switch
+from zoo.scenarios.hello import HELLO
+from zoo.store.run_folder import Store
+
+OPEN = FOLDER / "open"
+DATABASES = Path("results/reference/jdbc-article")
+TIER = "1k"
+CONNECTIONS, WIRE_MS = 10, 10
+
+
+def told(root: Path, contents: Contents, held: Sequence[Held], catalog: Catalog) -> str:
+    """A bullet a case, as far as there are runs of it."""
+    return "\n".join(
+        f"- {sentence} {source}" for sentence, source in _sentences(root, contents, held, catalog) if sentence
+    )
+
+
+def _sentences(root: Path, contents: Contents, held: Sequence[Held], catalog: Catalog) -> Iterator[tuple[str, str]]:
+    if (root / OPEN / "run.json").exists():
+        store = Store.open(root / OPEN)
+        yield switch.waiting(store.records()), _source(OPEN, store.run(), catalog)
+    if (root / DATABASES / "run.json").exists():
+        yield _database(root), f"([run]({DATABASES}))"
+    pairs = [p for p in contents.compared.of(Kind.MODEL) if (p.scenario, p.tier) == (HELLO.name, TIER)]
+    yield switch.fast(pairs), _source(REFERENCE / "report.html", contents.run, catalog)
+    for one in held:
+        rss = {entry: cost for (entry, quantity), cost in one.costs.items() if quantity == "rss"}
+        yield switch.held(rss), _source(one.folder, one.run, catalog)
+
+
+def _database(root: Path) -> str:
+    """Virtual threads over a cached pool, with few connections and a wire in between."""
+    store = JdbcStore.open(root / DATABASES)
+    for pair in database_pairs.compare(store.records()).of(Kind.MODEL):
+        comparison = pair.comparisons.get(database_pairs.OPS)
+        wired = f"wire-{WIRE_MS}" in pair.scenario and pair.tier.startswith(f"{CONNECTIONS}/")
+        if wired and comparison:
+            return switch.database(comparison, CONNECTIONS, WIRE_MS)
+    return ""
+
+
+def _source(link: Path, run: Run, catalog: Catalog) -> str:
+    older = ", older build" if older_builds(run, catalog) else ""
+    return f"([run]({link}){older})"

@@ -1,0 +1,52 @@
+"""What committed runs prove of the method, as parts of docs/method.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from zoo.analysis.method_proof import widths
+from zoo.analysis.pairs import Compared, compare
+from zoo.catalog.manifest import Catalog
+from zoo.docs.origin import origin
+from zoo.model.run import Run
+from zoo.report.section import Section
+from zoo.report.text import method_proofs
+from zoo.report.text.markdown import render_table
+from zoo.store.run_folder import Store
+
+AA, SLOWDOWN, DESIGNS = (Path("results/reference") / name for name in ("aa", "slowdown", "designs"))
+"""Runs of `zoo.cli.prove`; of designs there are several."""
+
+
+def parts(root: Path, reference: Path, catalog: Catalog) -> dict[str, str]:
+    """By marker; `reference` is the run of the whole zoo."""
+    made = {}
+    for folder, section in ((AA, method_proofs.aa), (SLOWDOWN, method_proofs.slowdown)):
+        if (root / folder / "run.json").exists():
+            run, compared = _compared(root / folder)
+            made[folder.name] = told(section(run, compared), f"[Committed run](../{folder}): {origin(run, catalog)}.")
+    if AA.name in made and (root / reference / "run.json").exists():
+        made[AA.name] += f"\n\nIn the [reference run](../{reference}/report.md), all scenarios and tiers: "
+        made[AA.name] += method_proofs.counted(*_compared(root / reference))
+    folders = sorted(path.parent for path in (root / DESIGNS).glob("*/run.json"))
+    if folders:
+        runs = [_compared(folder) for folder in folders]
+        found = [width for run, compared in runs for width in widths(run, compared)]
+        links = ", ".join(f"[{f.name}](../{DESIGNS}/{f.name})" for f in folders)
+        made[DESIGNS.name] = told(
+            method_proofs.designs(found), f"Committed runs: {links}; {origin(runs[0][0], catalog)}."
+        )
+    return made
+
+
+def _compared(folder: Path) -> tuple[Run, Compared]:
+    store = Store.open(folder)
+    run = store.run()
+    return run, compare(run.plan.entries, store.records())
+
+
+def told(section: Section, source: str) -> str:
+    """A section without its heading."""
+    bullets = [f"- {bullet}" for bullet in section.bullets]
+    tables = [render_table(table) for table in section.tables]
+    return "\n\n".join([*tables, *section.paragraphs, *(["\n".join(bullets)] if bullets else []), source])

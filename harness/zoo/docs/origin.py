@@ -1,0 +1,36 @@
+"""Where quoted figures come from: machine, commit, JDK, and whether the servers are still those that were measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from zoo.catalog.build import source_hash
+from zoo.catalog.manifest import Catalog
+from zoo.model.run import Run
+
+REFERENCE = Path("results/reference/bench-all")
+"""The run of the whole zoo that documents quote."""
+
+
+def origin(run: Run, catalog: Catalog, only: str | None = None) -> str:
+    """One line without a full stop, in which an older build is named; `only` is the server whose figures are quoted."""
+    host = run.host
+    facts = (
+        f"{host.cpu_model}, {host.cores} cores shared by server and generator, "
+        f"commit {(run.commit or 'unknown')[:12]}, JDK {run.plan.condition.jdk or 'none'}"
+    )
+    older = [name for name in older_builds(run, catalog) if only in (None, name)]
+    if not older:
+        return facts
+    if not run.builds:
+        return f"{facts}. **Older build**, of which the run kept no hash"
+    return f"{facts}. **Older build**: {', '.join(older)} changed since"
+
+
+def older_builds(run: Run, catalog: Catalog) -> list[str]:
+    """The run's servers whose sources are no longer those that it measured, or that it does not tell."""
+    names = {entry.partition(":")[0] for entry in run.plan.entries}
+    measured = [server for server in catalog.servers if server.name in names]
+    if not run.builds:
+        return [server.name for server in measured]
+    return [server.name for server in measured if run.builds.get(server.name) != source_hash(server)]

@@ -1,0 +1,137 @@
+"""What wrk prints of its latencies beside what it measured, in one and the same run of it.
+
+`python -m zoo.docs.wrk_percentiles java-tomcat:virtual 100 results/reference/wrk-percentiles.json.gz` measures one cell
+of hello and keeps what wrk printed and its whole histogram; `zoo docs` makes the table of docs/method.md of that.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from zoo.catalog.load import load_catalog
+from zoo.catalog.manifest import Entry
+from zoo.host import facts, revision
+from zoo.load.shards import LocalShards, Shard
+from zoo.load.spec import LoadSpec
+from zoo.load.wrk import Report, read_report, split
+from zoo.plan.tier import tier as tier_of
+from zoo.runtime import conditions
+from zoo.runtime.base import Launch
+from zoo.runtime.process import ProcessRuntime
+
+ROOT = Path(__file__).resolve().parents[3]
+WINDOW_S = 10
+WARM_UP_S = 30
+QUANTILES = {"50": 0.5, "75": 0.75, "90": 0.9, "99": 0.99}
+LINE = re.compile(r"^\s+(\d+)%\s+([\d.]+)([a-z]+)$", re.MULTILINE)
+"""`     99%   12.31ms`"""
+
+
+class Printed(BaseModel):
+    """One run of wrk: what it printed last, and what its script wrote, which is its whole histogram."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    entry: str
+    connections: int
+    threads: int
+    timeout_s: int
+    wrk: str
+    jdk: str | None
+    cpu_model: str | None
+    cores: int | None
+    commit: str | None
+    output: str
+    report: dict[str, Any]
+
+    @property
+    def measured(self) -> Report:
+        """Checked as in every cell."""
+        shard = Shard(self.connections, self.threads)
+        return read_report(json.dumps(self.report), shard, self.timeout_s, self.output)
+
+    @property
+    def lines(self) -> dict[str, str]:
+        """Percent and latency, in wrk's own words."""
+        return {percent: f"{value} {unit.replace('us', 'µs')}" for percent, value, unit in LINE.findall(self.output)}
+
+
+def read(path: Path) -> Printed:
+    return Printed.model_validate_json(gzip.decompress(path.read_bytes()))
+
+
+def write(path: Path, printed: Printed) -> None:
+    with gzip.GzipFile(path, "wb", mtime=0) as out:
+        out.write(printed.model_dump_json().encode())
+
+
+def told(printed: Printed) -> str:
+    """As Markdown: a table, and what it is of."""
+    seen = printed.measured
+    rows = ["| percentile | as wrk prints it | of its corrected histogram | as measured |", "|--:|--:|--:|--:|"]
+    for percent, q in QUANTILES.items():
+        row = [f"{percent} %", printed.lines[percent], _ms(seen.corrected.quantile(q)), _ms(seen.raw.quantile(q))]
+        rows.append(f"| {' | '.join(row)} |")
+    invented = seen.corrected.total - seen.raw.total
+    interval = seen.runtime_us // (seen.requests // printed.connections)
+    return (
+        "\n".join(rows)
+        + f"\n\n`{printed.entry}`, hello, {printed.connections:,} connections, one run of `wrk --latency`; "
+        f"wrk {printed.wrk}, {printed.cpu_model}, {printed.cores} cores shared by server and wrk, "
+        f"JDK {printed.jdk or 'none'}, commit {(printed.commit or 'unknown')[:12]}. {seen.requests:,} requests were "
+        f"answered, and wrk's histogram holds {seen.corrected.total:,} samples: the {invented:,} "
+        f"({100 * invented / seen.corrected.total:.1f} %) beyond were invented, with e = {interval / 1000:.2f} ms."
+    )
+
+
+def measure(entry: Entry, connections: int) -> Printed:
+    """The entry in a process of its own, warmed up for a fixed time."""
+    jdk = conditions.jdk_for([entry])
+    host = facts.gather(jdk)
+    shards = LocalShards(options=("--latency",))
+    (shard,) = split(connections, min(host.cores or 2, 4), shards.nofile())
+    with tempfile.TemporaryDirectory(prefix="zoo-printed-") as folder:
+        hosted = ProcessRuntime(jdk).start(Launch(entry, Path(folder) / "server.log"))
+        try:
+            for seconds in (WARM_UP_S, WINDOW_S):
+                spec = LoadSpec(f"{hosted.url}/", connections, seconds, seconds + 5, shard.threads)
+                ran = shards.run(spec, [shard], shards.nofile())
+        finally:
+            hosted.stop()
+    return Printed(
+        entry=entry.id,
+        connections=connections,
+        threads=shard.threads,
+        timeout_s=spec.timeout_whole_s,
+        wrk=shards.version(),
+        jdk=jdk.version if jdk else None,
+        cpu_model=host.cpu_model,
+        cores=host.cores,
+        commit=revision.revision(ROOT)[0],
+        output=ran.outputs[0],
+        report=json.loads(ran.reports[0]),
+    )
+
+
+def _ms(us: int | None) -> str:
+    return "–" if us is None else f"{us / 1000:.2f} ms"
+
+
+def main() -> None:
+    """Entry, tier and file are the arguments."""
+    entry, tier, path = sys.argv[1:]
+    printed = measure(load_catalog(ROOT).entry(entry), tier_of(tier).connections)
+    write(Path(path), printed)
+    print(told(printed))
+
+
+if __name__ == "__main__":
+    main()

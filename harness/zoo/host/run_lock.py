@@ -1,0 +1,36 @@
+"""One run at a time on a machine, and nothing left of the one before."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from zoo.host import marked
+from zoo.model.errors import BenchError
+
+MARK = "ZOO_LOCK"
+"""A variable that every process of a run gets, with the lock that the run holds."""
+
+
+def be_alone(root: Path) -> list[str]:
+    """Two runs at once would measure each other. The lock lasts as long as this process, also through exec.
+
+    Whoever holds it is the only run, so what still has its mark was left by a run that was killed. Ends that, and gives
+    the names.
+    """
+    path = root / "results" / ".lock"
+    try:
+        path.parent.mkdir(exist_ok=True)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise BenchError(f"{path} cannot be written: {error.strerror}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise BenchError("another run is being measured here; wait for it or stop it") from None
+    os.set_inheritable(lock, True)
+    # also in a namespace or a chroot no other file has both numbers
+    held = os.fstat(lock)
+    os.environ[MARK] = f"{held.st_dev}:{held.st_ino}."
+    return marked.end(f"{MARK}={os.environ[MARK]}")

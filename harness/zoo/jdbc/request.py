@@ -1,0 +1,29 @@
+"""What a person asks of a database run. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from zoo.jdbc import plan
+from zoo.jdbc.plan import Choice
+from zoo.model.option import Option
+
+
+@dataclass(frozen=True)
+class JdbcWish:
+    """What was asked for on the command line, an option a field."""
+
+    profile: Annotated[
+        str, Option("--profile", f"{', '.join(plan.PROFILES)}: which cells, and how long each is measured")
+    ] = plan.DEFAULT
+    rounds: Annotated[int | None, Option("--rounds", "how often every cell is measured", least=1, most=1000)] = None
+    choice: Choice = field(default_factory=Choice)
+    floods: Annotated[
+        bool, Option("--floods/--no-floods", "5,000 to 50,000 tasks at once on executors without a bound")
+    ] = True
+    only_floods: Annotated[bool, Option("--only-floods", "the profile's floods and no cell")] = False
+    runtime: Annotated[
+        str,
+        Option("--runtime", "process: databases of its own; container: those of the compose file", variable="RUNTIME"),
+    ] = "auto"

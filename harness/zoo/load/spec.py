@@ -1,0 +1,40 @@
+"""What a load generator is asked, and why it gave no outcome. Needs no library, as it is used where the agent runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from zoo.model.errors import UserError
+
+
+@dataclass(frozen=True)
+class LoadSpec:
+    url: str
+    connections: int
+    duration_s: float
+    timeout_s: float  # at least the duration, or late answers go missing from the histogram
+    threads: int = 2  # of all generator processes together
+    nofile: int | None = None  # descriptor limit of one generator process; None: this process's hard limit
+    addresses: tuple[
+        str, ...
+    ] = ()  # the threads send to these in turn; empty: to the URL's. The server must listen there
+
+    @property
+    def timeout_whole_s(self) -> int:
+        """wrk knows whole seconds only."""
+        return math.ceil(self.timeout_s)
+
+
+class LoadError(UserError):
+    """The generator gave no outcome that may be used.
+
+    kind: `spec_invalid` · `generator_missing` · `generator_failed` (exit code, no report) · `generator_hung` ·
+    `generator_cut` (it stopped before its time) · `histogram_invalid` (the report contradicts itself).
+    """
+
+    def __init__(self, kind: str, message: str, output: str = "") -> None:
+        super().__init__(f"{message}\n{output}" if output else message)
+        self.kind = kind
+        self.message = message
+        self.output = output  # the last lines the tool printed

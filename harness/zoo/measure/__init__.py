@@ -1,0 +1,1 @@
+"""A run carried out: session, server, warm-up, window, cell and trials."""

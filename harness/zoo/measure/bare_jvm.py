@@ -1,0 +1,152 @@
+"""The JVM with no server: how long it takes to start and end, what it holds at rest, what a JMX monitor adds."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from zoo.analysis.stats.interval import Interval, of_median
+from zoo.catalog.build import BuildError
+from zoo.model.jdk import Jdk
+from zoo.sample.proc import Snapshot, snapshot
+
+FOLDER = Path(__file__).resolve().parents[3] / "java-hello"
+RUNS = 50
+RESTS = 6  # the fewest from which a median has a 95 % interval
+REST_S = 5
+STAY_S = 120  # longer than any measurement takes
+START_S, MONITOR_S = 0.1, 1.0  # for the estimate alone
+ARTICLE = ("-Xmx15m", "-Xms15m")
+SERIAL = (*ARTICLE, "-XX:+UseSerialGC")
+ONE_COMPILER = (*SERIAL, "-XX:TieredStopAtLevel=1")
+SMALL = ("-Xmx4m", "-Xms4m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+INTERPRETED = ("-Xmx4m", "-Xms4m", "-XX:+UseSerialGC", "-Xint", "-XX:-UsePerfData")
+FLAGS: tuple[tuple[str, ...], ...] = ((), ARTICLE, SERIAL, ONE_COMPILER, SMALL, INTERPRETED)
+"""Default, the article's, and further ones: is the article's really the minimum?"""
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What several JVMs held, in kB each; `peak` is the highest until then."""
+
+    rss: list[int]
+    peak: list[int]
+    anon: list[int]
+
+    @property
+    def rss_kb(self) -> Interval:
+        return of_median(self.rss)
+
+    @property
+    def peak_kb(self) -> Interval:
+        return of_median(self.peak)
+
+    @property
+    def anon_kb(self) -> Interval:
+        return of_median(self.anon)
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """One set of flags; `took_s` is empty where a monitor watched."""
+
+    flags: tuple[str, ...]
+    watched: bool
+    took_s: list[float]
+    rest: Rest
+
+    @property
+    def name(self) -> str:
+        return (" ".join(self.flags) or "default") + (", watched" if self.watched else "")
+
+
+def build(jdk: Jdk, folder: Path = FOLDER) -> Path:
+    """The jar, made anew: it takes a second."""
+    classes, jar = folder / "target" / "classes", folder / "target" / "java-hello.jar"
+    sources = sorted(str(path) for path in (folder / "src").glob("*.java"))
+    bin_ = jdk.home / "bin"
+    _run([str(bin_ / "javac"), "--release", "21", "-Xlint:all", "-Werror", "-d", str(classes), *sources])
+    _run([str(bin_ / "jar"), "--create", "--file", str(jar), "--main-class", "Hello", "-C", str(classes), "."])
+    return jar
+
+
+def start_and_end(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RUNS) -> Interval:
+    """Seconds from fork to exit."""
+    return of_median(starts(jdk, jar, flags, runs))
+
+
+def starts(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RUNS) -> list[float]:
+    """The same of each run."""
+    took = []
+    for _ in range(runs):
+        begun = time.monotonic()
+        subprocess.run([jdk.java, *flags, "-jar", jar], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        took.append(time.monotonic() - begun)
+    return took
+
+
+def at_rest(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RESTS, rest_s: float = REST_S) -> Rest:
+    """What a sleeping JVM holds."""
+    seen = []
+    for _ in range(runs):
+        with staying(jdk, jar, flags) as pid:
+            time.sleep(rest_s)
+            seen.append(snapshot(pid, deep=True))
+    return _rest(seen)
+
+
+def watched(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RESTS, rest_s: int = REST_S) -> Rest:
+    """What it holds while a monitor reads its beans once a second, at the end of `rest_s` seconds."""
+    seen = []
+    for _ in range(runs):
+        with staying(jdk, jar, flags) as pid:
+            _run([str(jdk.java), "-cp", str(jar), "Watch", str(pid), str(rest_s)])
+            seen.append(snapshot(pid, deep=True))
+    return _rest(seen)
+
+
+@contextmanager
+def staying(jdk: Jdk, jar: Path, flags: Sequence[str]) -> Iterator[int]:
+    """A JVM that has said hello and stays; ended by SIGTERM, so that it removes what it put into /tmp."""
+    command = [str(jdk.java), *flags, "-jar", str(jar), str(STAY_S)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout is not None
+            if not child.stdout.readline():
+                raise BuildError(f"{' '.join(command)} said nothing and ended")
+            yield child.pid
+        finally:
+            child.terminate()
+
+
+def footprints(jdk: Jdk, jar: Path) -> Iterator[Footprint]:
+    """One set of flags after the other, the default one watched as well."""
+    for flags in FLAGS:
+        yield Footprint(flags, False, starts(jdk, jar, flags), at_rest(jdk, jar, flags))
+    yield Footprint((), True, [], watched(jdk, jar))
+
+
+def seconds() -> float:
+    """About how long all of them take."""
+    return len(FLAGS) * (RUNS * START_S + RESTS * (REST_S + START_S)) + RESTS * (REST_S + MONITOR_S)
+
+
+def _rest(seen: Sequence[Snapshot]) -> Rest:
+    def known(values: Sequence[int | None]) -> list[int]:
+        return [value for value in values if value is not None]
+
+    return Rest(
+        rss=known([one.rss_kb for one in seen]),
+        peak=known([one.hwm_kb for one in seen]),
+        anon=known([one.anon_kb for one in seen]),
+    )
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        raise BuildError(f"{' '.join(command)} ended with exit code {done.returncode}\n{done.stdout}{done.stderr}")

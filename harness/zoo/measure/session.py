@@ -1,0 +1,221 @@
+"""Carries a plan out: one server process a block, one record a cell, written as soon as it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from zoo.catalog.manifest import Catalog
+from zoo.load.spec import LoadError
+from zoo.measure.clock import Clock
+from zoo.measure.reporter import Reporter
+from zoo.measure.subject import Subject
+from zoo.measure.trials import TRIALS
+from zoo.measure.trials.base import TrialCell
+from zoo.measure.turns import measure
+from zoo.measure.warm_server import WarmServer, begin
+from zoo.measure.window import Bench
+from zoo.model.condition import Condition
+from zoo.model.entry_id import name_of, plain
+from zoo.model.errors import RuntimeFailure
+from zoo.model.failure import Failure
+from zoo.model.host import Limits
+from zoo.model.measurement import Measurement
+from zoo.model.record import UNKNOWN, Record, Trial, stem
+from zoo.plan import resume, windows
+from zoo.plan.blocks import Block
+from zoo.plan.defaults import Profile
+from zoo.plan.tier import Tier
+from zoo.runtime.base import Hosted, Launch, Runtime
+from zoo.scenarios import SCENARIOS
+from zoo.store.run_folder import Store
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that something else started, and the condition it is measured under."""
+
+    hosted: Hosted
+    condition: Condition
+
+
+@dataclass
+class Session:
+    """Everything a run needs; all that touches the world comes in from outside, so tests can replace it.
+
+    Runtimes and conditions by name, the run's own under the empty one; what runs already by entry.
+    """
+
+    catalog: Catalog
+    runtimes: Mapping[str, Runtime]
+    limits: Limits
+    clock: Clock
+    store: Store
+    profile: Profile
+    conditions: Mapping[str, Condition]
+    reporter: Reporter
+    threads: int
+    running: Mapping[str, Running] = field(default_factory=dict)
+    answer_bytes: dict[str, float] = field(default_factory=dict, init=False)
+
+    def run(self, blocks: Sequence[Block], done: resume.Done = frozenset()) -> None:
+        """Measure every cell that is not in `done`; a failed cell is recorded and the rest goes on."""
+        for block in blocks:
+            left = resume.tiers_left(block, done)
+            if left:
+                _BlockRun(self, block).carry_out(left)
+
+    def model(self, name: str) -> str:
+        return UNKNOWN if plain(name) in self.running else self.catalog.entry(name).variant.model
+
+    def native(self, name: str) -> bool:
+        """False where it may have a virtual machine to warm up."""
+        return plain(name) not in self.running and self.catalog.entry(name).native
+
+    def condition(self, name: str) -> Condition:
+        found = self.running.get(plain(name))
+        return found.condition if found else self.conditions[name_of(name)]
+
+    def bench(self) -> Bench:
+        tools = (self.limits, self.clock, self.store, self.profile, self.reporter, self.threads)
+        return Bench(*tools, emulated=self.emulated, answer_bytes=self.answer_bytes)
+
+    @property
+    def emulated(self) -> bool:
+        """True where nothing may be told of speed; no run is so in part."""
+        return self.conditions[""].emulated
+
+
+class _BlockRun:
+    """One block: a start of each of its servers, or more of them when one crashes or cannot work off its queue."""
+
+    def __init__(self, session: Session, block: Block) -> None:
+        self._session = session
+        self._block = block
+        self._scenario = SCENARIOS[block.scenario]
+        self._servers: dict[str, WarmServer] = {}
+        self._refused: dict[str, Failure] = {}
+
+    def carry_out(self, tiers: Sequence[Tier]) -> None:
+        try:
+            for tier in tiers:
+                if self._scenario.trial:
+                    self._trial(TRIALS[self._scenario.trial], tier)
+                else:
+                    self._tier(tier, first=tiers[0], last=tier == tiers[-1])
+        finally:
+            for name in list(self._servers):
+                self._end(name)
+
+    def _tier(self, tier: Tier, *, first: Tier, last: bool) -> None:
+        started = self._session.clock.now()
+        for name in self._block.starting:
+            if name not in self._servers and name not in self._refused:
+                try:
+                    self._servers[name] = self._start(name, first)
+                except (RuntimeFailure, LoadError) as error:
+                    self._refused[name] = _failure(error)
+        subjects = [self._subject(name, tier) for name in self._block.starting if name in self._servers]
+        measured = measure(self._session.bench(), subjects, last=last) if subjects else []
+        found = {s.entry_id: result for s, result in zip(subjects, measured, strict=True)}
+        results = {name: found[name] if name in found else self._refused[name] for name in self._block.entries}
+        self._keep([self._record(name, tier, started, result) for name, result in results.items()])
+        for name, result in results.items():
+            if name in found and (isinstance(result, Failure) or not (last or self._answers(name))):
+                self._end(name)
+
+    def _trial(self, trial: Callable[[TrialCell], Trial], tier: Tier) -> None:
+        session, block, name = self._session, self._block, self._block.entries[0]
+        started = session.clock.now()
+        assert block.program is not None
+        cell = TrialCell(
+            bench=session.bench(),
+            runtime=session.runtimes[name_of(name)],
+            entry=session.catalog.entry(name),
+            entry_id=name,
+            block=block,
+            program=block.program,
+            tier=tier,
+            private=session.conditions[name_of(name)].network != "host",
+            new_launch=partial(self._launch, name),
+        )
+        result: Trial | Failure
+        try:
+            result = trial(cell)
+        except (RuntimeFailure, LoadError) as error:
+            result = _failure(error)
+        self._keep([self._record(name, tier, started, result)])
+
+    def _subject(self, name: str, tier: Tier) -> Subject:
+        return Subject(entry_id=name, block=self._block, tier=tier, server=self._servers[name])
+
+    def _answers(self, name: str) -> bool:
+        hosted = self._servers[name].hosted
+        return hosted.instruments.answers(hosted.url)
+
+    def _start(self, name: str, first: Tier) -> WarmServer:
+        session = self._session
+        where = f"round {self._block.round}  {name}  {self._block.asked}"
+        start = partial(self._hosted, name)
+        return begin(session.bench(), start, where, self._block, first, native=session.native(name))
+
+    def _hosted(self, name: str) -> Hosted:
+        found = self._session.running.get(plain(name))
+        if found:
+            return found.hosted
+        return self._session.runtimes[name_of(name)].start(self._launch(name))
+
+    def _launch(self, name: str) -> Launch:
+        block, condition = self._block, self._session.condition(name)
+        log = self._session.store.raw / f"{stem(name, block.asked)}-r{block.round}.log"
+        return Launch(
+            entry=self._session.catalog.entry(name),
+            log=_fresh(log),
+            env=condition.env,
+            jvm_flags=tuple(condition.jvm_flags),
+            cpus=condition.cpus,
+        )
+
+    def _end(self, name: str) -> None:
+        self._servers.pop(name).hosted.stop(windows.BACKLOG_GRACE_S)
+
+    def _record(self, name: str, tier: Tier, started: str, result: Measurement | Trial | Failure) -> Record:
+        block = self._block
+        return Record(
+            entry=name,
+            model=self._session.model(name),
+            scenario=block.scenario,
+            case=block.case.name,
+            tier=tier.name,
+            condition=self._session.condition(name),
+            round=block.round,
+            position=block.position,
+            together=list(block.entries) if len(block.entries) > 1 else [],
+            started_at=started,
+            measurement=result if isinstance(result, Measurement) else None,
+            trial=result if isinstance(result, Trial) else None,
+            failure=result if isinstance(result, Failure) else None,
+        )
+
+    def _keep(self, records: Sequence[Record]) -> None:
+        self._session.store.append(*records)
+        for record in records:
+            self._session.reporter.record(record)
+
+
+def _failure(error: RuntimeFailure | LoadError) -> Failure:
+    if isinstance(error, RuntimeFailure):
+        return Failure(kind=error.kind, message=error.message, log_tail=error.log_tail)
+    return Failure(kind=error.kind, message=error.message, log_tail=error.output)
+
+
+def _fresh(log: Path) -> Path:
+    """A name not taken yet: a restarted server must not overwrite the log that tells why."""
+    number = 2
+    path = log
+    while path.exists():
+        path = log.with_name(f"{log.stem}-{number}{log.suffix}")
+        number += 1
+    return path

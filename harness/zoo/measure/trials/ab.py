@@ -1,0 +1,33 @@
+"""ab: so many requests by ApacheBench."""
+
+from __future__ import annotations
+
+from zoo.load.ab import AbSpec
+from zoo.measure.trials.base import TrialCell
+from zoo.model.record import Trial
+from zoo.model.trial_results import AbResult
+
+
+def trial(cell: TrialCell) -> Trial:
+    connections = cell.connections
+    with cell.living() as server:
+        cell.tell("measuring")
+        spec = AbSpec(server.hosted.url + cell.block.case.path, cell.program.repeats, connections.actual)
+        with cell.watch(server) as watch:
+            found = server.hosted.benchmarker.run(spec, watch.tick)
+            watch.generator_cpu_s = found.cpu_s
+        result = AbResult(
+            requests=found.requests,
+            complete=found.complete,
+            failed=found.failed,
+            non_2xx=found.non_2xx,
+            write_errors=found.write_errors,
+            kept_alive=found.kept_alive,
+            flawless=found.flawless,
+            requests_per_s=found.requests_per_s,
+            runtime_s=found.runtime_s,
+            percentiles_us=found.percentiles_us,
+            cpu_s=found.cpu_s,
+            version=found.version,
+        )
+        return watch.trial(result, max(0, found.complete - found.failed - found.non_2xx), connections)

@@ -1,0 +1,179 @@
+"""Start-up of an entry: from fork to the first good answer, and the memory it has at rest."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from zoo.analysis.stats.interval import Interval, of_median
+from zoo.model.errors import RuntimeFailure
+from zoo.model.jdk import Jdk
+from zoo.runtime.base import Launch
+from zoo.runtime.process import confined, environment, port_for, spawn, start_command
+from zoo.sample.proc import snapshot
+from zoo.scenarios.startup import REST_S, RESTS, STARTS, Start
+
+POLL_S = 0.001
+ANSWER_S = 60.0
+GRACE_S = 15.0
+ARCHIVING_S = 180.0  # a JVM that ends writes its archive first; for an AOT cache it starts another JVM
+REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+TRAINING = ("/", "/sleep?ms=1", "/bytes?n=100000", "/cpu?rounds=1000", "/info")
+"""What is asked while an archive is recorded, so that the classes of all paths are in it."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """One start; memory is None where no rest was asked for."""
+
+    first_answer_s: float
+    rss_kb: int | None
+    anon_kb: int | None
+
+
+@dataclass(frozen=True)
+class Startup:
+    """All starts of an entry under one condition."""
+
+    way: Start
+    starts: list[Started]
+    archive_kb: int | None  # its size; None for a default start
+
+    @property
+    def first_answer_s(self) -> Interval:
+        return of_median([start.first_answer_s for start in self.starts])
+
+    @property
+    def rss_kb(self) -> Interval | None:
+        """At rest, some seconds after the first answer; None where no start was left at rest."""
+        known = [start.rss_kb for start in self.starts if start.rss_kb is not None]
+        return of_median(known) if known else None
+
+
+def possible(jdk: Jdk | None) -> list[Start]:
+    """What an entry on this JDK can begin with; a native one has only its default."""
+    if jdk is None:
+        return [Start.DEFAULT]
+    return [Start.DEFAULT, Start.CDS, *([Start.AOT] if jdk.major >= 25 else [])]
+
+
+def measure(
+    launch: Launch, jdk: Jdk | None, way: Start, archives: Path, starts: int = STARTS, rests: int = RESTS
+) -> Startup:
+    """`starts` starts, of which the first `rests` are left at rest for 5 s and then looked at. `RuntimeFailure` when
+    the server does not start or its JVM makes no archive."""
+    archive = record(launch, jdk, way, archives)
+    using = replace(launch, jvm_flags=(*launch.jvm_flags, *(way.using(archive) if archive else ())))
+    made = [start_once(using, jdk, REST_S if number < rests else None) for number in range(starts)]
+    return Startup(way, made, archive.stat().st_size // 1024 if archive else None)
+
+
+def record(launch: Launch, jdk: Jdk | None, way: Start, archives: Path) -> Path | None:
+    """Make the archive in a training run that is asked for every path once; None for a default start."""
+    if way is Start.DEFAULT:
+        return None
+    archives.mkdir(parents=True, exist_ok=True)
+    archive = (archives / f"{launch.entry.id.replace(':', '-')}.{way}").resolve()
+    archive.unlink(missing_ok=True)
+    flags = (*launch.jvm_flags, *way.recording(archive))
+    with _running(replace(launch, jvm_flags=flags), jdk, ARCHIVING_S) as server:
+        server.first_answer()
+        for path in TRAINING:
+            server.ask(path)
+    if not archive.exists():
+        raise RuntimeFailure("no_archive", f"the JVM made no {way} archive when it ended", _tail(launch.log))
+    return archive
+
+
+def start_once(launch: Launch, jdk: Jdk | None, rest_s: float | None = None) -> Started:
+    """Start, wait for the first good answer, rest, look at the memory, and stop."""
+    with _running(launch, jdk, GRACE_S) as server:
+        first_s = server.first_answer()
+        if rest_s is None:
+            return Started(first_s, None, None)
+        time.sleep(rest_s)
+        try:
+            seen = snapshot(server.child.pid, deep=True)
+        except ProcessLookupError:
+            raise RuntimeFailure("crashed", "ended while it was at rest", _tail(launch.log)) from None
+        return Started(first_s, seen.rss_kb, seen.anon_kb)
+
+
+@dataclass
+class _Server:
+    child: subprocess.Popen[bytes]
+    begun: float
+    port: int
+    log: Path
+
+    def first_answer(self) -> float:
+        """Seconds from the fork to the first bytes of the first answer.
+
+        Until the port is open a connection is tried every millisecond, which takes some hundredths of a core. From
+        then on one request waits: the kernel takes the connection before the server does. A server that is not ready
+        may also close it (Open Liberty does so now and then), which is no answer yet.
+        """
+        while True:
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=ANSWER_S) as connection:
+                    connection.sendall(REQUEST)
+                    answer = connection.recv(65_536)
+                    took = time.monotonic() - self.begun
+            except (ConnectionRefusedError, ConnectionResetError):
+                answer = b""
+            except OSError as error:
+                raise RuntimeFailure("not_started", f"the first request failed: {error}", _tail(self.log)) from None
+            if not answer:
+                self._still_starting()
+                time.sleep(POLL_S)
+                continue
+            if not answer.startswith(b"HTTP/1.1 200"):
+                raise RuntimeFailure("contract", f"the first answer was {answer[:60]!r}", _tail(self.log))
+            return took
+
+    def ask(self, path: str) -> None:
+        """One request of a training run; its answer is read to the end, where the connection is closed."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=ANSWER_S) as connection:
+            connection.sendall(REQUEST.replace(b"GET /", f"GET {path}".encode(), 1))
+            while connection.recv(65_536):
+                pass
+
+    def _still_starting(self) -> None:
+        code = self.child.poll()
+        if code is not None:
+            raise RuntimeFailure("not_started", f"ended with exit code {code} before it listened", _tail(self.log))
+        if time.monotonic() - self.begun > ANSWER_S:
+            raise RuntimeFailure("not_started", f"did not answer within {ANSWER_S:.0f} s", _tail(self.log))
+
+
+@contextmanager
+def _running(launch: Launch, jdk: Jdk | None, grace_s: float) -> Iterator[_Server]:
+    """The entry's process, in a session of its own; ended by SIGTERM, and by SIGKILL after the grace."""
+    argv = start_command(launch, jdk)
+    port = port_for(launch.entry)
+    env = environment(launch, port)
+    launch.log.parent.mkdir(parents=True, exist_ok=True)
+    with launch.log.open("wb") as log, confined(launch.cpus):
+        begun = time.monotonic()
+        child = spawn(argv, launch.entry.server.folder, env, log)
+    try:
+        yield _Server(child, begun, port, launch.log)
+        child.terminate()
+        child.wait(grace_s)
+    except subprocess.TimeoutExpired:
+        raise RuntimeFailure("hung", f"still ran {grace_s:.0f} s after SIGTERM", _tail(launch.log)) from None
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+
+def _tail(log: Path) -> str:
+    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-20:])

@@ -1,0 +1,58 @@
+"""startup: starts, each to its first good answer, and the memory at rest."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from zoo.measure.trials import starts as timed
+from zoo.measure.trials.base import TrialCell
+from zoo.measure.trials.starts import Started, Startup
+from zoo.model.errors import RuntimeFailure
+from zoo.model.record import Trial
+from zoo.model.trial_results import StartupResult
+from zoo.sample.instruments import known
+from zoo.scenarios.startup import REST_S, RESTS, Start
+
+
+def trial(cell: TrialCell) -> Trial:
+    way, starts = Start(cell.block.case.name), cell.program.repeats
+    cell.tell(f"{starts} starts")
+    if cell.runtime.name == "container":
+        found = _contained(cell, way, starts)
+    else:
+        with tempfile.TemporaryDirectory(prefix="zoo-archives-") as archives:
+            found = timed.measure(cell.launch(), cell.runtime.jdk, way, Path(archives), starts)
+    rested = [start for start in found.starts if start.rss_kb is not None]
+    result = StartupResult(
+        way=way,
+        first_answer_s=[start.first_answer_s for start in found.starts],
+        rss_kb=[start.rss_kb for start in rested if start.rss_kb is not None],
+        anon_kb=[start.anon_kb for start in rested if start.anon_kb is not None],
+        rest_s=REST_S,
+        archive_kb=found.archive_kb,
+    )
+    return Trial(result=result)
+
+
+def _contained(cell: TrialCell, way: Start, starts: int) -> Startup:
+    """From the command that starts a container to the line that says its server listens."""
+    if way is not Start.DEFAULT:
+        raise RuntimeFailure("no_archive", "archives are recorded for processes only, not in containers")
+    made = []
+    for number in range(starts):
+        hosted = cell.runtime.start(cell.launch())
+        ready_s = hosted.ready_s
+        assert ready_s is not None
+        try:
+            if number >= RESTS:
+                made.append(Started(ready_s, None, None))
+                continue
+            cell.bench.clock.rest(REST_S)
+            seen = known(hosted.instruments.snapshot(hosted.pid, deep=True))
+            made.append(Started(ready_s, seen.rss_kb, seen.anon_kb))
+        except ProcessLookupError:
+            raise RuntimeFailure("crashed", "ended while it was at rest", hosted.log_tail()) from None
+        finally:
+            hosted.stop()
+    return Startup(way, made, None)

@@ -1,0 +1,144 @@
+"""One window of load on one server: generator, samplers and counters around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from zoo.analysis import flags
+from zoo.load.base import LoadOutcome
+from zoo.load.spec import LoadError, LoadSpec
+from zoo.measure import record_parts
+from zoo.measure.clock import Clock
+from zoo.measure.live_figures import Pulse
+from zoo.measure.reporter import Reporter
+from zoo.model.host import Limits
+from zoo.model.measurement import Turn
+from zoo.model.noise import Noise
+from zoo.model.samples import Samples
+from zoo.plan import windows
+from zoo.plan.defaults import Profile
+from zoo.runtime.base import Hosted
+from zoo.store.run_folder import Store
+
+CUT = 0.98
+"""A load below this share of its time was cut short. The rest allows for a clock that is set meanwhile."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The tools a cell is measured with; `answer_bytes` is the length of an answer by server, learnt from each load."""
+
+    limits: Limits
+    clock: Clock
+    store: Store
+    profile: Profile
+    reporter: Reporter
+    threads: int
+    emulated: bool = False
+    answer_bytes: dict[str, float] = field(default_factory=dict)
+
+    def load(self, hosted: Hosted, spec: LoadSpec, halfway: Callable[[], None] | None = None) -> LoadOutcome:
+        """Run the generator, telling the reporter how time goes by; `halfway` is called once in mid-run, or never."""
+        told = 0.0
+        here = hosted.pid if hosted.instruments.sampler == "host" else None
+        pulse = Pulse(hosted.generator.pids, here, None if self.emulated else self.answer_bytes.get(hosted.url))
+
+        def tick(elapsed: float) -> None:
+            nonlocal told, halfway
+            self.reporter.tick(elapsed - told)
+            told = elapsed
+            beat = pulse.look(elapsed)
+            if beat is not None:
+                self.reporter.live(beat)
+            if halfway is not None and elapsed >= spec.duration_s / 2:
+                call, halfway = halfway, None
+                if elapsed < spec.duration_s:  # else this process was starved, and the load may be over
+                    call()
+
+        outcome = hosted.generator.run(spec, tick)
+        if outcome.runtime_s < CUT * spec.duration_s:
+            message = f"the load generator stopped after {outcome.runtime_s:.1f} of {spec.duration_s:g} s"
+            raise LoadError("generator_cut", message)
+        if outcome.requests:
+            self.answer_bytes[hosted.url] = outcome.bytes / outcome.requests
+        return outcome
+
+    def spec(self, url: str, connections: int, duration_s: float, threads: int | None = None) -> LoadSpec:
+        """A timeout beyond the window: a late answer then still counts with its true latency."""
+        return LoadSpec(url, connections, duration_s, duration_s + 5, threads or self.threads, self.limits.nofile_hard)
+
+
+@dataclass(frozen=True)
+class Window:
+    """What one window gave. `cpu_s` is the server's, None where its process is not known."""
+
+    outcome: LoadOutcome
+    samples: Samples
+    noise: Noise
+    established: int | None
+    connect_s: float
+    cpu_s: float | None
+
+    @property
+    def loaded_s(self) -> float:
+        """Without the time until all connections were open."""
+        return self.outcome.runtime_s - self.connect_s
+
+    @property
+    def opened(self) -> int | None:
+        """Connections that were open at most, by the host's sockets; None where they cannot be counted."""
+        known = [n for n in self.samples.established if n is not None]
+        return (max(known) - known[0]) // 2 if known else None
+
+    def turn(self, place: int) -> Turn:
+        """As it is recorded."""
+        latency = record_parts.latency(self.outcome.histogram)
+        return Turn(
+            place=place,
+            loaded_s=self.loaded_s,
+            goodput=self.outcome.goodput,
+            cpu_s=self.cpu_s,
+            generator_cpu_s=self.outcome.cpu_s,
+            p50_us=latency.p50_us,
+            p99_us=latency.p99_us,
+            foreign_share=self.noise.foreign_share,
+        )
+
+
+def run(bench: Bench, hosted: Hosted, spec: LoadSpec, look: Callable[[int | None], None] | None = None) -> Window:
+    """Load the server once. `LoadError` or ProcessLookupError when that gives no figures.
+
+    `look` is called once in mid-run, with the number of established connections; not when it would come too late.
+    """
+    tools, pid = hosted.instruments, hosted.pid
+    established: int | None = None
+    begun = 0.0
+
+    def count() -> None:
+        nonlocal established
+        counted = tools.established(hosted.url)
+        # Counted later, by a starved harness, it would be of a load that is over.
+        established = counted if bench.clock.seconds() - begun < spec.duration_s else None
+        if look is not None:
+            look(established)
+
+    before = tools.snapshot(pid)
+    noise = tools.noise()
+    sampler = tools.sample(pid)
+    begun = bench.clock.seconds()
+    try:
+        outcome = bench.load(hosted, spec, count)
+    finally:
+        samples = sampler.stop()
+    after = tools.snapshot(pid)
+    cpu_s = None if before is None or after is None else after.cpu_s - before.cpu_s
+    heard = noise.stop(cpu_s, outcome.cpu_s, runnable=samples.mean_runnable)
+    visible = bench.emulated or spec.connections > windows.MANY
+    connect_s = _connecting(samples, spec.connections, outcome.runtime_s) if visible else 0.0
+    return Window(outcome, samples, heard, established, connect_s, cpu_s)
+
+
+def _connecting(samples: Samples, connections: int, runtime_s: float) -> float:
+    seconds = flags.connecting(samples.t, samples.established, connections)
+    return 0.0 if seconds is None else min(seconds, runtime_s)

@@ -1,0 +1,38 @@
+"""What besides entry, scenario and tier identifies a cell."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from zoo.model.data import Data
+
+
+class Condition(Data):
+    """What besides entry, scenario and tier identifies a cell."""
+
+    runtime: str = "process"
+    network: str = Field(
+        default="host",
+        description="`private`: in a network namespace of the run's own; `host`: in the host's; "
+        "`container`, `vm`: in that of the server's container or guest, which has loopback only; `remote`: beyond "
+        "loopback",
+    )
+    jdk: str | None = None
+    jvm_flags: list[str] = []
+    env: dict[str, str] = {}
+    cpus: float | None = Field(
+        default=None, description="a limit of the server's container; of a process: the processors it is given"
+    )
+    memory: str | None = Field(
+        default=None,
+        description="limit of the server's container, or all of the guest's memory, as the engine takes it: 512m, 2g",
+    )
+    accelerator: str | None = Field(
+        default=None,
+        description="of a guest: `kvm`, its processor is this host's; `tcg`, it is emulated and its time says nothing",
+    )
+
+    @property
+    def emulated(self) -> bool:
+        """True where nothing that depends on speed may be told."""
+        return self.accelerator == "tcg"

@@ -1,0 +1,109 @@
+"""What is known of the machine a run was made on, as it is stored in `run.json`."""
+
+from __future__ import annotations
+
+from zoo.model.data import Data
+from zoo.model.jdk import Jdk
+
+
+class CgroupLimits(Data):
+    """None means no limit, or none that can be seen."""
+
+    version: str | None = None
+    memory_kb: int | None = None
+    cpus: float | None = None
+    pids: int | None = None
+
+
+class Limits(Data):
+    """Host limits that pose as results; None where unknown or unlimited."""
+
+    nofile_soft: int | None = None
+    nofile_hard: int | None = None
+    file_max: int | None = None
+    somaxconn: int | None = None
+    tcp_max_syn_backlog: int | None = None
+    tcp_tw_reuse: int | None = None
+    port_low: int | None = None
+    port_high: int | None = None
+    pid_max: int | None = None
+    threads_max: int | None = None
+    max_map_count: int | None = None
+    nproc: int | None = None
+    cgroup: CgroupLimits = CgroupLimits()
+
+    @property
+    def ports(self) -> tuple[int, int] | None:
+        if self.port_low is None or self.port_high is None:
+            return None
+        return self.port_low, self.port_high
+
+
+class Tools(Data):
+    """Versions; None where there is no such tool, or it does not run."""
+
+    wrk: str | None = None
+    cargo: str | None = None
+    rustc: str | None = None
+    maven: str | None = None
+    docker: str | None = None
+    engine: str | None = None
+
+
+class EngineFacts(Data):
+    """Goes into `run.json`."""
+
+    version: str
+    system: str
+    kernel: str
+    cgroup: str | None
+    storage: str | None
+    cores: int | None
+    memory_kb: int | None
+    rootless: bool
+
+
+class JdkFacts(Data):
+    """A JDK, its folder's name without the path."""
+
+    name: str
+    version: str
+    major: int
+    vendor: str
+
+    @classmethod
+    def of(cls, jdk: Jdk) -> JdkFacts:
+        return cls(name=jdk.home.name, version=jdk.version, major=jdk.major, vendor=jdk.vendor)
+
+
+class HostFacts(Data):
+    """Goes into `run.json`; None where this system does not tell."""
+
+    system: str
+    kernel: str
+    architecture: str
+    distribution: str | None
+    family: str | None
+    virtualization: str | None
+    container: bool
+    cpu_model: str | None
+    cores: int | None
+    cores_usable: float | None
+    governor: str | None
+    turbo: bool | None
+    memory_kb: int | None
+    swap_kb: int | None
+    huge_pages: str | None
+    libc: str | None
+    python: str
+    limits: Limits
+    jdk: JdkFacts | None
+    jdks: list[JdkFacts]
+    tools: Tools
+    engine: EngineFacts | None = None
+
+    @property
+    def memory_usable_kb(self) -> int | None:
+        """Of the machine, or of the control group when that is less."""
+        known = [kb for kb in (self.memory_kb, self.limits.cgroup.memory_kb) if kb is not None]
+        return min(known, default=None)

@@ -1,0 +1,47 @@
+"""The data model of a run of the JVM with no server."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from zoo.model.data import Data
+from zoo.model.host import HostFacts
+
+PROTOCOL = 1
+"""Version of this measurement's protocol."""
+
+
+class JvmRecord(Data):
+    """What one set of flags gave; a figure a start."""
+
+    kind: Literal["jvm"] = "jvm"
+    protocol: int = PROTOCOL
+    case: str = Field(description="the flags, or `default`; and whether a monitor read the JVM's beans over JMX")
+    flags: list[str]
+    watched: bool
+    start_and_end_s: list[float] = Field(description="from fork to exit")
+    rss_kb: list[int] = Field(description="after 5 s of sleep, or of being watched")
+    peak_kb: list[int]
+    anon_kb: list[int]
+
+
+class JvmRun(Data):
+    """`run.json`: where and with what."""
+
+    kind: Literal["jvm"] = "jvm"
+    protocol: int = PROTOCOL
+    id: str
+    started_at: str
+    finished_at: str | None = None
+    commit: str | None
+    dirty: bool | None
+    harness: str
+    jdk: str
+    host: HostFacts
+
+
+def schema() -> dict[str, Any]:
+    """JSON schema of `run.json` and of one line of `records.ndjson`."""
+    return {"run": JvmRun.model_json_schema(), "record": JvmRecord.model_json_schema()}

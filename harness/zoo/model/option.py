@@ -1,0 +1,102 @@
+"""An option of a command as data: a field of a model is one, with its name, help and bounds beside it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Any, get_args, get_type_hints
+
+
+@dataclass(frozen=True)
+class Option:
+    """How a person asks for a field: `--name`, or `--name/--no-name` of one that is on or off.
+
+    `least` and `most` bound a number. `variable` is the environment's variable that stands in for the option.
+    `empty` makes a list one word, with commas between, and is the complaint when that word names nothing.
+    """
+
+    name: str
+    help: str
+    least: int | None = None
+    most: int | None = None
+    variable: str | None = None
+    empty: str | None = None
+
+
+@dataclass(frozen=True)
+class OptionField:
+    """A field that a person sets by an option; `type` is the field's own."""
+
+    field: str
+    type: Any
+    default: Any
+    option: Option
+
+
+def options_of(model: type[Any]) -> Iterator[OptionField]:
+    """The options of a model in their order, those of models within it in their place; `TypeError` for two of a name.
+
+    A field that is neither an option nor a model has none: something else fills it in.
+    """
+    seen: set[str] = set()
+    for found in _options(model):
+        if found.field in seen:
+            raise TypeError(f"{model.__name__}: two options are called {found.field}")
+        seen.add(found.field)
+        yield found
+
+
+def _options(model: type[Any]) -> Iterator[OptionField]:
+    hints = get_type_hints(model, include_extras=True)
+    for field in fields(model):
+        hint = hints[field.name]
+        if is_dataclass(hint):
+            yield from _options(hint)  # type: ignore[arg-type]
+            continue
+        own, *notes = get_args(hint) or (hint,)
+        default = None if field.default is MISSING else field.default
+        yield from (OptionField(field.name, own, default, note) for note in notes if isinstance(note, Option))
+
+
+def option_of(model: type[Any], field: str) -> Option:
+    """The option of one field."""
+    return next(found.option for found in options_of(model) if found.field == field)
+
+
+def made(model: type[Any], values: dict[str, Any]) -> Any:  # noqa: ANN401 (an instance of the model)
+    """The model with these values of its options; its other fields keep their defaults."""
+    hints = get_type_hints(model)
+    names = [field.name for field in fields(model)]
+    given = {name: values[name] for name in names if name in values}
+    return model(**given, **{name: made(hints[name], values) for name in names if is_dataclass(hints[name])})
+
+
+def words(asked: object) -> list[str]:
+    """The command line that asks for this: each option that is not at its default."""
+    said: list[str] = []
+    given = _values(asked)
+    for found in options_of(type(asked)):
+        if given[found.field] != found.default:
+            said += _words(found.option, given[found.field])
+    return said
+
+
+def _values(asked: Any) -> dict[str, Any]:  # noqa: ANN401 (any dataclass)
+    """By field, those of models within it included."""
+    found = {field.name: getattr(asked, field.name) for field in fields(asked)}
+    for value in list(found.values()):
+        if is_dataclass(value):
+            found |= _values(value)
+    return found
+
+
+def _words(option: Option, value: object) -> list[str]:
+    yes, _, no = option.name.partition("/")
+    if isinstance(value, bool):
+        return [yes if value else no]
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return [yes, str(value)]
+    each = [str(one) for one in value]
+    if option.empty is not None:
+        return [yes, ",".join(each)] if each else []
+    return [word for one in each for word in (yes, one)]

@@ -1,0 +1,92 @@
+"""The data model of a line of `records.ndjson`: what one cell gave in one round."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Protocol, TypeVar
+
+from pydantic import Field
+
+from zoo.model.condition import Condition
+from zoo.model.data import Data
+from zoo.model.failure import Failure
+from zoo.model.flag import Flag
+from zoo.model.measurement import Connections, Kernel, Measurement, Memory, Sampling, ServerFacts, Warmup, Work
+from zoo.model.noise import Noise
+from zoo.model.trial_results import Result
+
+PROTOCOL = 3
+"""Version of the measurement protocol; runs of different protocols are not comparable."""
+
+
+UNKNOWN = "unknown"
+"""The thread model of a server that something else started."""
+
+
+class Trial(Data):
+    """What a cell gave that is no plain wrk window: its result, and what was read around it."""
+
+    result: Result
+    connections: Connections | None = None
+    memory: Memory | None = None
+    work: Work | None = None
+    warmup: Warmup | None = None
+    noise: Noise | None = None
+    kernel: Kernel | None = None
+    canary_s: float | None = None
+    sampling: Sampling | None = None
+    server: ServerFacts | None = None
+    flags: list[Flag] = []
+
+
+class Record(Data):
+    """What one cell gave in one round: a measurement, a trial or a failure."""
+
+    protocol: int = PROTOCOL
+    entry: str
+    model: str
+    scenario: str
+    case: str = Field(default="", description="which form of the scenario's request, where it has several")
+    tier: str
+    condition: Condition
+    round: int
+    position: int = Field(description="place of the entry in the round's order, from 0")
+    together: list[str] = Field(default=[], description="the entries that were alive at once, their windows in turns")
+    started_at: str
+    measurement: Measurement | None = None
+    trial: Trial | None = None
+    failure: Failure | None = None
+
+    @property
+    def asked(self) -> str:
+        """The scenario with its case: cells that differ in it are different loads."""
+        return asked(self.scenario, self.case)
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        return (self.entry, self.asked, self.tier, self.round)
+
+
+class _Keyed(Protocol):
+    """A record of a cell and round, of whatever kind of run."""
+
+    @property
+    def key(self) -> Hashable: ...
+
+
+_KeyedT = TypeVar("_KeyedT", bound=_Keyed)
+
+
+def newest_records(records: Iterable[_KeyedT]) -> list[_KeyedT]:
+    """Of records of one cell and round the last, which was measured anew: after a failure, or beside one that had."""
+    return list({record.key: record for record in records}.values())
+
+
+def asked(scenario: str, case: str) -> str:
+    """`cpu 0.5ms+2ms`; the scenario alone where it has but one case."""
+    return f"{scenario} {case}" if case else scenario
+
+
+def stem(entry: str, asked: str) -> str:
+    """How names of files below `raw/` begin."""
+    return f"{entry.replace(':', '-')}-{asked.replace(' ', '-')}"

@@ -1,0 +1,101 @@
+"""The data model of `run.json`: what was to be measured, where, with what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from zoo.model.condition import Condition
+from zoo.model.data import Data
+from zoo.model.host import HostFacts
+from zoo.model.program import Program
+from zoo.model.record import PROTOCOL, Record
+
+
+class Target(Data):
+    """A server that already runs: where, and as which process, if that is known."""
+
+    url: str
+    pid: int | None = None
+
+
+class PlanFacts(Data):
+    """The plan a run carries out; with the seed it gives the order of every round."""
+
+    entries: list[str]
+    scenarios: list[str]
+    tiers: list[str]
+    rounds: int
+    rounds_of: dict[str, int] = Field(default={}, description="by scenario, where it has other rounds than the rest")
+    precision: float | None = Field(
+        default=None, description="half-width that named pairs of throughput shall have, for which rounds are added"
+    )
+    budget_s: float | None = Field(default=None, description="what the run may take with the rounds that are added")
+    seed: int
+    profile: dict[str, float]
+    condition: Condition
+    variations: dict[str, Condition] = Field(
+        default={}, description="further conditions, under which each entry is measured too, as `ENTRY@NAME`"
+    )
+    twins: list[str] = Field(default=[], description="entries measured a second time a round as `ENTRY.again`: A/A")
+    twin_scenarios: list[str] = []
+    design: str = Field(default="rounds", description="how a server's entries are set against each other")
+    targets: dict[str, Target] = Field(
+        default={}, description="of the entries, those that are servers which something else started"
+    )
+    guests: list[str] = Field(
+        default=[], description="entries from outside the zoo, targets among them; each is compared with all others"
+    )
+    programs: dict[str, Program] = Field(
+        default={}, description="by scenario, where it has cases and connection counts of its own instead of the tiers"
+    )
+
+    def rounds_in(self, scenario: str) -> int:
+        return self.rounds_of.get(scenario, self.rounds)
+
+    @property
+    def twin_cells(self) -> int:
+        return sum(self._cells(name, self.twins) * self.rounds_in(name) for name in self.twin_scenarios)
+
+    @property
+    def cells(self) -> int:
+        """Cells of all rounds, A/A included."""
+        own = sum(self._cells(name, self.entries) * self.rounds_in(name) for name in self.scenarios)
+        return own * (1 + len(self.variations)) + self.twin_cells
+
+    @property
+    def counts(self) -> list[str]:
+        """All connection counts that are asked for, as tiers; at a constant rate there are as many as come."""
+        plain = self.tiers if any(name not in self.programs for name in self.scenarios) else []
+        own = (
+            name
+            for program in self.programs.values()
+            for name in program.tiers
+            if not any(case.rate for case in program.cases)
+        )
+        return list(dict.fromkeys([*plain, *own]))
+
+    def _cells(self, scenario: str, entries: list[str]) -> int:
+        program = self.programs.get(scenario)
+        return program.cells(entries) if program else len(entries) * len(self.tiers)
+
+
+class Run(Data):
+    """`run.json`: what was to be measured, where, with what."""
+
+    protocol: int = PROTOCOL
+    id: str
+    started_at: str
+    finished_at: str | None = None
+    commit: str | None
+    dirty: bool | None
+    harness: str
+    plan: PlanFacts
+    host: HostFacts
+    builds: dict[str, str] = Field(default={}, description="by server, the hash of the sources that were measured")
+
+
+def schema() -> dict[str, Any]:
+    """JSON schema of `run.json` and of one line of `records.ndjson`."""
+    return {"run": Run.model_json_schema(), "record": Record.model_json_schema()}

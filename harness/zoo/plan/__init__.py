@@ -1,0 +1,1 @@
+"""What is asked, in which order, and for how long. Pure."""

@@ -1,0 +1,37 @@
+"""The runs that tell whether a server should change its thread model. Pure."""
+
+from __future__ import annotations
+
+from zoo.model.matrix import Matrix, Part
+from zoo.scenarios.hello import HELLO
+from zoo.scenarios.open import OPEN
+from zoo.scenarios.sleep import SLEEP
+
+COST, WAITING, ARRIVING = "cost", "waiting", "arriving"
+
+ANSWER = Matrix(
+    parts=[
+        Part(
+            name=WAITING,
+            asks="How many of 1,000 requests that wait are served at once?",
+            scenario=SLEEP.name,
+            tiers=["1k"],
+            rounds=1,
+        ),
+        Part(
+            name=ARRIVING,
+            asks="How many of 400 requests a second that wait 4 s each are answered?",
+            scenario=OPEN.name,
+            rounds=1,
+            duration_s=20,
+        ),
+        Part(
+            name=COST,
+            asks="What does it cost where nothing waits?",
+            scenario=HELLO.name,
+            tiers=["100", "1k"],
+            rounds=3,
+        ),
+    ]
+)
+"""About ten minutes for a server of two variants: what is certain after one round first, most time for the cost."""

@@ -1,0 +1,65 @@
+"""How long a plan takes, before it is carried out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from zoo.catalog.manifest import Catalog, Model
+from zoo.model.entry_id import is_target
+from zoo.plan.blocks import Block
+from zoo.plan.defaults import Profile
+from zoo.plan.windows import BACKLOG_GRACE_S, slots, window
+from zoo.scenarios import SCENARIOS
+
+USUAL_SHARE = 0.6
+"""Of the longest warm-up of a JVM, what it takes as a rule."""
+
+
+def block_seconds(block: Block, profile: Profile, natives: Sequence[bool], bounded_pools: Sequence[bool]) -> float:
+    """Estimated wall time of a block; the flags are those of its entries."""
+    alone = replace(block, entries=block.entries[:1])
+    if SCENARIOS[block.scenario].trial:
+        return alone_seconds(block, profile, native=natives[0], bounded_pool=bounded_pools[0])
+    each = [
+        alone_seconds(alone, profile, native=native, bounded_pool=bounded) - _windows(alone, profile)
+        for native, bounded in zip(natives, bounded_pools, strict=True)
+    ]
+    rests = (len(each) - 1) * profile.rest_s
+    return sum(each) - rests + _windows(block, profile)
+
+
+def _windows(block: Block, profile: Profile) -> float:
+    return sum(len(slots(block, t, profile)) * (window(block, t, profile) + 0.8) for t in block.tiers)
+
+
+def alone_seconds(block: Block, profile: Profile, *, native: bool, bounded_pool: bool) -> float:
+    """Estimated wall time of a block; a bounded pool is restarted after tiers that it cannot work off."""
+    scenario = SCENARIOS[block.scenario]
+    start = (0.5 if native else 2.0) + profile.idle_s
+    if scenario.trial and block.program:
+        return start + profile.sleep_warmup_s + scenario.trial_s(block.program) + profile.rest_s
+    if scenario.settle:
+        least = profile.warmup_windows(native=native) * profile.warmup_window_s
+        warm = least if native else max(least, USUAL_SHARE * profile.warmup_cap_s)
+    else:
+        warm = profile.sleep_warmup_s
+    brief = profile.brief_warmup_s * len(block.tiers) if scenario.settle else 0
+    total = start + warm + brief + _windows(block, profile) + block.rest(profile)
+    if scenario.holds and not (native or bounded_pool):  # it may see only at the end of a wait that a client is gone
+        total += (len(block.tiers) - 1) * block.delay(profile)
+    if bounded_pool and scenario.holds:
+        backlogged = sum(t.connections > 200 for t in block.tiers)
+        total += backlogged * BACKLOG_GRACE_S + max(backlogged - 1, 0) * (start + warm)
+    return total
+
+
+def seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> float:
+    """Estimated wall time of all blocks."""
+    return sum(_seconds(block, profile, catalog) for block in blocks)
+
+
+def _seconds(block: Block, profile: Profile, catalog: Catalog) -> float:
+    entries = [None if is_target(name) else catalog.entry(name) for name in block.entries]
+    bounded = [e is not None and e.variant.model is Model.PLATFORM_THREAD for e in entries]
+    return block_seconds(block, profile, [e is not None and e.native for e in entries], bounded)

@@ -1,0 +1,27 @@
+"""What a resumed run still has to measure: every cell that has no record, or whose last one says that it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from zoo.model.record import Record, newest_records
+from zoo.plan.blocks import Block
+from zoo.plan.tier import Tier
+
+Done = frozenset[tuple[str, str, str, int]]
+"""Keys of records: entry, scenario with case, tier, round."""
+
+
+def measured(records: Iterable[Record]) -> Done:
+    """Of the cells that have not failed."""
+    return frozenset(record.key for record in newest_records(records) if record.failure is None)
+
+
+def tiers_left(block: Block, done: Done) -> list[Tier]:
+    """The tiers of a block of which an entry has no record; all of the block's entries are then measured again."""
+    return [tier for tier in block.tiers if any(key not in done for key in block.keys(tier))]
+
+
+def blocks_left(blocks: Sequence[Block], done: Done) -> list[Block]:
+    """The blocks in which a tier is left, whole and in their order."""
+    return [block for block in blocks if tiers_left(block, done)]

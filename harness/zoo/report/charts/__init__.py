@@ -1,0 +1,1 @@
+"""The charts of a run: rows, forms, captions. Pure."""

@@ -1,0 +1,66 @@
+"""Colours, shapes and type of the charts, and of what stands beside them on a page. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zoo.model.record import UNKNOWN
+from zoo.report.cells import BARE
+
+INK, RULE, GRID = "#333333", "#888888", "#dddddd"
+"""The page's style sheet turns these three into those of its light or dark mode."""
+
+KINDS = {
+    "platform-thread": ("#d55e00", "square"),
+    "virtual-thread": ("#0072b2", "circle"),
+    "event-loop": ("#009e73", "triangle-up"),
+    "async-task": ("#b5629b", "diamond"),
+    "async-servlet": ("#a87800", "triangle-down"),
+    UNKNOWN: ("#6f7f2a", "triangle-right"),
+    BARE: ("#7a7f87", "cross"),
+}
+"""Colour and shape of each thread model: told apart with any colour vision, and over 3:1 on white and on near-black."""
+
+SIDES = {
+    "ahead": ("#0072b2", "circle"),
+    "behind": ("#d55e00", "square"),
+    "same": ("#7a7f87", "cross"),
+    "open": ("#7a7f87", "diamond"),
+}
+"""What a ratio says of the first of its pair: better, worse, alike, or not known."""
+
+QUANTILES = {"p50": "circle", "p99": "triangle-up", "p99.9": "diamond"}
+"""Shapes of latency quantiles."""
+
+DASHES = {"0": [1, 0], "1": [6, 3], "2": [2, 2], "3": [8, 2, 2, 2]}
+"""Of the tiers, from the lowest."""
+
+OUTLINES = {
+    "square": "M-5-5h10v10h-10z",
+    "circle": "M0-5.5a5.5 5.5 0 1 0 .01 0z",
+    "triangle-up": "M0-6L6 5H-6z",
+    "triangle-down": "M0 6L6-5H-6z",
+    "triangle-right": "M6 0L-5 6V-6z",
+    "diamond": "M0-7L5 0L0 7L-5 0z",
+    "cross": "M-2-6h4v4h4v4h-4v4h-4v-4h-4v-4h4z",
+}
+"""The shapes as paths for a legend, alike those that Vega draws."""
+
+THEME: dict[str, Any] = {
+    "background": None,
+    "font": "system-ui, -apple-system, 'Segoe UI', sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "gridColor": GRID,
+        "domainColor": RULE,
+        "tickColor": RULE,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelLimit": 240,
+    },
+    "axisY": {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleY": -8, "titleX": -30},
+    "text": {"color": INK, "fontSize": 12},
+}

@@ -1,0 +1,227 @@
+"""The charts of a database run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zoo.analysis.pairs import Kind
+from zoo.jdbc.analysis import Row, last_floods, rows
+from zoo.jdbc.pairs import BASELINE, OPS, VIRTUAL, Records, compare
+from zoo.jdbc.published import TABLES
+from zoo.jdbc.records import Cell, FloodRecord
+from zoo.report.charts import chart
+from zoo.report.charts.gallery import Figure, Group, slug
+from zoo.report.charts.points import Datum, short
+from zoo.report.findings import Finding, findings
+from zoo.report.text.wording import number
+
+KINDS = {
+    "cached": "platform-thread",
+    "fixed-10": "platform-thread",
+    "fixed-200": "platform-thread",
+    "virtual": "virtual-thread",
+    "virtual-semaphore": "virtual-thread",
+    "forkjoin": "event-loop",
+    "forkjoin-15": "event-loop",
+}
+"""Whose colour and shape an executor has."""
+
+LEGEND = {
+    "platform-thread": "platform threads (cached, fixed)",
+    "virtual-thread": "virtual threads",
+    "event-loop": "ForkJoinPool",
+}
+
+
+def answer(records: Records) -> list[Group]:
+    """What virtual threads give, and when the pool is the bottleneck."""
+    found = rows(records)
+    return [
+        *_group("Operations a second, virtual ÷ cached", _gains(records)),
+        *_group("When is the pool the bottleneck? Operations a second over its connections", _pools(found)),
+    ]
+
+
+def cells(records: Records) -> list[Group]:
+    """Every executor of every cell."""
+    found = rows(records)
+    questions = dict.fromkeys((row.cell.question, row.cell.connections) for row in found.values() if not row.cell.again)
+    return _group("Operations a second by executor", [f for q in sorted(questions) for f in _executors(q, found)])
+
+
+def floods(records: Records) -> list[Group]:
+    """What an executor without a bound takes."""
+    finished = [record for record in last_floods(records) if record.result]
+    data = [_flood(record, place) for place, record in enumerate(finished)]
+    said = "Peak resident memory in MB: " + "; ".join(f"{d['entry']} {d['text']} ({d['note']})" for d in data)
+    title = "All tasks at once on executors without a bound"
+    figure = Figure("floods", title, "Peak resident memory, MB", said, chart.Drawing("dots", data))
+    return _group("All tasks at once", [figure] if data else [])
+
+
+def _gains(records: Records) -> list[Figure]:
+    """Ours with its interval and the published one beside it, a row a cell."""
+    limited = {(c.question, c.connections, c.executor) for c, row in rows(records).items() if row.at_bound}
+    data: list[Datum] = []
+    for f in findings(compare(records), Kind.MODEL):
+        if f.metric == OPS and f.ratio is not None:
+            sides = {(f.pair.scenario, f.pair.tier, name) for name in (f.pair.a, f.pair.b)}
+            data.append(_gain(f, len(data), bound=bool(sides & limited)))
+    said = "; ".join(f"{d['row']}: {d['text']}, published {d['published'] or 'not'}" for d in data)
+    caption = f"Right of 1: {VIRTUAL} is ahead of {BASELINE}; hollow: the pool limited a side; ◇ as published"
+    title = f"Operations a second, {VIRTUAL} ÷ {BASELINE}"
+    return [Figure("gains", title, caption, f"{title}. {said}", chart.beside(data))] if data else []
+
+
+def _gain(f: Finding, place: int, *, bound: bool) -> Datum:
+    assert f.ratio is not None
+    row = f"{f.pair.scenario} · {f.pair.tier}"
+    ratio = _published(f)
+    return {
+        "row": row,
+        "place": place,
+        "pair": f"{row}, {f.pair.a} ÷ {f.pair.b}",
+        "ratio": short(f.ratio.value),
+        "low": None if f.ratio.low is None else short(f.ratio.low),
+        "high": None if f.ratio.high is None else short(f.ratio.high),
+        "noise_low": None if f.band is None else short(1 / f.band),
+        "noise_high": None if f.band is None else short(f.band),
+        "n": f.ratio.rounds,
+        "bound": bound,
+        "side": f.side,
+        "verdict": f.comparison.verdict.text,
+        "text": f.figure,
+        "published": None if ratio is None else short(ratio),
+    }
+
+
+def _published(f: Finding) -> float | None:
+    for table in TABLES:
+        if (table.cell(VIRTUAL, None).question, table.pool) == (f.pair.scenario, f.pair.requested):
+            return table.over(BASELINE, VIRTUAL)
+    return None
+
+
+def _pools(found: dict[Cell, Row]) -> list[Figure]:
+    """A figure for each question that was asked of pools of several sizes."""
+    figures = []
+    for question in dict.fromkeys(cell.question for cell in found):
+        here = [row for row in found.values() if row.cell.question == question and _of_pools(row)]
+        if len({row.cell.pool for row in here}) < 2:
+            continue
+        data = _lines(here)
+        bounds = [d["bound"] for d in data if d["bound"] is not None]
+        values = [
+            *(d["low"] for d in data if d["low"] is not None),
+            *(d["high"] for d in data if d["high"] is not None),
+        ]
+        caption = question + (" · dashed: connections ÷ latency" if bounds else "")
+        said = "; ".join(f"{d['executor']}, {d['connections']:g} connections: {d['text']}" for d in data if d["text"])
+        drawing = chart.logarithmic("pools", data, [*values, *bounds])
+        title = "Operations a second over the connections of the pool"
+        figures.append(Figure(slug("pools", question), title, caption, f"{title}, {question}. {said}", drawing))
+    return figures
+
+
+def _of_pools(row: Row) -> bool:
+    return bool(row.rounds) and not row.cell.again and row.cell.executor in (BASELINE, VIRTUAL, "forkjoin-15")
+
+
+def _lines(here: Sequence[Row]) -> list[Datum]:
+    """A point a cell; the bound as a line of its own; a name at the right end of each."""
+    data: list[Datum] = []
+    bounds: dict[float, float] = {}
+    for row in sorted(here, key=lambda row: (row.cell.executor, row.median("connections"))):
+        values, connections, bound = row.values("ops_per_s"), row.median("connections"), row.median("bound_ops_per_s")
+        assert connections is not None
+        middle = row.median("ops_per_s") or 0.0
+        data.append(
+            _point(row.cell.executor, connections)
+            | {
+                "ops": short(middle),
+                "low": short(min(values)),
+                "high": short(max(values)),
+                "at": short(middle),
+                "text": " · ".join(number(v) for v in values),
+            }
+        )
+        if bound is not None:
+            bounds[connections] = bound
+    data += [
+        _point("bound", connections) | {"bound": short(bound), "at": short(bound)}
+        for connections, bound in sorted(bounds.items())
+    ]
+    ends = {d["executor"]: d for d in data}
+    for name, datum in ends.items():
+        datum["name"] = name
+    return data
+
+
+def _point(executor: str, connections: float) -> Datum:
+    return {
+        "executor": executor,
+        "kind": KINDS.get(executor),
+        "connections": connections,
+        **dict.fromkeys(("ops", "low", "high", "bound", "at")),
+        "text": "",
+        "name": "",
+    }
+
+
+def _executors(question: tuple[str, str], found: dict[Cell, Row]) -> list[Figure]:
+    """A row an executor: its rounds, their median, and the bound where there is one."""
+    here = [
+        row
+        for row in found.values()
+        if (row.cell.question, row.cell.connections) == question and not row.cell.again and row.cell.executor in KINDS
+    ]
+    ordered = sorted(here, key=lambda row: list(KINDS).index(row.cell.executor))
+    data = [_dot(row, place) for place, row in enumerate(ordered)]
+    if not any(d["value"] is not None for d in data):
+        return []
+    caption = f"{question[0]} · pool {question[1]}"
+    said = "; ".join(f"{d['entry']} {d['text']}" for d in data)
+    drawing = chart.Drawing("dots", data)
+    title = "Operations a second by executor"
+    return [Figure(slug("executors", *question), title, caption, f"{title}, {caption}. {said}", drawing)]
+
+
+def _dot(row: Row, place: int) -> Datum:
+    values, bound = row.values("ops_per_s"), row.median("bound_ops_per_s")
+    note = f"bound {number(bound)}" if bound is not None else ""
+    return {
+        "entry": row.cell.executor,
+        "place": place,
+        "kind": KINDS[row.cell.executor],
+        "value": short(row.median("ops_per_s") or 0.0) if values else None,
+        "low": None,
+        "high": None,
+        "rounds": [short(v) for v in values],
+        "bound": row.at_bound,
+        "note": note if values else "failed",
+        "text": " · ".join(number(v) for v in values) or "failed",
+        "flags": "at its bound" if row.at_bound else "none",
+    }
+
+
+def _flood(record: FloodRecord, place: int) -> Datum:
+    result = record.result
+    assert result is not None
+    megabytes = short(result.peak_rss_kb / 1024)
+    return {
+        "entry": f"{record.flood.tasks:,} · {record.flood.executor}",
+        "place": place,
+        "kind": KINDS[record.flood.executor],
+        "value": megabytes,
+        "low": None,
+        "high": None,
+        "rounds": [megabytes],
+        "bound": result.outcome != "finished",
+        "note": result.outcome,
+        "text": number(megabytes),
+        "flags": result.outcome,
+    }
+
+
+def _group(title: str, figures: list[Figure]) -> list[Group]:
+    return [Group(title, figures)] if figures else []

@@ -1,0 +1,285 @@
+"""What a database run's report says: the published tables beside ours. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zoo.analysis.pairs import Compared, Kind
+from zoo.jdbc import plan
+from zoo.jdbc.analysis import Row, last_floods, rows
+from zoo.jdbc.pairs import BASELINE, OPS, VIRTUAL, Records, compare, paired
+from zoo.jdbc.published import SOURCE, TABLES
+from zoo.jdbc.published import Table as Published
+from zoo.jdbc.records import Cell, FloodRecord, JdbcRun
+from zoo.model.failure import last_error
+from zoo.report.findings import BAD, GOOD, Finding, digits, findings
+from zoo.report.jdbc.wording import median, ratio
+from zoo.report.section import NONE, Section, Table
+from zoo.report.text.comparisons import Titles
+from zoo.report.text.comparisons import sections as compared_sections
+from zoo.report.text.wording import number
+
+BOUND_MARK = "⊤"
+
+ANSWER = "What virtual threads give, and when the pool is the bottleneck"
+CELLS = "All cells"
+FLOODS = "Executors without a bound"
+
+TITLES: Titles = {
+    Kind.MODEL: ("Virtual threads over a cached pool", f"{VIRTUAL} ÷ {BASELINE}, same cell, same round"),
+    Kind.VARIANT: ("Virtual threads over the other executors", "same cell, same round"),
+    Kind.CONDITION: ("The same executor elsewhere", "the other database, or the published pool; same round"),
+}
+
+
+def document(run: JdbcRun, records: Records, notes: Sequence[str] = ()) -> list[Section]:
+    """The whole report of a run; `notes` stand in its head."""
+    found, compared = rows(records), compare(records)
+    floods = last_floods(records)
+    return [
+        _head(run, found, notes),
+        answer(found, compared, floods),
+        published(found),
+        *compared_sections(compared, run.plan.profile.rounds, TITLES),
+        _cells(found),
+        *([_floods(floods)] if floods else []),
+        _host(run, found),
+    ]
+
+
+def _head(run: JdbcRun, found: dict[Cell, Row], notes: Sequence[str]) -> Section:
+    used = run.plan.profile
+    failed = sum(len(row.failures) for row in found.values())
+    measured = sum(len(row.rounds) for row in found.values())
+    planned = len(run.plan.cells) * used.rounds
+    missing = planned - measured - failed
+    state = f"{measured} of {planned} cells measured, {failed} failed" + (f", {missing} not run yet" if missing else "")
+    dirty = " with uncommitted changes" if run.dirty else ""
+    paragraphs = [
+        f"{state}. Profile {used.name}: {used.rounds} round(s); a round is one fork of JMH for every cell, on a fresh "
+        f"database, {used.warmups} × {used.warmup_s} s warm-up and {used.iterations} × {used.iteration_s} s. "
+        f"Commit {(run.commit or 'unknown')[:12]}{dirty}; protocol {run.protocol}; runtime {run.plan.runtime}; "
+        f"JDK {run.jdk}; order seed {run.plan.seed}.",
+    ]
+    if plan.GIVES_UP.get(used.name):
+        paragraphs.append(f"{plan.GIVES_UP[used.name]}.")
+    paragraphs.append(
+        "Client and database share this machine's cores: operations a second say how they share them. "
+        "CPU time an operation, of both, compares executors even so."
+    )
+    return Section(f"Run {run.id}", [*paragraphs, *notes])
+
+
+def answer(found: dict[Cell, Row], compared: Compared, floods: Sequence[FloodRecord]) -> Section:
+    """In a few lines: what virtual threads give, where the pool limited it, what an executor without a bound does."""
+    bullets = []
+    for kind, title in ((Kind.MODEL, f"{VIRTUAL} ÷ {BASELINE}"), (Kind.VARIANT, f"{VIRTUAL} ÷ each other executor")):
+        of = [f for f in findings(compared, kind) if f.metric == OPS]
+        if of:
+            bullets.append(f"{title}, {OPS.name}: {_counted(of)}.")
+    bullets += [f"{where}: {', '.join(shares)}." for where, shares in _shares(found).items()]
+    bullets += [_flooded(record) for record in floods]
+    notes = [
+        "Where a cell has a bound, connections (or threads, where they are fewer) ÷ latency as measured, its executors "
+        f"are listed with their share of it. {BOUND_MARK}: at it, so the pool was the bottleneck and no executor can "
+        "be faster; far below it the cores were, or the executor's own threads."
+    ]
+    return Section(ANSWER, notes, bullets=bullets)
+
+
+def _counted(found: Sequence[Finding]) -> str:
+    """`faster in 3 of 5 (×1.20 to ×1.31), open in 2 of 5`"""
+    parts = []
+    for word in dict.fromkeys(f.comparison.verdict.word for f in found):
+        of = [f for f in found if f.comparison.verdict.word is word]
+        parts.append(f"{word.value} in {len(of)} of {len(found)}{_range(of) if word in (*GOOD, *BAD) else ''}")
+    return ", ".join(parts)
+
+
+def _range(found: Sequence[Finding]) -> str:
+    """` (×1.20 to ×1.31)`"""
+    ratios = [f.ratio.value for f in found if f.ratio]
+    low, high = digits(min(ratios)), digits(max(ratios))
+    return f" (×{low})" if low == high else f" (×{low} to ×{high})"
+
+
+def _shares(found: dict[Cell, Row]) -> dict[str, list[str]]:
+    """By question and pool: each executor's share of its bound."""
+    made: dict[str, list[str]] = {}
+    for row in sorted(found.values(), key=lambda row: (row.cell.question, row.cell.pool, row.cell.executor)):
+        ops, bound = row.median("ops_per_s"), row.median("bound_ops_per_s")
+        if ops is None or bound is None or row.cell.again:
+            continue
+        mark = f" {BOUND_MARK}" if row.at_bound else ""
+        said = f"{row.cell.executor} {100 * ops / bound:.0f} % of {number(bound)} ops/s{mark}"
+        made.setdefault(f"{row.cell.question}, pool {row.cell.connections}", []).append(said)
+    return made
+
+
+def _flooded(record: FloodRecord) -> str:
+    flood, result = record.flood, record.result
+    if result is None:
+        return f"{flood.tasks:,} tasks at once on {flood.executor}: not run."
+    return (
+        f"{flood.tasks:,} tasks at once on {flood.executor}: {_outcome(result.outcome, result.log_tail)}, "
+        f"{number(result.peak_rss_kb / 1024)} MB, {result.peak_threads:,} threads."
+    )
+
+
+def published(found: dict[Cell, Row]) -> Section:
+    """Each of the published tables, ours beside it as ratios."""
+    tables = []
+    for table in TABLES:
+        for limit in sorted({c.max_connections for c in found if _in_table(c, table)}, key=lambda n: n or 0):
+            tables.append(_beside(table, limit, found))
+    notes = [
+        f"Beside each figure the one {SOURCE}. Only ratios compare machines; ours are over `{BASELINE}`, paired by "
+        "round, in brackets the 95 % interval; ○: it contains 1, no difference is shown.",
+        f"{BOUND_MARK}: the figure is at its bound, pool (or threads) ÷ latency as measured: no executor can be faster "
+        "there.",
+    ]
+    return Section("The published tables", notes if tables else ["None of their cells was measured."], tables)
+
+
+def _in_table(cell: Cell, table: Published) -> bool:
+    return cell.form == "standing" and not cell.again and cell.base == table.cell("*", cell.max_connections)
+
+
+def _beside(table: Published, limit: int | None, found: dict[Cell, Row]) -> Table:
+    columns = ["executor", "published ops/s", "ours, ops/s", f"published ÷ {BASELINE}", f"ours ÷ {BASELINE}"]
+    columns += ["bound ops/s", "connections", "pinned"]
+    baseline = found.get(table.cell(BASELINE, limit))
+    body = []
+    for executor in plan.EXECUTORS:
+        row = found.get(table.cell(executor, limit))
+        if row is None and executor not in table.ops:
+            continue
+        ours = paired(OPS, row, baseline) if row and baseline else None
+        body.append(
+            [
+                executor,
+                _printed(table.ops.get(executor)),
+                _ops(row),
+                _over(table, executor),
+                ratio(ours) if executor != BASELINE else "1",
+                median(row, "bound_ops_per_s"),
+                median(row, "connections"),
+                median(row, "pinned_events"),
+            ]
+        )
+    allowed = "another's server" if limit is None else f"max_connections {limit:,}"
+    return Table(f"{table.title} · {table.claims} · {allowed}", columns, body)
+
+
+def _cells(found: dict[Cell, Row]) -> Section:
+    ordered = sorted(found.values(), key=lambda row: str(row.cell))
+    speed = [
+        [
+            str(row.cell),
+            _ops(row),
+            median(row, "bound_ops_per_s"),
+            median(row, "connections"),
+            median(row, "pinned_events"),
+            median(row, "added_ms"),
+            f"{len(row.failures)}: {list(row.failures.values())[-1]}" if row.failures else NONE,
+        ]
+        for row in ordered
+    ]
+    cost = [
+        [
+            str(row.cell),
+            median(row, "client_cpu_us"),
+            median(row, "database_cpu_us"),
+            median(row, "memory_peak_kb", 1 / 1024),
+            median(row, "threads_peak"),
+            median(row, "gc_time_ms"),
+        ]
+        for row in ordered
+    ]
+    note = (
+        "A cell: database, query, latency, pool/max_connections, executor. Medians over rounds, in brackets the lowest "
+        "and the highest. `pinned`: jdk.VirtualThreadPinned events in all measured iterations of a fork, without a "
+        "threshold. `added ms`: the wire's round trip, measured before the cell."
+    )
+    tables = [
+        Table("speed", ["cell", "ops/s", "bound", "connections", "pinned", "added ms", "failures"], speed),
+        Table("cost", ["cell", "client CPU µs/op", "database CPU µs/op", "peak RSS MB", "peak threads", "GC ms"], cost),
+    ]
+    return Section(CELLS, [note], tables)
+
+
+def _floods(floods: Sequence[FloodRecord]) -> Section:
+    columns = ["tasks", "executor", "outcome", "seconds", "peak RSS MB", "peak threads"]
+    body = []
+    for record in floods:
+        flood, result = record.flood, record.result
+        if result is None:
+            reason = record.failure.text if record.failure else NONE
+            body.append([f"{flood.tasks:,}", flood.executor, f"not run: {reason}", *[NONE] * 3])
+            continue
+        body.append(
+            [
+                f"{flood.tasks:,}",
+                flood.executor,
+                _outcome(result.outcome, result.log_tail),
+                number(result.seconds),
+                number(result.peak_rss_kb / 1024),
+                f"{result.peak_threads:,}",
+            ]
+        )
+    known = next((r.result for r in floods if r.result), None)
+    limits = (
+        f"A JVM with -Xmx{known.heap} that is ended at {known.memory_limit_mb:,} MB of resident memory, as a container "
+        f"would end it; pool of {known.pool}, {known.added_ms:.1f} ms on the wire, all tasks at once, one time. "
+        if known
+        else ""
+    )
+    return Section(
+        FLOODS,
+        [f"{limits}An end at the limit or a crash is a finding (D10)."],
+        [Table("floods", columns, body, text=3)],
+    )
+
+
+def _outcome(outcome: str, log_tail: str) -> str:
+    """With the JVM's reason where it gave one."""
+    reason = last_error(log_tail)
+    return f"{outcome}: {reason}" if outcome.startswith("crashed") and reason else outcome
+
+
+def _host(run: JdbcRun, found: dict[Cell, Row]) -> Section:
+    host = run.host
+    servers = sorted({m.server for row in found.values() for m in row.rounds.values()})
+    memory = f"{host.memory_kb / 1048576:.1f} GiB" if host.memory_kb else "unknown memory"
+    return Section(
+        "Host",
+        bullets=[
+            f"{host.cpu_model or 'unknown CPU'}, {host.cores} cores shared by client and database, {memory}, "
+            f"{host.virtualization or 'no virtualisation seen'}",
+            f"{host.distribution or host.system}, kernel {host.kernel}, JDK {run.jdk}",
+            *servers,
+        ],
+    )
+
+
+def _printed(figure: tuple[float, float | None] | None) -> str:
+    if figure is None:
+        return NONE
+    value, error = figure
+    return number(value) if error is None else f"{number(value)} ± {number(error)}"
+
+
+def _over(table: Published, executor: str) -> str:
+    if executor == BASELINE:
+        return "1"
+    over = table.over(BASELINE, executor)
+    return NONE if over is None else f"{over:.2f}"
+
+
+def _ops(row: Row | None) -> str:
+    if row is None:
+        return NONE
+    if not row.rounds:
+        return f"failed: {list(row.failures.values())[-1]}"
+    mark = f" {BOUND_MARK}" if row.at_bound else ""
+    return median(row, "ops_per_s") + mark

@@ -1,0 +1,1 @@
+"""The ledger of published claims as a page, text and badge. Pure."""

@@ -1,0 +1,236 @@
+"""What a ledger says in words: published and measured figures, what was asked of them, why they may differ. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from zoo.claims.estimates import Estimate
+from zoo.claims.evidence import Archive
+from zoo.claims.judge import Judgement, Word
+from zoo.claims.ledger import Article, Claim, Figure, Ledger
+from zoo.claims.quantities import QUANTITIES
+from zoo.claims.rules import Count, Difference, Gain, Judged, Ratio, Recorded, Rule, Spread
+from zoo.claims.verdicts import Part, Verdict
+from zoo.report.section import NONE, Section, Table
+from zoo.report.text.wording import number
+
+MOST_SHOWN = 2
+"""More figures than this are counted in a line; the row that opens has all of them."""
+
+ABOUT = (
+    "What articles state of threads, and what was measured here. A claim is judged on ratios, counts and costs per "
+    "connection, never on another machine's requests a second, and for the whole 95 % interval, not for the point."
+)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How often each verdict was given."""
+
+    words: dict[Word, int]
+
+    @classmethod
+    def of(cls, verdicts: Iterable[Verdict]) -> Counted:
+        words = [verdict.word for verdict in verdicts]
+        return cls({word: words.count(word) for word in Word if word in words})
+
+    @property
+    def text(self) -> str:
+        """`12 reproduced, 3 partly`"""
+        return ", ".join(f"{count} {word.value}" for word, count in self.words.items())
+
+
+def sections(ledger: Ledger, verdicts: Sequence[Verdict], *, links: bool = False) -> list[Section]:
+    """The ledger as tables: one an article, then the reasons; with links to the records where the form has them."""
+    made = [Section("Published claims", [ABOUT, _where(verdicts), f"{Counted.of(verdicts).text}."])]
+    for article in ledger.articles.values():
+        mine = [verdict for verdict in verdicts if verdict.claim.article == article.key]
+        if mine:
+            made.append(_section(article, mine, links=links))
+    bullets = [f"{word.value}: {word.text}" for word in Counted.of(verdicts).words]
+    return [*made, Section("What the verdicts mean", bullets=bullets)]
+
+
+def _section(article: Article, verdicts: Sequence[Verdict], *, links: bool) -> Section:
+    columns = ["claim", "what it says", "published", "accepted if", "measured here", "verdict"]
+    rows = [
+        [
+            *(v.claim.id, v.claim.says, published(v.claim), accepted(v.claim), measured(v)),
+            _linked(v) if links else v.word.value,
+        ]
+        for v in verdicts
+    ]
+    reasons = [f"{v.claim.id} {v.word.value}: {reason}" for v in verdicts if (reason := why(v))]
+    paragraphs = [origin(article), *dict.fromkeys(differences(article, v.archives) for v in verdicts if v.archives)]
+    return Section(
+        f"{article.key}: {article.title or article.about}", paragraphs, [Table("", columns, rows, 6)], reasons
+    )
+
+
+def _linked(verdict: Verdict) -> str:
+    """The word, with the runs behind it."""
+    runs = ", ".join(f"[{archive.id}]({archive.folder}/)" for archive in verdict.archives)
+    return f"{verdict.word.value} ({runs})" if runs else verdict.word.value
+
+
+def published(claim: Claim) -> str:
+    """`throughput 326,003 req/s; RSS 180 MB`"""
+    return "; ".join(_figure(figure) for figure in claim.published) or NONE
+
+
+def accepted(claim: Claim) -> str:
+    """What all of its rules demand, which is wider than the figure published: another machine is no second witness."""
+    return "; ".join(asked(rule) for rule in claim.rules if not isinstance(rule, Recorded)) or NONE
+
+
+def _figure(figure: Figure) -> str:
+    read = "" if figure.quote else " (graph)"
+    return " ".join(filter(None, [figure.of, number(figure.value), figure.unit])) + read
+
+
+def measured(verdict: Verdict) -> str:
+    """The figures of each part that has some, the first two of several."""
+    said = []
+    for part in verdict.parts:
+        known = [estimate for estimate, _ in part.found if not estimate.why]
+        shown = [value(part.rule, estimate) for estimate in known[:MOST_SHOWN]]
+        more = len(known) - len(shown)
+        if shown:
+            said.append(", ".join(shown) + (f" and {more} more" if more else ""))
+    return "; ".join(said) or NONE
+
+
+def value(rule: Rule, seen: Estimate) -> str:
+    """`×1.21 [1.10, 1.33]`, `44.1 MB [43.8, 44.6]`; of a count what each round gave."""
+    if seen.why:
+        return NONE
+    if isinstance(rule, Count):
+        return ", ".join(dict.fromkeys(f"{number(count)} {seen.unit}".strip() for count in seen.counts))
+    ratio = seen.unit == "×"
+    text = f"×{_digits(seen.value)}" if ratio else f"{number(seen.value)} {seen.unit}".strip()
+    if seen.low is None or seen.high is None:
+        return text
+    return f"{text} [{_end(seen.low, ratio=ratio)}, {_end(seen.high, ratio=ratio)}]"
+
+
+def _end(end: float, *, ratio: bool) -> str:
+    return "∞" if math.isinf(end) else _digits(end) if ratio else number(end)
+
+
+def _digits(ratio: float) -> str:
+    """Enough of them to tell 2 % apart."""
+    return f"{ratio:.2f}" if abs(ratio) < 10 else f"{ratio:,.0f}"
+
+
+def asked(rule: Rule) -> str:
+    """What a rule demands: `requests, many ÷ few: 0.5 to 0.9`."""
+    match rule:
+        case Ratio() | Spread():
+            sides = f"{rule.of} ÷ {rule.over}"
+        case Difference():
+            sides = f"{rule.of} less {rule.less}"
+        case Gain():
+            sides = f"({rule.of} ÷ {rule.over}) ÷ ({rule.than} ÷ {rule.than_over})"
+        case _:
+            sides = rule.of
+    text = f"{rule.quantity}, {sides.replace('_', ' ')}: "
+    if isinstance(rule, Recorded):
+        return f"{text}recorded"
+    if isinstance(rule, Spread):
+        text += "highest less lowest "
+    if isinstance(rule, Ratio) and rule.together:
+        text += "their mean "
+    return text + band(rule) + _extent(rule)
+
+
+def band(rule: Judged) -> str:
+    """`0.5 to 0.9 req/s`, `at least 2`"""
+    unit = "" if isinstance(rule, Ratio | Gain | Spread) else QUANTITIES[rule.quantity].unit
+    low, high = rule.at_least, rule.at_most
+    if low is None or high is None:
+        text = f"at most {high:g}" if low is None else f"at least {low:g}"
+    else:
+        text = f"{low:g} to {high:g}"
+    return f"{text} {unit}".strip()
+
+
+def _extent(rule: Judged) -> str:
+    if rule.in_cells == "every":
+        return ""
+    return ", in any cell" if rule.in_cells == "any" else f", in at least {100 * rule.in_cells:g} % of the cells"
+
+
+def why(verdict: Verdict) -> str | None:
+    """The reason, with the part it is of where a claim has several; None where the figures say it all."""
+    if not verdict.parts:
+        return verdict.judgement.why
+    deciding = [part for part in verdict.parts if not isinstance(part.rule, Recorded)] or verdict.parts
+    mine = [part for part in deciding if part.judgement.why and part.judgement.word is verdict.word]
+    reasons = list(dict.fromkeys(part.judgement.why for part in mine if part.judgement.why))
+    if len(deciding) == 1 or (len(mine) == len(deciding) and len(reasons) == 1):
+        return next(iter(reasons), None)
+    return "; ".join(f"{asked(part.rule)}: {part.judgement.why}" for part in mine) or None
+
+
+def parts(verdict: Verdict) -> str | None:
+    """`of 3 parts 2 reproduced, 1 not measured`; None for a claim of one part."""
+    words = [part.judgement.word for part in verdict.parts]
+    if len(words) < 2:
+        return None
+    counts = ", ".join(f"{words.count(word)} {word.value}" for word in Word if word in words)
+    return f"of {len(words)} parts {counts}"
+
+
+def notes(part: Part) -> list[str]:
+    """What a reader must know beside the figures of a part."""
+    return list(dict.fromkeys(note for estimate, _ in part.found for note in estimate.notes))
+
+
+def origin(article: Article) -> str:
+    """Who measured it where, as far as the article says."""
+    about = f"{article.about}. " if article.title else ""
+    by = f"By {article.by}. " if article.by else ""
+    date = f"{article.date}. " if article.date else ""
+    facts = {"machine": article.machine, "cores": article.cores, "JDK": article.jdk, "software": article.software}
+    told = "; ".join(f"{name} {fact}" for name, fact in facts.items() if fact)
+    return f"{about}{by}{date}Published with: {told or 'not said'}."
+
+
+def differences(article: Article, archives: Sequence[Archive]) -> str:
+    """Why published and measured may differ, from what is known of both; nothing where nothing was measured."""
+    if not archives:
+        return ""
+    machine = archives[0].machine
+    jdks = ", ".join(dict.fromkeys(archive.jdk for archive in archives if archive.jdk))
+    there, here = [], [f"{machine.processor}, {_cores(machine.cores)}"]
+    there.append(article.machine or "a machine not named")
+    if article.cores:
+        there.append(_cores(article.cores))
+    said = [f"Published on {', '.join(there)}; measured on {', '.join(here)}, shared by server and generator."]
+    said.append(f"JDK there {article.jdk or 'not said'}, here {jdks or 'no JVM took part'}.")
+    if article.software:
+        said.append(f"There {article.software}; here the versions in the records.")
+    memory = f"{machine.memory_gb:.1f} GB of memory" if machine.memory_gb else "memory not known"
+    limit = f"{machine.descriptors:,} descriptors" if machine.descriptors else "descriptors not known"
+    said.append(f"Limits here: {memory}, {limit} a process, kernel {machine.kernel}.")
+    return " ".join(said)
+
+
+def _cores(cores: float | None) -> str:
+    return "cores not known" if cores is None else f"{cores:g} cores"
+
+
+def _where(verdicts: Sequence[Verdict]) -> str:
+    archives = list(dict.fromkeys(archive for verdict in verdicts for archive in verdict.archives))
+    if not archives:
+        return "No run given has any of their cells."
+    machine = archives[0].machine
+    commits = ", ".join(dict.fromkeys((archive.commit or "unknown")[:12] for archive in archives))
+    return f"Measured on {machine.processor}, {_cores(machine.cores)}, in {len(archives)} run(s), commit {commits}."
+
+
+def shown(judgement: Judgement) -> str:
+    """A word with its reason."""
+    return f"{judgement.word.value} ({judgement.why})" if judgement.why else judgement.word.value

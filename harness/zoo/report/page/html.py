@@ -1,0 +1,130 @@
+"""A report as one HTML page that needs no network: charts, tables and the scripts they need. Pure."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from zoo.analysis.pairs import Kind
+from zoo.model.flag import Flag
+from zoo.report import findings
+from zoo.report.charts import gallery
+from zoo.report.charts.gallery import Figure
+from zoo.report.charts.looks import DASHES, OUTLINES
+from zoo.report.page import facts, tables
+from zoo.report.page.contents import Contents, figures_of
+from zoo.report.page.packing import packed
+from zoo.report.text import comparisons
+from zoo.report.text.document import head
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What turns figures into pictures: in the browser, and beforehand for those without scripts."""
+
+    library: Callable[[], str]
+    svg: Callable[[Figure], str]
+
+
+def printable(value: object) -> object:
+    """Text without control characters, which a log may hold and a page may not."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return "".join(
+        c if c in "\n\t" or unicodedata.category(c)[0] != "C" else "\N{REPLACEMENT CHARACTER}" for c in value
+    )
+
+
+def told(value: object) -> object:
+    """A fact as a person says it."""
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else "–" if value in (None, "") else value
+
+
+ENVIRONMENT = Environment(
+    loader=PackageLoader("zoo.report"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    finalize=printable,
+)
+ENVIRONMENT.filters["told"] = told
+
+
+def page(contents: Contents, tools: Tools) -> str:
+    """The whole page."""
+    run, cells, figures = contents.run, contents.cells, contents.figures
+    lines = tables.lines(cells, contents.records)
+    first = contents.questions[0].groups if contents.questions else []
+    return ENVIRONMENT.get_template("page.html").render(
+        run=run,
+        head=head(run, contents.records, contents.evidence.notes).paragraphs,
+        host=facts.host(run),
+        cells=cells,
+        questions=contents.questions,
+        again=contents.again,
+        parts=contents.parts,
+        answers=findings,
+        bands=findings.bands(contents.compared, run.plan.rounds),
+        strayed=comparisons.outside(contents.compared.of(Kind.AGAIN)),
+        again_table=comparisons.again(contents.compared, run.plan.rounds),
+        still=stills(figures_of(first), tools),
+        kinds=list(gallery.variants(cells)),
+        shapes=OUTLINES,
+        dashes=[
+            (tier, " ".join(map(str, dash))) for tier, dash in zip(contents.plain.tiers, DASHES.values(), strict=False)
+        ],
+        lines=lines,
+        cell_heads=tables.heads(cells),
+        flags=[flag for flag in Flag if any(mark.flag is flag for line in lines for mark in line.marks)],
+        failures=tables.failures(contents.records, contents.evidence),
+        count=len(contents.records),
+        files=sorted(name for name in contents.evidence.files if "/" not in name),
+        orders=facts.orders(run),
+        run_facts=facts.of_run(run),
+        servers=facts.of_servers(cells),
+        **scripts(figures, tools, "page.js", {"records": tables.sources(contents.records, contents.evidence)}),
+    )
+
+
+def scripts(figures: Sequence[Figure], tools: Tools, name: str, data: dict[str, Any]) -> dict[str, str]:
+    """What a page's template needs to draw its charts: their data and more, Vega, a script, and the policy for both."""
+    script = ENVIRONMENT.get_template(name).render()
+    library = _closed(tools.library()) if figures else ""
+    return {
+        "data": _json(packed(figures) | data),
+        "library": Markup(library),
+        "script": Markup(script),
+        "policy": policy(library, script),
+    }
+
+
+def stills(figures: Sequence[Figure], tools: Tools) -> dict[str, Markup]:
+    """Charts that are there before a script runs, or without one."""
+    return {figure.name: Markup(tools.svg(figure)) for figure in figures}
+
+
+def policy(*scripts: str) -> str:
+    """No network at all, and no script but those of this page."""
+    hashes = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts if s]
+    allowed = " ".join(f"'sha256-{h}'" for h in hashes)
+    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def _closed(script: str) -> str:
+    """A script that cannot end its element early."""
+    return script.replace("\r\n", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _json(value: object) -> Markup:
+    """JSON that cannot end its element."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))

@@ -1,0 +1,200 @@
+"""The tables of a page as texts, what they sort by, and the records behind them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from zoo.analysis.metrics import cpu_per_million
+from zoo.analysis.summary import Row, Spread
+from zoo.model.flag import Flag
+from zoo.model.measurement import Measurement
+from zoo.model.record import Record, stem
+from zoo.report.cells import Cells, Level, server
+from zoo.report.raw_files import Evidence
+from zoo.report.section import NONE
+from zoo.report.text.wording import number, shown, words
+
+
+@dataclass(frozen=True)
+class Cell:
+    """`order` is what a column sorts by, None stands last; `over` is the range over the rounds."""
+
+    text: str
+    order: float | None = None
+    over: str = ""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A flag of a row, with the rounds that had it."""
+
+    flag: Flag
+    count: str
+
+    @property
+    def words(self) -> str:
+        return words(self.flag)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row that can be filtered by server, scenario and tier; `lines` are those of records.ndjson, by round."""
+
+    entry: str
+    model: str
+    level: Level
+    cells: list[Cell]
+    marks: list[Mark]
+    outliers: list[tuple[str, int]] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    lines: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def server(self) -> str:
+        return server(self.entry)
+
+
+@dataclass(frozen=True)
+class Column:
+    """`scale` turns the figure into that of the title."""
+
+    title: str
+    read: Callable[[Row], Spread | None]
+    scale: float = 1.0
+
+
+COLUMNS = (
+    Column("req/s", lambda r: r.rps),
+    Column("answers", lambda r: r.answers),
+    Column("p50 ms", lambda r: r.p50_us, 1e-3),
+    Column("p99 ms", lambda r: r.p99_us, 1e-3),
+    Column("server CPU s/M req", lambda r: r.cpu_s_per_million),
+    Column("wrk CPU s/M req", lambda r: r.generator_cpu_s_per_million),
+    Column("peak RSS MB", lambda r: r.rss_peak_mb),
+    Column("kB per connection", lambda r: r.kb_per_connection),
+    Column("sockets MB", lambda r: r.socket_mb),
+    Column("peak threads", lambda r: r.threads_peak),
+)
+
+RECORD_COLUMNS: dict[str, Callable[[Measurement], float | None]] = {
+    "req/s": lambda m: m.load.goodput_rps,
+    "CPU s/M req": cpu_per_million,
+    "peak RSS MB": lambda m: m.rss_peak_mb,
+    "Little": lambda m: m.load.little,
+    "busiest wrk thread %": lambda m: _times(m.load.busiest_thread, 100),
+    "other CPU %": lambda m: _times(m.noise.foreign_share, 100),
+    "steal %": lambda m: _times(m.noise.steal_share, 100),
+    "CPU pressure %": lambda m: _times(m.noise.pressure_cpu, 1e-4),
+    "memory pressure %": lambda m: _times(m.noise.pressure_memory, 1e-4),
+    "I/O pressure %": lambda m: _times(m.noise.pressure_io, 1e-4),
+    "canary ms": lambda m: _times(m.canary_s, 1000),
+}
+
+
+def columns(cells: Cells) -> list[Column]:
+    """Those that any cell fills: an emulated host has no figures of speed, a run without waits no held connections."""
+    return [column for column in COLUMNS if any(column.read(row) for row in cells.rows.values())]
+
+
+def heads(cells: Cells) -> list[str]:
+    return [*(column.title for column in columns(cells)), "errors"]
+
+
+def lines(cells: Cells, records: Sequence[Record]) -> list[Line]:
+    """All cells of the run, by load and entry."""
+    filled = columns(cells)
+    behind: dict[tuple[str, str, str], dict[int, int]] = {}
+    for line, record in enumerate(records, start=1):
+        behind.setdefault((record.asked, record.tier, record.entry), {})[record.round] = line
+    return [
+        _line(level, row, filled, sorted(behind[level.scenario, level.tier, row.entry].items()))
+        for level in cells.levels
+        for row in cells.at(level, again=True)
+    ]
+
+
+def _line(level: Level, row: Row, columns: Sequence[Column], behind: list[tuple[int, int]]) -> Line:
+    cells = [_cell(column, row) for column in columns]
+    cells.append(Cell(f"{row.errors:,}", row.errors) if row.measured else Cell(NONE))
+    marks = [Mark(flag, "" if count == row.measured else f"{count} of {row.measured}") for flag, count in row.flags]
+    return Line(row.entry, row.model, level, cells, marks, row.outliers, row.failures, behind)
+
+
+def _cell(column: Column, row: Row) -> Cell:
+    value = column.read(row)
+    if value is None:
+        return Cell(NONE)
+    bound = column.title == "req/s" and row.lower_bound
+    text, _, over = shown(value, column.scale, bound=bound).partition(" (")
+    one = number(value.low * column.scale) == number(value.high * column.scale)
+    return Cell(text, value.median * column.scale, "" if one else over.rstrip(")"))
+
+
+def sources(records: Sequence[Record], evidence: Evidence) -> dict[str, Any]:
+    """Every record of the run in the order it was written, for the page's script, which makes a table of them.
+
+    As HTML they would be half of the page of a long run. `files` are the patterns of the names of raw files: a row has
+    the places of those that there are, and its own words take the places of the numbers in them.
+    """
+    measured = [r.measurement for r in records if r.measurement is not None]
+    filled = {title: read for title, read in RECORD_COLUMNS.items() if any(read(m) is not None for m in measured)}
+    patterns: dict[str, int] = {}
+    by_cell = _logs(evidence.files)
+    rows = []
+    for record in records:
+        names = [name for name in _names(record) if name in evidence.files] + logs(record, by_cell)
+        places = [patterns.setdefault(_pattern(name, record), len(patterns)) for name in names]
+        seen = record.measurement
+        values = [None if seen is None else read(seen) for read in filled.values()]
+        figures = [None if value is None else float(f"{value:.4g}") for value in values]
+        rows.append([record.entry, record.asked, record.tier, record.round, *figures, places])
+    return {"columns": ["entry", "scenario", "tier", "round", *filled], "rows": rows, "files": list(patterns)}
+
+
+def failures(records: Sequence[Record], evidence: Evidence) -> list[tuple[int, Record, list[str]]]:
+    """Line, record and logs of each cell without figures."""
+    found = _logs(evidence.files)
+    return [(line, r, logs(r, found)) for line, r in enumerate(records, start=1) if r.failure is not None]
+
+
+Logs = dict[tuple[str, int], list[tuple[str | None, str]]]
+"""By stem and round: the tier where a file is of one tier alone, and its name."""
+
+
+def logs(record: Record, found: Logs) -> list[str]:
+    """Logs and thread dumps of the processes that served a record."""
+    return [name for tier, name in found.get((_stem(record), record.round), []) if tier in (None, record.tier)]
+
+
+def _logs(files: Iterable[str]) -> Logs:
+    found: Logs = {}
+    for name in sorted(files):
+        log = re.fullmatch(r"raw/(.+?)-r(\d+)(?:-\d+)?\.log", name)
+        dump = re.fullmatch(r"raw/(.+)-([^-]+)-r(\d+)-threads\.json", name)
+        if log:
+            found.setdefault((log[1], int(log[2])), []).append((None, name))
+        elif dump:
+            found.setdefault((dump[1], int(dump[3])), []).append((dump[2], name))
+    return found
+
+
+def _names(record: Record) -> list[str]:
+    seen = record.measurement
+    return [] if seen is None else [name for name in (seen.load.histogram, seen.sampling.samples) if name]
+
+
+def _stem(record: Record) -> str:
+    return stem(record.entry, record.asked)
+
+
+def _pattern(name: str, record: Record) -> str:
+    for place, part in enumerate((_stem(record), f"-{record.tier}-r{record.round}", f"-r{record.round}")):
+        name = name.replace(part, f"{{{place}}}", 1)
+    return name
+
+
+def _times(value: float | None, scale: float) -> float | None:
+    return None if value is None else value * scale

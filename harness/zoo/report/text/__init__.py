@@ -1,0 +1,1 @@
+"""A run's report as text: sentences, sections, Markdown, terminal. Pure."""

@@ -1,0 +1,63 @@
+"""What a run is going to measure, in words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from zoo.model.program import Program
+from zoo.model.run import PlanFacts
+
+
+def announcement(planned: PlanFacts, seconds: float, settings: Mapping[str, str]) -> str:
+    """The cells and their time; who is measured, and how."""
+    plain = planned.cells - planned.twin_cells
+    twice = f", and {planned.twin_cells} of A/A ({', '.join(planned.twins)})" if planned.twin_cells else ""
+    setting = ", ".join(f"{name} {value}" for name, value in settings.items())
+    if planned.variations:
+        setting += f"; and {', '.join(planned.variations)}"
+    asked = {entry for entries, _ in _loads(planned) for entry in entries}
+    other = "".join(f", of {name} {rounds}" for name, rounds in planned.rounds_of.items())
+    return (
+        f"{plain} cells = {_groups(planned)} × {planned.rounds} round(s){other}{twice}, about {seconds / 60:.0f} min"
+        f"{_added(planned)}\n"
+        f"entries: {', '.join(entry for entry in planned.entries if entry in asked)}\n"
+        f"condition: {setting}; order seed {planned.seed}"
+    )
+
+
+def _added(planned: PlanFacts) -> str:
+    """What may follow."""
+    if planned.precision is None or planned.budget_s is None:
+        return ""
+    return f"; then rounds until ±{100 * planned.precision:g} %, at most {planned.budget_s / 60:.0f} min in all"
+
+
+def _groups(planned: PlanFacts) -> str:
+    """`13 entries × hello × 100, 1k connections; 3 entries × service × 5s × 200 connections`"""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for entries, load in _loads(planned):
+        groups.setdefault(entries, []).append(load)
+    under = f" under {1 + len(planned.variations)} conditions" if planned.variations else ""
+    told = [f"{len(entries)} entries{under} × {'; '.join(loads)}" for entries, loads in groups.items()]
+    return told[0] if len(told) == 1 else f"({'; '.join(told)})"
+
+
+def _loads(planned: PlanFacts) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Each load with the entries that it applies to."""
+    plain = [name for name in planned.scenarios if name not in planned.programs]
+    if plain:
+        yield tuple(planned.entries), f"{', '.join(plain)} × {', '.join(planned.tiers)} connections"
+    for scenario, program in planned.programs.items():
+        for entries, cases in _cases(planned, program).items():
+            words = [scenario, ", ".join(filter(None, cases)), f"{', '.join(program.tiers)} connections"]
+            yield entries, " × ".join(filter(None, words))
+
+
+def _cases(planned: PlanFacts, program: Program) -> dict[tuple[str, ...], list[str]]:
+    """Cases by the entries that they apply to, without those that apply to none."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for case in program.cases:
+        entries = tuple(entry for entry in planned.entries if case.applies(entry))
+        if entries:
+            found.setdefault(entries, []).append(case.name)
+    return found

@@ -1,0 +1,172 @@
+"""One paragraph for a hurried reader: should this server change its thread model, and what does that cost? Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from zoo.analysis.metrics import CPU, REQUESTS, cpu_per_million
+from zoo.analysis.pairs import Comparison, Kind, Pair, compare
+from zoo.analysis.summary import Row, rows, spread
+from zoo.model.record import Record
+from zoo.model.run import Run
+from zoo.model.trial_results import OpenResult
+from zoo.plan.answer import ARRIVING, COST, WAITING
+from zoo.report.arrival_rates import newest
+from zoo.report.text.wording import WHOLE, listed, number, size
+
+Found = Mapping[str, tuple[Run, Sequence[Record]]]
+"""By part of the answer: its run and what that measured."""
+
+NAMES = {
+    "platform-thread": "the pool of platform threads",
+    "virtual-thread": "virtual threads",
+    "event-loop": "the event loop",
+    "async-task": "tasks",
+    "async-servlet": "asynchronous servlets",
+}
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """The entry with a pool, and the one that would take its place."""
+
+    pool: str
+    other: str
+    other_name: str
+
+
+def paragraph(server: str, found: Found) -> str:
+    """Whether to switch, how much is served, what it costs, how surely; what was not measured is said to be open."""
+    models = {r.entry: r.model for _, records in found.values() for r in records}
+    sides = _sides(models)
+    if sides is None:
+        return f"{server}: it has no variant beside a pool of platform threads to switch to."
+    short, served = _served(sides, found)
+    cost = _cost(sides, found)
+    if short is None:
+        advice = "open, for who is served while requests wait was not measured"
+    elif short:
+        advice = f"yes, if its requests wait; {sides.other_name} serve what the pool keeps waiting"
+    else:
+        advice = "no need to, as long as the pool has a thread for each waiting request"
+    sentences = [
+        f"{server}: switch from the pool to {sides.other_name}? {_upper(advice)}.",
+        *served,
+        *cost,
+        _how(found),
+    ]
+    return " ".join(sentences)
+
+
+def _sides(models: Mapping[str, str]) -> _Sides | None:
+    """Virtual threads where there are any, else the first variant that is no pool."""
+    pool = next((e for e, model in models.items() if model == "platform-thread"), None)
+    others = [e for e, model in models.items() if model != "platform-thread"]
+    other = next((e for e in others if models[e] == "virtual-thread"), next(iter(others), None))
+    return _Sides(pool, other, NAMES[models[other]]) if pool and other else None
+
+
+def _served(sides: _Sides, found: Found) -> tuple[bool | None, list[str]]:
+    """Whether the pool leaves waiting what the other serves, and the sentences that say so."""
+    verdicts, told = [], []
+    waiting = _waiting(sides, found)
+    if waiting:
+        pool, other = waiting
+        verdicts.append(_share(pool) < WHOLE <= _share(other))
+        told.append(
+            f"Of {pool.actual or 0:,} requests that wait {pool.delay_s:g} s each, the pool answered {_count(pool)} in "
+            f"the first wait and {sides.other_name} {_count(other)}{_memory(pool, other)}."
+        )
+    shares = _arriving(sides, found)
+    if shares:
+        first, second = shares[sides.pool], shares[sides.other]
+        verdicts.append(first.ok_share < WHOLE <= second.ok_share)
+        told.append(
+            f"At {first.rate:,} requests a second for {first.duration_s:g} s, which wait {first.delay_s:g} s each, "
+            f"the pool answered {first.ok_share:.0%} within {first.timeout_s:g} s, {sides.other_name} "
+            f"{second.ok_share:.0%}."
+        )
+    return (any(verdicts) if verdicts else None), told
+
+
+def _waiting(sides: _Sides, found: Found) -> tuple[Row, Row] | None:
+    if WAITING not in found:
+        return None
+    seen = {row.entry: row for row in rows(found[WAITING][1]) if row.served}
+    return (seen[sides.pool], seen[sides.other]) if {sides.pool, sides.other} <= set(seen) else None
+
+
+def _arriving(sides: _Sides, found: Found) -> dict[str, OpenResult] | None:
+    if ARRIVING not in found:
+        return None
+    seen = newest(found[ARRIVING][1])
+    return seen if {sides.pool, sides.other} <= set(seen) else None
+
+
+def _share(row: Row) -> float:
+    return row.served.median if row.served else 0.0
+
+
+def _count(row: Row) -> str:
+    return "all" if _share(row) >= WHOLE else f"{_share(row) * (row.actual or 0):,.0f}"
+
+
+def _memory(pool: Row, other: Row) -> str:
+    if not pool.rss_peak_mb or not other.rss_peak_mb:
+        return ""
+    return f" (peak memory {number(pool.rss_peak_mb.median)} and {number(other.rss_peak_mb.median)} MB)"
+
+
+def _cost(sides: _Sides, found: Found) -> list[str]:
+    """What the switch costs or gains where nothing waits, at each connection count."""
+    if COST not in found:
+        return []
+    run, records = found[COST]
+    compared = compare(run.plan.entries, records)
+    pairs = [
+        p for kind in (Kind.MODEL, Kind.VARIANT) for p in compared.of(kind) if (p.a, p.b) == (sides.other, sides.pool)
+    ]
+    at = [f"at {p.requested:,} connections {listed(_changes(p))}" for p in pairs]
+    if not at:
+        return []
+    return [f"Where nothing waits the switch means {'; '.join(at)}.", *_levels(sides, records)]
+
+
+def _changes(pair: Pair) -> list[str]:
+    return [
+        f"{noun} {_change(pair.comparisons[metric])}"
+        for metric, noun in ((REQUESTS, "throughput"), (CPU, "CPU per request"))
+        if metric in pair.comparisons
+    ]
+
+
+def _change(comparison: Comparison) -> str:
+    """`12–18 % lower`, `equal within 5 %`, `open (leans slower; …)`"""
+    verdict, ratio = comparison.verdict, comparison.ratio
+    if ratio is None or not verdict.differs:
+        return f"{verdict.word.value}{f' ({verdict.why})' if verdict.why else ''}"
+    return f"{size(ratio)} {'higher' if ratio.value > 1 else 'lower'}"
+
+
+def _levels(sides: _Sides, records: Sequence[Record]) -> list[str]:
+    """Microseconds of CPU a request, for whoever wants to reckon with it."""
+    told = []
+    for entry in (sides.pool, sides.other):
+        seen = spread(cpu_per_million(r.measurement) for r in records if r.entry == entry and r.measurement)
+        if seen:
+            told.append(f"{number(seen.median)} µs with {'the pool' if entry == sides.pool else sides.other_name}")
+    return [f"A request takes {' and '.join(told)} of CPU time."] if len(told) == 2 else []
+
+
+def _how(found: Found) -> str:
+    run = next(iter(found.values()))[0]
+    rounds = found[COST][0].plan.rounds if COST in found else 1
+    return (
+        f"({rounds} rounds for the cost, one for the rest; 95 % intervals; {run.host.cores} cores shared with the "
+        "generator.)"
+    )
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,280 @@
+"""What a report says, before it is given a form: headings, paragraphs and tables. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from zoo.analysis.pairs import Compared, compare
+from zoo.analysis.summary import Row, rows
+from zoo.model.flag import Flag
+from zoo.model.record import Record, newest_records
+from zoo.model.run import Run, Target
+from zoo.report import scenario_sections
+from zoo.report.cells import Cells
+from zoo.report.findings import findings
+from zoo.report.section import NONE, Section, Table
+from zoo.report.text import comparisons
+from zoo.report.text.sentences import QUESTIONS, answers
+from zoo.report.text.wording import number, shown, tier_label
+from zoo.scenarios import is_trial
+
+COUNT = "A×2: in 2 of the rounds; without a number: in all of them."
+OUTLYING = (
+    "round n outlying: it stands apart from the others (Grubbs' test on logarithms, 1 %, from 5 rounds); it is kept."
+)
+TIMED = (
+    "Load: wrk, closed model (each connection sends its next request when the last is answered). Latency is "
+    "read from wrk's histogram with its coordinated-omission correction taken out again."
+)
+EMULATED = (
+    "Emulated host: QEMU stands in for the processor, because this machine does not hold such tiers and offers no "
+    "hardware virtualisation. Connections, memory and threads are real; time is not, so no figure of throughput, "
+    "latency or CPU was recorded."
+)
+PACED = (
+    "Every request waits, long enough for this host to read those of all connections before the first is answered "
+    "(wait s). A pool of threads serves so many at a time."
+)
+
+
+def document(
+    run: Run, records: Sequence[Record], reference: str | None = None, notes: Sequence[str] = ()
+) -> list[Section]:
+    """The whole report of a run; `notes` stand in its head."""
+    compared = compare(run.plan.entries, records, reference, run.plan.guests)
+    sections = [head(run, records, notes), *_answer(Cells.of(run, records, reference), compared)]
+    if not _only_trials(records):
+        sections += comparisons.sections(compared, run.plan.rounds)
+    plain = rows(scenario_sections.plain(records), reference)
+    for scenario in dict.fromkeys(r.scenario for r in plain):
+        sections.append(_scenario(scenario, [r for r in plain if r.scenario == scenario]))
+    sections += [section for _, section in scenario_sections.sections(records)]
+    if plain or not records:
+        sections.append(_flags(plain))
+    sections.append(_host(run))
+    return sections
+
+
+def head(run: Run, records: Sequence[Record], notes: Sequence[str] = ()) -> Section:
+    """What was run, how much of it there is, and under which condition."""
+    plan = run.plan
+    latest = newest_records(records)
+    failed = sum(r.failure is not None for r in latest)
+    dirty = " with uncommitted changes" if run.dirty else ""
+    missing = plan.cells - len(latest)
+    state = f"{len(latest) - failed} of {plan.cells} cells measured, {failed} failed"
+    if missing > 0:
+        state += f", {missing} not run yet"
+    rounds = (
+        f"{plan.rounds} rounds: medians over rounds with the lowest and highest round in brackets"
+        if plan.rounds > 1
+        else "1 round: a smoke run, no statistics"
+    )
+    return Section(
+        f"Run {run.id}",
+        [
+            f"{state}. {rounds}. Commit {(run.commit or 'unknown')[:12]}{dirty}; protocol {run.protocol}; "
+            f"runtime {_runtime(run)}, network {plan.condition.network}; "
+            f"JDK {plan.condition.jdk or 'none'}; order seed {plan.seed}.",
+            *([EMULATED] if plan.condition.emulated else [] if _only_trials(records) else [TIMED]),
+            *(_target(name, target) for name, target in plan.targets.items()),
+            *notes,
+        ],
+    )
+
+
+def _only_trials(records: Sequence[Record]) -> bool:
+    """True where each scenario's own section says how it loads; such records are compared in no pairs."""
+    return bool(records) and all(is_trial(record.scenario) for record in records)
+
+
+def _runtime(run: Run) -> str:
+    condition = run.plan.condition
+    return f"{condition.runtime} ({condition.accelerator})" if condition.accelerator else condition.runtime
+
+
+def _target(name: str, target: Target) -> str:
+    unread = "; no process was named (PID=), so its memory, CPU and threads were not measured"
+    known = unread if target.pid is None else f", process {target.pid}"
+    return (
+        f"{name} is {target.url}{known}. Something else started it, and all rounds measure that one process: what "
+        "differs between two starts of it is in no interval. Its answer is its own, and may be more work than 13 bytes."
+    )
+
+
+def _answer(cells: Cells, compared: Compared) -> list[Section]:
+    """The first question that the run has pairs for, answered."""
+    for kind, asked in QUESTIONS.items():
+        told = answers(cells, findings(compared, kind))
+        if told:
+            bullets = [f"{answer.scenario} ({answer.wait}) · {text}" for answer in told for text in answer.texts]
+            return [Section("Answer", [f"{asked.heading}. {asked.text}"], bullets=bullets)]
+    return []
+
+
+def _scenario(scenario: str, found: Sequence[Row]) -> Section:
+    section = Section(f"Scenario {scenario}", [_question(scenario, found)])
+    top = max(r.requested for r in found)
+    for requested in sorted({r.requested for r in found}):
+        at = [r for r in found if r.requested == requested]
+        labels = list(dict.fromkeys(tier_label(r) for r in at if r.measured)) or [at[0].tier]
+        actual = next((r.actual for r in at if r.actual is not None), requested)
+        title = f"{scenario} {' / '.join(labels)} · closed, c = {actual:,}"
+        if all(r.emulated for r in at):
+            section.tables.append(_emulated_table(f"{title} · emulated host", at, highest=requested == top))
+        elif scenario == "sleep":
+            section.tables.append(_sleep_table(title, at, highest=requested == top))
+        else:
+            section.tables.append(_busy_table(title, at))
+    return section
+
+
+def _question(scenario: str, found: Sequence[Row]) -> str:
+    if scenario == "sleep":
+        cost = (
+            "RSS per connection is the slope of peak RSS over the tiers' connection counts from rest, shown for "
+            "entries that held every tier; kernel socket memory is not in it."
+        )
+        if any(r.emulated for r in found):
+            return f"{PACED} {cost}"
+        wait = next((f"{r.delay_s:g} s" for r in found if r.delay_s), "for a while")
+        return (
+            f"Every request waits {wait}. A bounded pool serves at most threads ÷ wait requests a second; "
+            f"`ceiling` names that bound where it applies. {cost}"
+        )
+    return "13 bytes, no wait. `≥` marks a lower bound: the server was not what limited the figure (see the flags)."
+
+
+def _busy_table(title: str, at: Sequence[Row]) -> Table:
+    columns = ["entry", "req/s", "p50 ms", "p99 ms", "errors", "peak RSS MB", "peak threads"]
+    columns += ["server CPU s/M req", "wrk CPU s/M req", "flags"]
+
+    def cells(row: Row) -> list[str]:
+        return [
+            row.entry,
+            shown(row.rps, bound=row.lower_bound),
+            shown(row.p50_us, 1e-3),
+            shown(row.p99_us, 1e-3),
+            f"{row.errors:,}",
+            shown(row.rss_peak_mb),
+            shown(row.threads_peak),
+            shown(row.cpu_s_per_million),
+            shown(row.generator_cpu_s_per_million),
+            _marks(row),
+        ]
+
+    return Table(title, columns, _body(at, columns, cells))
+
+
+def _sleep_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
+    columns = ["entry", "all held", "req/s", "ceiling", "p50 s", "p99 s", "errors", "peak RSS MB", "peak threads"]
+    columns += ["server CPU s/M req", "sockets MB", "flags"]
+    if highest:
+        columns.insert(8, "RSS per connection kB")
+
+    def cells(row: Row) -> list[str]:
+        words = [
+            row.entry,
+            "yes" if row.held else "no",
+            shown(row.rps),
+            NONE if row.ceiling_rps is None else f"{number(row.ceiling_rps)}/s",
+            shown(row.p50_us, 1e-6),
+            shown(row.p99_us, 1e-6),
+            f"{row.errors:,}",
+            shown(row.rss_peak_mb),
+            shown(row.threads_peak),
+            shown(row.cpu_s_per_million),
+            shown(row.socket_mb),
+            _marks(row),
+        ]
+        if highest:
+            words.insert(8, shown(row.kb_per_connection))
+        return words
+
+    return Table(title, columns, _body(at, columns, cells), text=2)
+
+
+def _emulated_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
+    """What does not depend on how fast the host is."""
+    columns = ["entry", "all held", "answers", "wait s", "errors", "peak RSS MB", "peak threads", "sockets MB", "flags"]
+    if highest:
+        columns.insert(6, "RSS per connection kB")
+
+    def cells(row: Row) -> list[str]:
+        words = [
+            row.entry,
+            _held(row),
+            shown(row.answers),
+            number(row.delay_s),
+            f"{row.errors:,}",
+            shown(row.rss_peak_mb),
+            shown(row.threads_peak),
+            shown(row.socket_mb),
+            _marks(row),
+        ]
+        if highest:
+            words.insert(6, shown(row.kb_per_connection))
+        return words
+
+    return Table(title, columns, _body(at, columns, cells), text=2)
+
+
+def _body(at: Sequence[Row], columns: Sequence[str], cells: Callable[[Row], list[str]]) -> list[list[str]]:
+    """A line a row; one without a measurement says why."""
+    return [cells(row) if row.measured else _failed(row, len(columns)) for row in at]
+
+
+def _held(row: Row) -> str:
+    """Of a pool of threads, how many it served at a time."""
+    if row.held or row.ceiling_rps is None:
+        return "yes" if row.held else "no"
+    return f"{row.ceiling_rps * row.delay_s:,.0f} at a time"
+
+
+def _failed(row: Row, width: int) -> list[str]:
+    return [row.entry, f"failed: {row.failures[-1]}", *[NONE] * (width - 2)]
+
+
+def letter(flag: Flag) -> str:
+    """A flag's letter in tables."""
+    return chr(ord("A") + list(Flag).index(flag))
+
+
+def _marks(row: Row) -> str:
+    marks = [f"{letter(flag)}×{count}" if count < row.measured else letter(flag) for flag, count in row.flags]
+    if row.failures:
+        marks.append(f"failed in {len(row.failures)} round(s): {row.failures[-1]}")
+    marks += [f"{metric}: round {place} outlying" for metric, place in row.outliers]
+    return " ".join(marks) or NONE
+
+
+def _flags(found: Sequence[Row]) -> Section:
+    used = {flag for row in found for flag, _ in row.flags}
+    bullets = [f"{letter(flag)} `{flag.value}`: {flag.text}" for flag in Flag if flag in used]
+    if bullets:
+        bullets.append(COUNT)
+    if any(row.outliers for row in found):
+        bullets.append(OUTLYING)
+    return Section("What the flags mean", bullets=bullets or ["No cell was flagged."])
+
+
+def _toolchains(run: Run) -> str:
+    if run.plan.condition.runtime == "container":
+        return "JDK and rustc: the images' own"
+    return f"JDK {run.host.jdk.version if run.host.jdk else 'none'}, rustc {run.host.tools.rustc or 'none'}"
+
+
+def _host(run: Run) -> Section:
+    host, limits = run.host, run.host.limits
+    memory = f"{host.memory_kb / 1048576:.1f} GiB" if host.memory_kb else "unknown memory"
+    return Section(
+        "Host",
+        bullets=[
+            f"{host.cpu_model or 'unknown CPU'}, {host.cores} cores shared by server and generator, {memory}, "
+            f"{host.virtualization or 'no virtualisation seen'}",
+            f"{host.distribution or host.system}, kernel {host.kernel}, {host.libc or 'unknown libc'}",
+            f"descriptors {limits.nofile_hard}, somaxconn {limits.somaxconn}, "
+            f"ports {limits.port_low}-{limits.port_high}, max_map_count {limits.max_map_count}",
+            f"{_toolchains(run)}, wrk {host.tools.wrk or 'none'}",
+        ],
+    )

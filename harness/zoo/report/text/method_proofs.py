@@ -1,0 +1,109 @@
+"""What the proofs of the method say, as sections. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from zoo.analysis.method_proof import WIDTHS_OF, Alarms, Width, alarms
+from zoo.analysis.metrics import METRICS, Metric
+from zoo.analysis.pairs import Compared, Kind
+from zoo.analysis.stats import Ratio
+from zoo.model.run import Run
+from zoo.report.section import Section, Table
+from zoo.report.text.comparisons import verdicts
+
+PROJECTED_MIN = 60.0
+
+
+def aa(run: Run, compared: Compared) -> Section:
+    """False differences over all metrics."""
+    used = [m for m in METRICS if alarms(compared, m).intervals]
+    rows = [[m.name, *_counts(alarms(compared, m))] for m in used]
+    return Section(
+        f"A/A over {run.plan.rounds} rounds",
+        [counted(run, compared)],
+        [
+            Table(
+                "Intervals of A/A pairs",
+                ["metric", "intervals", "leave out 1", "nominal", "called a difference"],
+                [*rows, ["all", *_counts(alarms(compared))]],
+            )
+        ],
+    )
+
+
+def counted(run: Run, compared: Compared) -> str:
+    """The same over all metrics together, in words."""
+    total = alarms(compared)
+    entries = ", ".join(dict.fromkeys(p.b for p in compared.of(Kind.AGAIN)))
+    return (
+        f"{entries}, each twice a round over {run.plan.rounds} rounds: {total.outside} of {total.intervals} intervals "
+        f"leave out 1, where the nominal 5 % are {total.nominal:.1f}. Were the intervals independent, so many or more "
+        f"had a probability of {total.chance:.2f}; those of one process are not, and come together more often. Called "
+        f"a difference after Holm's correction: {total.called}."
+    )
+
+
+def _counts(found: Alarms) -> list[str]:
+    return [str(found.intervals), str(found.outside), f"{found.nominal:.1f}", str(found.called)]
+
+
+def slowdown(run: Run, compared: Compared) -> Section:
+    """What was said of the slowed server, and of the one that differs in name only."""
+    return verdicts(Kind.VARIANT, compared.of(Kind.VARIANT), run.plan.rounds)
+
+
+def designs(found: Sequence[Width]) -> Section:
+    """Interval widths at equal time, and what A/A said of each design."""
+    rows = [
+        [
+            f"{w.a} ÷ {w.b}",
+            w.design,
+            w.metric.name,
+            f"{w.rounds} in {w.minutes:.1f} min",
+            f"{100 * w.sd_log:.1f} %",
+            f"± {100 * w.half_width(w.minutes):.1f} %",
+            f"± {100 * w.half_width(PROJECTED_MIN):.1f} %",
+            _interval(w.pair),
+            f"{_interval(w.again)} {'leaves out 1' if w.again.differs else 'contains 1'}",
+        ]
+        for w in sorted(found, key=lambda w: (w.a, w.b, WIDTHS_OF.index(w.metric)))
+    ]
+    return Section(
+        "Three designs",
+        [
+            "s is the standard deviation of one round's log-ratio, of the pair and of A/A beside it together. From it, "
+            "the half-width of the 95 % interval after the minutes of the run and after an hour: the time of a round, "
+            "which differs between designs, is in both.",
+            _summed(found),
+        ],
+        [
+            Table(
+                "Designs at equal time",
+                ["pair", "design", "metric", "rounds", "s", "± here", "± in 1 h", "ratio", "A/A ratio"],
+                rows,
+                text=3,
+            )
+        ],
+    )
+
+
+def _summed(found: Sequence[Width]) -> str:
+    """How often each design's interval is the narrowest, and what its A/A said."""
+    rows: dict[tuple[str, str, Metric], list[Width]] = {}
+    for width in found:
+        rows.setdefault((width.a, width.b, width.metric), []).append(width)
+    designs = dict.fromkeys(w.design for w in found)
+    whole = [each for each in rows.values() if len(each) == len(designs)]
+    best = Counter(min(each, key=lambda w: w.half_width(PROJECTED_MIN)).design for each in whole)
+    narrowest = ", ".join(f"{design} in {best[design]} of {len(whole)}" for design in designs)
+    outside = Counter(w.design for w in found if w.again.differs)
+    false = ", ".join(f"{design} {outside[design]} of {sum(w.design == design for w in found)}" for design in designs)
+    return f"Narrowest after an hour: {narrowest}. A/A intervals that leave out 1: {false}."
+
+
+def _interval(ratio: Ratio) -> str:
+    if ratio.low is None or ratio.high is None:
+        return f"{ratio.value:.3f}"
+    return f"{ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"

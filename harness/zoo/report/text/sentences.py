@@ -1,0 +1,203 @@
+"""What a run answers, in sentences: who is ahead at which load, by how much, and what limited it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from zoo.analysis.metrics import Word
+from zoo.analysis.pairs import Kind
+from zoo.report.cells import Cells
+from zoo.report.findings import BAD, GOOD, LIMITS, SIDES, TITLES, Finding, digits, limiting
+from zoo.report.text.wording import WHOLE, listed, shown, words
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a kind of pair is put to a reader: a heading, how to read its ratios, and a title for its charts."""
+
+    short: str
+    heading: str
+    text: str
+    title: str
+
+
+QUESTIONS = {
+    Kind.GUEST: Asked(
+        "From outside",
+        "Servers from outside against entries of the zoo",
+        "Each server that is not of the zoo against each entry of it, in the same rounds under the same load. "
+        "×2 would mean twice as much by the one from outside.",
+        "server from outside ÷ entry of the zoo",
+    ),
+    Kind.MODEL: Asked(
+        "Threads",
+        "Virtual against platform threads",
+        "Each server once with a pool of platform threads and once with virtual threads, all else equal. "
+        "×2 would mean twice as much with virtual threads.",
+        "virtual ÷ platform threads of the same server",
+    ),
+    Kind.CONDITION: Asked(
+        "Conditions",
+        "The same entry under another condition",
+        "Each entry under the condition named after the @ and under the run's own, all else equal. "
+        "×2 would mean twice as much under the other condition.",
+        "entry@condition ÷ entry",
+    ),
+    Kind.VARIANT: Asked(
+        "Variants",
+        "Other variants of a server against its default",
+        "Each variant against the first in its server's manifest. ×2 would mean twice as much.",
+        "other variants ÷ the default of the same server",
+    ),
+}
+"""In the order of importance; the first that a run has pairs for is what it is about."""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A verdict and where it was given; `side` says whom it speaks for."""
+
+    word: str
+    side: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What is said of one metric."""
+
+    subject: str
+    clauses: list[Clause]
+
+    @property
+    def text(self) -> str:
+        return f"{self.subject}: {'; '.join(f'{c.word} {c.where}' for c in self.clauses)}."
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a scenario says: a sentence a metric, and notes on what limited it and what it cost."""
+
+    scenario: str
+    wait: str
+    sentences: list[Sentence]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def texts(self) -> list[str]:
+        return [*(sentence.text for sentence in self.sentences), *self.notes]
+
+
+def answers(cells: Cells, found: Sequence[Finding], *, noted: bool = True) -> list[Answer]:
+    """Of the pairs of one kind, for each scenario that has any."""
+    made = []
+    for scenario in cells.scenarios:
+        of = [f for f in found if f.pair.scenario == scenario]
+        sentences = [
+            Sentence(title, _clauses([f for f in of if f.metric == metric]))
+            for metric, title in TITLES.items()
+            if any(f.metric == metric and f.ratio for f in of)
+        ]
+        if sentences:
+            notes = [*_limits(cells, scenario), *_held(cells, scenario)] if noted else []
+            made.append(Answer(scenario, cells.wait(scenario), sentences, notes))
+    return made
+
+
+def _clauses(found: Sequence[Finding]) -> list[Clause]:
+    loads: dict[str, int] = {}
+    for f in found:
+        loads[f.who] = loads.get(f.who, 0) + 1
+    made = []
+    for word in Word:
+        of = [f for f in found if f.comparison.verdict.word is word]
+        if of:
+            where = "everywhere" if len(of) == len(found) and word not in (*GOOD, *BAD) else _where(of, loads)
+            made.append(Clause(word.value, SIDES.get(word, "open"), where + _reach(word, of)))
+    return made
+
+
+def _where(found: Sequence[Finding], loads: dict[str, int]) -> str:
+    """`in java-vertx at every load (×1.39 to ×1.46), java-tomcat at 1k (×1.08 [1.02, 1.15])`"""
+    by_who: dict[str, list[Finding]] = {}
+    for f in found:
+        by_who.setdefault(f.who, []).append(f)
+    alike: dict[str, list[str]] = {}
+    for who, of in by_who.items():
+        tiers = listed([f.pair.tier for f in of])
+        at = "at every load" if len(of) == loads[who] > 1 else f"at {tiers}"
+        alike.setdefault(f"{at}{_by(of)}", []).append(who)
+    return "in " + ", ".join(f"{listed(names)} {at}" for at, names in alike.items())
+
+
+def _by(found: Sequence[Finding]) -> str:
+    """By how much, where that is certain: one ratio with its interval, or the range of several."""
+    if found[0].comparison.verdict.word not in (*GOOD, *BAD):
+        return ""
+    least = "at least " if any(f.comparison.verdict.at_least for f in found) else ""
+    if len(found) == 1:
+        return f" ({least}{found[0].figure})"
+    ratios = [f.ratio.value for f in found if f.ratio]
+    low, high = digits(min(ratios)), digits(max(ratios))
+    return f" ({least}×{low})" if low == high else f" ({least}×{low} to ×{high})"
+
+
+def _reach(word: Word, found: Sequence[Finding]) -> str:
+    """How far what is not known may go: the ratios seen, and the outermost ends of their intervals."""
+    seen = [f.ratio for f in found if f.ratio]
+    if word is not Word.OPEN or not seen:
+        return ""
+    if len(found) == 1:
+        why = found[0].comparison.verdict.why if seen[0].low is not None else None
+        return f" ({found[0].figure}{f': {why}' if why else ''})"
+    ratios = [r.value for r in seen]
+    text = f"×{digits(min(ratios))} to ×{digits(max(ratios))}"
+    lows, highs = [r.low for r in seen if r.low is not None], [r.high for r in seen if r.high is not None]
+    within = f", intervals within [{digits(min(lows))}, {digits(max(highs))}]" if lows else ""
+    return f" ({text}{within}{_more(found)})"
+
+
+def _more(found: Sequence[Finding]) -> str:
+    """How many more rounds would decide those for which it is few."""
+    known = [f.comparison.verdict.more for f in found if f.comparison.verdict.more is not None]
+    if not known:
+        return ""
+    which = "them" if len(known) == len(found) else f"{len(known)} of {len(found)}"
+    return f"; {max(known)} more rounds would decide {which}"
+
+
+def _limits(cells: Cells, scenario: str) -> list[str]:
+    """What stood between the loads and the servers."""
+    rows = [row for level in cells.levels if level.scenario == scenario for row in cells.at(level)]
+    told = []
+    for flag in LIMITS:
+        count = sum(flag in limiting(row) for row in rows)
+        if count:
+            told.append(f"{words(flag)} in {'every cell' if count == len(rows) else f'{count} of {len(rows)} cells'}")
+    failed = sum(bool(row.failures) for row in rows)
+    if failed:
+        told.append(f"{failed} of {len(rows)} cells failed")
+    return [f"What limited it: {'; '.join(told)}."] if told else []
+
+
+def _held(cells: Cells, scenario: str) -> list[str]:
+    """What a held connection costs, where one was."""
+    cost = {row.entry: row.kb_per_connection for (of, _, _), row in cells.rows.items() if of == scenario}
+    told = [f"{entry} {shown(cost[entry])}" for entry in cells.entries if cost.get(entry) is not None]
+    return [*served(cells, scenario), *([f"Memory per held connection, kB: {', '.join(told)}."] if told else [])]
+
+
+def served(cells: Cells, scenario: str) -> list[str]:
+    """Who answered fewer than all connections in a wait."""
+    rows = [row for (of, _, _), row in cells.rows.items() if of == scenario and row.served and row.delay_s]
+    short = [row for row in rows if row.served and row.served.median < WHOLE]
+    if not rows:
+        return []
+    by_entry: dict[str, list[str]] = {}
+    for row in short:
+        if row.served and row.actual:
+            count = f"{row.served.median * row.actual:,.0f} of {row.actual:,}"
+            by_entry.setdefault(row.entry, []).append(count)
+    told = "; ".join(f"{entry} {listed(counts)}" for entry, counts in by_entry.items())
+    return [f"Answered in each wait: {f'all connections, but {told}' if told else 'all connections'}."]

@@ -1,0 +1,69 @@
+"""Figures as text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zoo.analysis.pairs import Comparison
+from zoo.analysis.stats import Ratio
+from zoo.analysis.summary import Row, Spread
+from zoo.model.flag import Flag
+from zoo.report.section import NONE
+
+WHOLE = 0.95
+"""A smaller share of the connections or requests than this is not all of them."""
+
+
+def number(value: float) -> str:
+    """Three significant digits at least, thousands separated: 1234.5 → 1,234; 12.34 → 12.3; 0.1234 → 0.123."""
+    if value == round(value) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
+
+
+def shown(value: Spread | None, scale: float = 1.0, bound: bool = False) -> str:
+    """Median with the range over rounds: `63,100 (61,900–64,000)`; `≥` marks a lower bound."""
+    if value is None:
+        return NONE
+    text = number(value.median * scale)
+    if value.rounds > 1:
+        text += f" ({number(value.low * scale)}–{number(value.high * scale)})"
+    return f"≥ {text}" if bound else text
+
+
+def tier_label(row: Row) -> str:
+    """`25k → 19,500 (nofile hard limit 20,000)` where a limit cut the tier."""
+    if row.limited_by is None or row.actual is None:
+        return row.tier
+    return f"{row.tier} → {row.actual:,} ({row.limited_by})"
+
+
+def within(factor: float) -> str:
+    """`± 2.1 %`; as a factor where percent would say that a ratio can fall below 0."""
+    return f"± {100 * (factor - 1):.1f} %" if factor < 1.5 else f"÷ or × {factor:.1f}"
+
+
+def size(ratio: Ratio) -> str:
+    """How large a difference is, from its interval: `19–30 %`; as factors from twice as much on."""
+    if ratio.low is None or ratio.high is None:
+        return ""
+    if ratio.high >= 2:
+        low, high = f"{ratio.low:.1f}", f"{ratio.high:.1f}"
+        return f"×{low}" if low == high else f"×{low}–{high}"
+    low, high = (f"{end:.0f}" for end in sorted(abs(1 - end) * 100 for end in (ratio.low, ratio.high)))
+    return f"{low} %" if low == high else f"{low}–{high} %"
+
+
+def decided(comparison: Comparison) -> str:
+    """The word of a verdict, of a difference with its size: `slower 19–30 %`, `equal within 5 %`, `open`."""
+    verdict, ratio = comparison.verdict, comparison.ratio
+    return f"{verdict.word.value} {size(ratio)}".strip() if verdict.differs and ratio else verdict.word.value
+
+
+def words(flag: Flag) -> str:
+    return flag.value.replace("_", " ")
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a, b and c`"""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -1,0 +1,135 @@
+"""Under which conditions entries are measured: the runtime, and what this environment sets for it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from zoo.catalog.manifest import Entry, Language
+from zoo.host import feasible, namespace
+from zoo.host.engine import Engine, EngineError
+from zoo.host.jdk import find_jdk
+from zoo.host.limits import read_limits
+from zoo.model.condition import Condition
+from zoo.model.errors import BenchError
+from zoo.model.jdk import Jdk
+from zoo.plan import tier
+from zoo.runtime.condition_checks import check_release_setting, checked, release_settings
+from zoo.runtime.resources import resources_of
+from zoo.runtime.vm import settings as vm_settings
+
+RUNTIMES = ("auto", "process", "container", "vm", "fit")
+IMAGE_JDK = "25"
+"""The compose file's own default."""
+
+PASSED_ON = ("MAX_THREADS", "BACKLOG", "CONNECTOR", "BUFFERS", "SCHEDULER")
+"""Settings of the servers that a person may put in front of a command; they become part of the condition."""
+
+
+def runtime_named(wanted: str, tiers: Sequence[str] = (), *, outside: bool = False) -> str:
+    """`process`, `container` or `vm`; `auto` takes containers where an engine answers, `fit` what holds the tiers.
+
+    Servers from outside the zoo, and all beside them, are processes.
+    """
+    if wanted not in RUNTIMES:
+        raise BenchError(f'RUNTIME must be one of {", ".join(RUNTIMES)}, got "{wanted}"')
+    if outside:
+        if wanted not in ("auto", "process"):
+            raise BenchError("a server from outside the zoo has no image, and all run alike: RUNTIME=process")
+        return "process"
+    if wanted == "auto":
+        return "container" if Engine().answers() else "process"
+    if wanted == "fit":
+        limits = read_limits() if namespace.wrapper() is None else namespace.widened(read_limits())
+        asked = [tier.tier(name).connections for name in tiers]
+        return "vm" if any(feasible.connections(limits, count).limited_by for count in asked) else "process"
+    if wanted == "container":
+        try:
+            Engine().facts()
+        except EngineError as error:
+            raise BenchError(f"RUNTIME=container needs a container engine: {error}") from None
+    return wanted
+
+
+def jdk_for(entries: Sequence[Entry], version: str | None = None) -> Jdk | None:
+    """The JDK that Java entries need, of this version; None when there are none. `JdkError` when it is missing."""
+    wanted = version or os.environ.get("JDK")
+    needed = any(e.server.manifest.language is Language.JAVA for e in entries)
+    return find_jdk(wanted=wanted) if needed else None
+
+
+def condition_of(runtime: str, entries: Sequence[Entry], root: Path, *, targets: bool = False) -> Condition:
+    """The condition that this environment sets. `JdkError` when Java entries lack a JDK.
+
+    Targets listen on the host's loopback, which a network namespace of the run's own does not have.
+    """
+    return checked(_condition(runtime, entries, root, targets=targets), entries)
+
+
+def _condition(runtime: str, entries: Sequence[Entry], root: Path, *, targets: bool = False) -> Condition:
+    env = {name: os.environ[name] for name in (*PASSED_ON, *release_settings(entries)) if name in os.environ}
+    try:
+        resources = resources_of(os.environ)
+    except ValueError as error:
+        raise BenchError(str(error)) from None
+    if runtime == "container":
+        java = any(e.server.manifest.language is Language.JAVA for e in entries)
+        jdk = os.environ.get("JDK", IMAGE_JDK) if java else None
+        return Condition(
+            runtime=runtime, network=runtime, jdk=jdk, env=env, cpus=resources.cpus, memory=resources.memory
+        )
+    found = jdk_for(entries)
+    version = found.version if found else None
+    if runtime == "vm":
+        try:
+            by, memory = vm_settings.accelerator(root, os.environ), vm_settings.memory_of(os.environ)
+        except vm_settings.VmError as error:
+            raise BenchError(str(error)) from None
+        return Condition(runtime=runtime, network=runtime, jdk=version, env=env, memory=memory, accelerator=by)
+    network = "private" if not targets and namespace.wrapper() else "host"
+    return Condition(runtime=runtime, network=network, jdk=version, env=env, cpus=resources.cpus)
+
+
+def varied(texts: Sequence[str], base: Condition, entries: Sequence[Entry], root: Path) -> dict[str, Condition]:
+    """Conditions that differ from the base in one thing, by that name: `runtime=container`, `heap=50m`, `jdk=21`."""
+    return {text: checked(_variation(text, base, entries, root), entries) for text in texts}
+
+
+def _variation(text: str, base: Condition, entries: Sequence[Entry], root: Path) -> Condition:
+    key, _, value = text.partition("=")
+    changes: dict[str, object] = {}
+    if key == "runtime" and {value, base.runtime} == {"process", "container"}:
+        return _condition(runtime_named(value), entries, root)
+    if key == "heap" and re.fullmatch(r"[1-9]\d*[kmg]", value):
+        changes = {"jvm_flags": [*base.jvm_flags, f"-Xmx{value}"]}
+    elif key == "jdk" and value.isdecimal() and base.runtime == "process":
+        changes = {"jdk": find_jdk(wanted=value).version}
+    elif key == "flags" and re.fullmatch(r"-[\w:+=.,-]+", value):
+        changes = {"jvm_flags": [*base.jvm_flags, *value.split(",")]}
+    elif key == "cpus" and re.fullmatch(r"\d+(\.\d+)?", value) and float(value) and base.runtime != "vm":
+        changes = {"cpus": float(value)}
+    elif key in PASSED_ON and re.fullmatch(r"[\w.-]+", value):
+        changes = {"env": {**base.env, key: value}}
+    elif key.upper() in release_settings(entries):
+        check_release_setting(key.upper(), entries)
+        changes = {"env": {**base.env, key.upper(): value}}
+    if not changes:
+        raise BenchError(
+            "vary takes runtime=container, heap=50m, flags=-XX:+UseSerialGC (more with commas between), cpus=1, "
+            f'MAX_THREADS=400, liberty=23.0.0.10 or (as a process) jdk=21, got "{text}"'
+        )
+    return base.model_copy(update=changes)
+
+
+def settings(condition: Condition) -> Mapping[str, str]:
+    """The condition as name and value, for people."""
+    limits = {"CPUs": condition.cpus and f"{condition.cpus:g}", "memory": condition.memory}
+    return {
+        "runtime": f"{condition.runtime} (emulated)" if condition.emulated else condition.runtime,
+        "network": condition.network,
+        "JDK": condition.jdk or "none",
+        **{name: value for name, value in limits.items() if value},
+        **condition.env,
+    }

@@ -1,0 +1,31 @@
+"""bytes: bodies from 256 bytes to 16 MiB, a wrk thread for each of few connections; the protocol as published."""
+
+from zoo.model.program import Case, Program
+from zoo.scenarios.base import Asked, Scenario, within
+
+SIZES = tuple(2**n for n in range(8, 25, 2))
+TIERS = ("1", "2", "4", "8", "16", "32")
+DURATION_S, QUICK_S = 10, 1
+WINDOWS, QUICK_WINDOWS = 11, 3
+
+
+def program(asked: Asked) -> Program:
+    cases = [Case(name=str(n), path=f"/bytes?n={n}", warm_path=f"/bytes?n={n}") for n in SIZES]
+    return Program(
+        cases=cases,
+        tiers=list(asked.tiers or TIERS),
+        duration_s=within(asked, DURATION_S, QUICK_S),
+        windows=QUICK_WINDOWS if asked.quick else WINDOWS,
+        dropped=1,
+        thread_each=True,
+    )
+
+
+BYTES = Scenario(
+    name="bytes",
+    title="bodies of 256 bytes to 16 MiB",
+    delay_s=0.0,
+    settle=False,
+    program=program,
+    rounds=1,
+)

@@ -1,0 +1,29 @@
+"""held: every request waits at more and more connections; what does a held connection cost, and is it given back?"""
+
+from zoo.model.program import Case, Program
+from zoo.scenarios.base import HELD_WAITS, Asked, Scenario, sleeping_window
+
+TIERS = ("1k", "5k", "10k", "15k", "20k", "25k")
+DELAY_S, QUICK_S = 10, 2
+REST_S, QUICK_REST_S = 30.0, 5.0
+
+
+def program(asked: Asked) -> Program:
+    delay_s = QUICK_S if asked.quick else DELAY_S
+    return Program(
+        cases=[Case(path=f"/sleep?ms={1000 * delay_s}", wait_s=delay_s, warm_path="/sleep?ms=1")],
+        tiers=list(asked.tiers or TIERS),
+        duration_s=sleeping_window(delay_s, HELD_WAITS),
+        rest_s=QUICK_REST_S if asked.quick else REST_S,
+    )
+
+
+HELD = Scenario(
+    name="held",
+    title="every request waits, at a rising number of connections; then a rest",
+    delay_s=DELAY_S,
+    settle=False,
+    speed=False,
+    holds=True,
+    program=program,
+)

@@ -1,0 +1,35 @@
+"""open: a new user 400 times a second, whatever the server does; who is answered in time?"""
+
+from __future__ import annotations
+
+from zoo.model.program import Case, Program
+from zoo.scenarios.base import Asked, Scenario, within
+
+RATE, DELAY_S = 400, 4
+DURATION_S, QUICK_S = 60, 5
+TIMEOUT_S = 60.0
+
+
+def program(asked: Asked) -> Program:
+    duration_s = within(asked, DURATION_S, QUICK_S)
+    case = Case(
+        name=f"{RATE}ps-{DELAY_S}s",
+        path=f"/sleep?ms={1000 * DELAY_S}",
+        wait_s=DELAY_S,
+        warm_path="/sleep?ms=1",
+        rate=RATE,
+    )
+    users = RATE * duration_s
+    tier = str(users) if users % 1000 else f"{users // 1000}k"
+    return Program(cases=[case], tiers=[tier], duration_s=duration_s)
+
+
+OPEN = Scenario(
+    name="open",
+    title="a constant arrival rate, a new connection each, every request waits",
+    delay_s=float(DELAY_S),
+    settle=False,
+    program=program,
+    trial="open",
+    trial_s=lambda program: program.duration_s + TIMEOUT_S / 2,
+)

@@ -1,0 +1,81 @@
+"""Runs that are kept in git: fewer and smaller files than a run leaves behind, with every record in them.
+
+`python -m zoo.store.kept results/RUN results/reference/NAME` makes one; `--raw` keeps its histograms and samples too.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import shutil
+import sys
+import tarfile
+from functools import cache
+from pathlib import Path
+
+RECORDS = "records.ndjson"
+PACKED_RECORDS = "records.ndjson.gz"
+PACKED_RAW = "raw.tar.xz"
+LARGEST = 100_000
+"""Bytes of records that are kept as plain text."""
+
+
+def records_file(folder: Path) -> Path:
+    """Where the records of a run are, packed or not; the plain file where there is neither."""
+    plain, packed = folder / RECORDS, folder / PACKED_RECORDS
+    return packed if packed.exists() and not plain.exists() else plain
+
+
+def read_lines(path: Path) -> list[bytes]:
+    """The whole lines of a file of records; the last one may have been cut off by a crash."""
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.name == PACKED_RECORDS else data).split(b"\n")[:-1]
+
+
+@cache
+def packed_raw(folder: Path) -> dict[str, bytes]:
+    """JSON by the name of the raw file that it was packed from; empty where nothing was packed."""
+    path = folder / PACKED_RAW
+    if not path.exists():
+        return {}
+    with tarfile.open(path) as archive:
+        members = ((member.name, archive.extractfile(member)) for member in archive)
+        return {f"{name}.gz": file.read() for name, file in members if file}
+
+
+def keep(source: Path, target: Path, *, raw: bool = False) -> None:
+    """Copy what is kept of a run: `run.json`, its records, and of `raw/` at most histograms and samples."""
+    target.mkdir(parents=True, exist_ok=True)
+    for old in (RECORDS, PACKED_RECORDS, PACKED_RAW):
+        (target / old).unlink(missing_ok=True)
+    shutil.copyfile(source / "run.json", target / "run.json")
+    lines = records_file(source)
+    if lines.name == PACKED_RECORDS or lines.stat().st_size <= LARGEST:
+        shutil.copyfile(lines, target / lines.name)
+    else:
+        with gzip.GzipFile(target / PACKED_RECORDS, "wb", mtime=0) as out:
+            out.write(lines.read_bytes())
+    if raw:
+        _pack(source / "raw", target / PACKED_RAW)
+
+
+def _pack(raw: Path, target: Path) -> None:
+    """One archive of what charts are drawn from: files of like content pack far better together."""
+    with tarfile.open(target, "w:xz", preset=9) as archive:
+        for kind in ("histogram", "samples"):
+            for path in sorted(raw.glob(f"*-{kind}.json.gz")):
+                text = gzip.decompress(path.read_bytes())
+                member = tarfile.TarInfo(f"raw/{path.name.removesuffix('.gz')}")
+                member.size = len(text)
+                archive.addfile(member, io.BytesIO(text))
+
+
+def main() -> None:
+    """Two folders are the arguments, and `--raw`."""
+    raw = "--raw" in sys.argv
+    source, target = (Path(word) for word in sys.argv[1:] if word != "--raw")
+    keep(source, target, raw=raw)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""A run's folder: `run.json`, `records.ndjson` (flushed after each cell), `raw/` and the reports.
+
+A run that is kept in git may have its records and raw files packed, see `kept`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from zoo.host.interrupts import held
+from zoo.model.errors import UserError
+from zoo.model.record import Record
+from zoo.model.run import Run
+from zoo.store import kept
+
+REPORTS = frozenset({"report.md", "report.html"})
+
+
+def kind_of(folder: Path) -> str | None:
+    """What the run there says it is of; None where it says nothing: a run of servers, or none that can be read."""
+    try:
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return run.get("kind") if isinstance(run, dict) else None
+
+
+class StoreError(UserError):
+    """A run that cannot be read or written; the message names the file, and the line where there is one."""
+
+
+class _Named(Protocol):
+    @property
+    def id(self) -> str: ...
+    def model_dump_json(self, *, indent: int | None = None) -> str: ...
+
+
+RunT = TypeVar("RunT", bound=_Named)
+RecordT = TypeVar("RecordT", bound=BaseModel)
+
+
+class RunFolder(ABC, Generic[RunT, RecordT]):
+    """Reads and writes one run's folder; what form run and records have is up to its kinds."""
+
+    LATEST: ClassVar[str] = "latest"
+    """The link to the newest run of this kind."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.raw = folder / "raw"
+        self._records = kept.records_file(folder)
+
+    @classmethod
+    def create(cls, results: Path, run: RunT) -> Self:
+        """A new folder named after the run, made the `latest`; `StoreError` where it cannot be made."""
+        store = cls(results / run.id)
+        with _writing(store.folder):
+            store.raw.mkdir(parents=True)
+            store._records.touch()
+        store.write_run(run)
+        with _writing(results / cls.LATEST):
+            _point(results / cls.LATEST, run.id)
+        return store
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """An existing run; `StoreError` when there is none."""
+        if not (folder / "run.json").is_file():
+            raise StoreError(f"{folder}: no run there (run.json is missing); start one with: make bench-quick")
+        return cls(folder.resolve())
+
+    def write_run(self, run: RunT) -> None:
+        with held():  # pydantic takes an interrupt for a fault of the data
+            self.write_text("run.json", run.model_dump_json(indent=2) + "\n")
+
+    def run(self) -> RunT:
+        path = self.folder / "run.json"
+        try:
+            return self._read_run(path.read_text(encoding="utf-8"))
+        except (OSError, ValidationError) as error:
+            raise StoreError(f"{path}: {error}") from error
+
+    def append(self, *records: RecordT) -> None:
+        """Write records in one piece and force them to disk; those of one turn belong together."""
+        self._check_plain()
+        with _writing(self._records), self._records.open("ab") as out:
+            out.write("".join(record.model_dump_json() + "\n" for record in records).encode())
+            out.flush()
+            os.fsync(out.fileno())
+
+    def records(self) -> list[RecordT]:
+        """All records in the order written; a last line cut off by a crash is left out."""
+        found: list[RecordT] = []
+        for number, line in enumerate(kept.read_lines(self._records), start=1):
+            try:
+                found.append(self._read_record(line))
+            except ValidationError as error:
+                raise StoreError(f"{self._records}:{number}: {error}") from error
+        return found
+
+    def mend(self) -> None:
+        """Cut off an unfinished last line, so that a resumed run can be appended to."""
+        self._check_plain()
+        data = self._records.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole != len(data):
+            os.truncate(self._records, whole)
+
+    def write_raw(self, name: str, data: object) -> str:
+        """Store compressed JSON below `raw/`; gives the path below the run's folder."""
+        path = self.raw / f"{name}.json.gz"
+        with _writing(path), gzip.GzipFile(path, "wb", mtime=0) as out:
+            out.write(json.dumps(data, separators=(",", ":")).encode())
+        return f"raw/{path.name}"
+
+    def read_raw(self, name: str) -> Any:  # noqa: ANN401 (JSON)
+        """What `write_raw` stored under the path it gave."""
+        path = self.folder / name
+        packed = kept.packed_raw(self.folder).get(name)
+        try:
+            return json.loads(gzip.decompress(path.read_bytes()) if packed is None else packed)
+        except (OSError, EOFError, zlib.error, ValueError) as error:
+            raise StoreError(f"{path}: {error}") from error
+
+    def files(self) -> frozenset[str]:
+        """Paths of all files below the run's folder but for the reports, which are made of them."""
+        found = (p.relative_to(self.folder).as_posix() for p in self.folder.rglob("*") if p.is_file())
+        return frozenset(found) - REPORTS
+
+    def raw_names(self) -> frozenset[str]:
+        """Names of all raw files, packed or not; empty where the run was kept without them."""
+        return frozenset(name for name in self.files() if name.startswith("raw/")) | kept.packed_raw(self.folder).keys()
+
+    def write_text(self, name: str, text: str) -> Path:
+        """Store a whole file beside the records."""
+        path = self.folder / name
+        with _writing(path):
+            _replace(path, text)
+        return path
+
+    def _check_plain(self) -> None:
+        if self._records.name != kept.RECORDS:
+            raise StoreError(f"{self._records} is packed; to add to it, first run: gunzip {self._records}")
+
+    @abstractmethod
+    def _read_run(self, text: str) -> RunT: ...
+
+    @abstractmethod
+    def _read_record(self, line: bytes) -> RecordT: ...
+
+
+class Store(RunFolder[Run, Record]):
+    """A run of servers."""
+
+    def _read_run(self, text: str) -> Run:
+        return Run.model_validate_json(text)
+
+    def _read_record(self, line: bytes) -> Record:
+        return Record.model_validate_json(line)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """What is written is written to its end, also when the run is told to stop meanwhile."""
+    try:
+        with held():
+            yield
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(path.name + ".new")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def _point(link: Path, target: str) -> None:
+    temporary = link.with_name(link.name + ".new")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(target)
+    temporary.replace(link)
