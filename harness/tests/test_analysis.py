@@ -129,6 +129,7 @@ SOUND = Evidence(
     little=1.0,
     served=None,
     busiest_thread=0.5,
+    generator_share=None,
     idle_share=0.5,
     foreign_share=0.0,
     delay_s=0.0,
@@ -203,6 +204,11 @@ def test_what_is_unknown_raises_no_flag() -> None:
 
 def test_a_cell_that_waits_is_not_limited_by_cores_nor_by_its_warm_up() -> None:
     assert flags.flags(changed(delay_s=10.0, busiest_thread=0.99, idle_share=0.0, reached=False)) == []
+
+
+def test_a_generator_with_cores_of_its_own_shares_none_and_may_use_them_up() -> None:
+    assert flags.flags(changed(generator_share=0.5, idle_share=0.0)) == []
+    assert flags.flags(changed(generator_share=0.95)) == [Flag.GENERATOR_SATURATED]
 
 
 def test_a_pool_at_its_ceiling_is_not_called_starved() -> None:

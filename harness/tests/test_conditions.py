@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import builders
@@ -18,7 +16,7 @@ from zoo.runtime.base import Launch
 from zoo.runtime.condition_checks import ConditionError, checked
 from zoo.runtime.conditions import varied
 from zoo.runtime.container import ContainerRuntime
-from zoo.runtime.process import command, confined
+from zoo.runtime.process import command
 from zoo.runtime.resources import Resources
 
 RELEASE = {
@@ -144,12 +142,3 @@ def test_processors_are_a_variation_of_process_and_container(entry: Entry, tmp_p
 def test_a_process_has_whole_processors_and_no_more_than_there_are(entry: Entry, cpus: float) -> None:
     with pytest.raises(ConditionError, match="whole processors here"):
         checked(process(cpus=cpus), [entry])
-
-
-def test_a_confined_process_sees_its_processors_and_nobody_else_does() -> None:
-    ask = [sys.executable, "-c", "import os; print(len(os.sched_getaffinity(0)))"]
-    before = os.sched_getaffinity(0)
-    with confined(1):
-        child = subprocess.run(ask, capture_output=True, text=True, check=True)
-    assert child.stdout.strip() == "1"
-    assert os.sched_getaffinity(0) == before

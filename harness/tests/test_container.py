@@ -7,6 +7,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import builders
@@ -15,6 +16,7 @@ from fakes import ManualTime
 from waits import PATIENCE_S
 
 from zoo.host.engine import Engine, EngineError, image
+from zoo.model.cores import Cores
 from zoo.model.errors import RuntimeFailure
 from zoo.runtime import orphans
 from zoo.runtime.base import Launch
@@ -66,6 +68,14 @@ def test_a_server_runs_safely_with_nothing_but_loopback(tmp_path: Path) -> None:
     assert words[0] == "run"
     assert words[-5:] == ["server-zoo/java-a:latest", "java", "-Xmx1g", "-jar", "it.jar"]
     assert not any(word.startswith(("--publish", "-p", "--privileged")) for word in words)
+
+
+def test_a_server_and_its_generator_have_the_processors_of_their_sides(tmp_path: Path) -> None:
+    own = replace(launch(tmp_path), cores=Cores(server=[0, 1, 2, 6], generator=[3, 7]))
+    runtime = ContainerRuntime(engine(tmp_path, f'echo "$*" > {tmp_path}/asked'), Resources())
+    assert "--cpuset-cpus=0-2,6" in runtime.words("zoo-it", own)
+    runtime.agent("zoo-it-agent", subprocess.DEVNULL, beside="zoo-it", cores=own.cores).close()
+    assert " --cpuset-cpus=3,7 " in (tmp_path / "asked").read_text(encoding="utf-8")
 
 
 def test_without_limits_none_are_set(tmp_path: Path) -> None:

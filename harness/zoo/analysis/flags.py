@@ -75,13 +75,14 @@ def ceiling(model: Model, max_threads: int | None, delay_s: float) -> float | No
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the flags are read off."""
+    """What the flags are read off. `generator_share`: of its own processors, what the generator used; None without."""
 
     connections: Connections
     errors: ErrorCounts
     little: float
     served: float | None
     busiest_thread: float
+    generator_share: float | None
     idle_share: float
     foreign_share: float | None
     delay_s: float
@@ -112,8 +113,8 @@ def flags(seen: Evidence) -> list[Flag]:
     established = seen.connections.established
     raised = {
         Flag.CLAMPED: seen.connections.limited_by is not None,
-        Flag.GENERATOR_SATURATED: busy and seen.busiest_thread > GENERATOR_LIMIT,
-        Flag.SHARED_CORES: busy and seen.idle_share < IDLE_LIMIT,
+        Flag.GENERATOR_SATURATED: busy and max(seen.busiest_thread, seen.generator_share or 0.0) > GENERATOR_LIMIT,
+        Flag.SHARED_CORES: busy and seen.generator_share is None and seen.idle_share < IDLE_LIMIT,
         Flag.STARVED: (seen.little if seen.served is None else seen.served) < 0.9 and not seen.pool_bound,
         Flag.POOL_CEILING: seen.pool_bound,
         Flag.LITTLE_HIGH: seen.little > 1.1,

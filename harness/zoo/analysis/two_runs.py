@@ -112,6 +112,7 @@ def _free(run: Run) -> dict[str, object]:
         "runtime": condition.runtime,
         "accelerator": condition.accelerator,
         "network": condition.network,
+        "cores' sides": str(condition.cores or "shared"),
         "kernel": run.host.kernel,
         "wrk": run.host.tools.wrk,
         "harness": run.harness,

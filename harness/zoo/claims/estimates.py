@@ -74,7 +74,7 @@ class Evidence:
                 return self._missing(point)
             chosen: list[Series] = min(some, key=self._rank)
             best += chosen
-        if len({(s.archive.machine.processor, s.archive.machine.cores) for s in best}) > 1:
+        if len({(s.archive.machine.processor, s.archive.machine.cores, s.archive.machine.apart) for s in best}) > 1:
             return "the runs that have its cells are of different machines"
         return best
 

@@ -16,6 +16,7 @@ from zoo.claims.points import Point
 from zoo.claims.quantities import SPOILT, Data, at
 from zoo.jdbc.records import Cell, Profile
 from zoo.model.condition import Condition
+from zoo.model.cores import Cores
 from zoo.model.entry_id import is_twin, name_of, plain
 from zoo.model.flag import Flag
 from zoo.model.host import HostFacts
@@ -37,15 +38,17 @@ class Machine:
     memory_gb: float | None
     kernel: str
     descriptors: int | None
+    apart: str = ""
 
     @classmethod
-    def of(cls, host: HostFacts) -> Machine:
+    def of(cls, host: HostFacts, cores: Cores | None = None) -> Machine:
         return cls(
             processor=host.cpu_model or "unknown processor",
             cores=host.cores_usable,
             memory_gb=host.memory_kb / 1048576 if host.memory_kb else None,
             kernel=host.kernel,
             descriptors=host.limits.nofile_hard,
+            apart=str(cores) if cores else "",
         )
 
 
@@ -113,7 +116,7 @@ def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str 
         started_at=run.started_at,
         commit=run.commit,
         jdk=run.plan.condition.jdk,
-        machine=Machine.of(run.host),
+        machine=Machine.of(run.host, run.plan.condition.cores),
         protocol=run.protocol,
         cells=cells,
         bands=compare(run.plan.entries, records, reference).bands,

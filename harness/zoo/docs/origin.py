@@ -16,7 +16,7 @@ def origin(run: Run, catalog: Catalog, only: str | None = None) -> str:
     """One line without a full stop, in which an older build is named; `only` is the server whose figures are quoted."""
     host = run.host
     facts = (
-        f"{host.cpu_model}, {host.cores} cores shared by server and generator, "
+        f"{host.cpu_model}, {run.cores}, "
         f"commit {(run.commit or 'unknown')[:12]}, JDK {run.plan.condition.jdk or 'none'}"
     )
     older = [name for name in older_builds(run, catalog) if only in (None, name)]

@@ -10,7 +10,7 @@ import csv
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -72,7 +72,8 @@ class Benchmarker(Protocol):
 class LocalAb:
     """In this process's own namespaces."""
 
-    def __init__(self, binary: str = "ab", limit_s: float = LIMIT_S) -> None:
+    def __init__(self, binary: str = "ab", limit_s: float = LIMIT_S, processors: Sequence[int] | None = None) -> None:
+        self._processors = processors
         self._binary = binary
         self._limit_s = limit_s
         self._children: Children | None = None
@@ -91,7 +92,7 @@ class LocalAb:
         try:
             with (
                 tempfile.TemporaryDirectory(prefix="zoo-ab-") as name,
-                Children(hard_nofile(), BusyThreads()) as children,
+                Children(hard_nofile(), BusyThreads(), self._processors) as children,
             ):
                 self._children = children
                 table, printed = Path(name) / "percentiles.csv", Path(name) / "printed"

@@ -8,12 +8,13 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
 from zoo.host.interrupts import held
+from zoo.host.processors import placed
 from zoo.load.spec import LoadError
 
 MOST_FILES = 1_048_576  # the kernel's own ceiling (fs.nr_open), where the hard limit names none
@@ -23,12 +24,13 @@ STARTING = threading.Lock()  # held until a started process is among `pids`: who
 
 
 class Children:
-    """A context: when it ends, for whatever reason, its processes are gone."""
+    """A context: when it ends, for whatever reason, its processes are gone. With `processors` they run on these."""
 
-    def __init__(self, nofile: int, busy: BusyThreads) -> None:
+    def __init__(self, nofile: int, busy: BusyThreads, processors: Sequence[int] | None = None) -> None:
         self.cpu_s = 0.0
         self._nofile = nofile
         self._busy = busy
+        self._processors = processors
         self._running: dict[int, tuple[subprocess.Popen[bytes], Path]] = {}
 
     def __enter__(self) -> Children:
@@ -45,7 +47,13 @@ class Children:
         return list(self._running)
 
     def start(self, command: list[str], environment: Mapping[str, str], output: Path) -> None:
-        with STARTING, output.open("wb") as stream, _nofile_at_least(self._nofile), held():
+        with (
+            STARTING,
+            output.open("wb") as stream,
+            _nofile_at_least(self._nofile),
+            placed(self._processors),
+            held(),
+        ):
             process = subprocess.Popen(
                 command,
                 env={**os.environ, **environment},

@@ -6,7 +6,7 @@ import math
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -64,7 +64,9 @@ class LocalShards:
         script: Path = SCRIPT,
         overrun_s: float = OVERRUN_S,
         options: tuple[str, ...] = (),
+        processors: Sequence[int] | None = None,
     ) -> None:
+        self._processors = processors
         self._binary = binary
         self._options = options
         self._script = script
@@ -94,7 +96,10 @@ class LocalShards:
         busy = BusyThreads()
         duration_s = math.ceil(spec.duration_s)
         try:
-            with tempfile.TemporaryDirectory(prefix="zoo-wrk-") as name, Children(nofile, busy) as children:
+            with (
+                tempfile.TemporaryDirectory(prefix="zoo-wrk-") as name,
+                Children(nofile, busy, self._processors) as children,
+            ):
                 self._children = children
                 folder = Path(name)
                 for i, command in enumerate(commands):

@@ -13,7 +13,7 @@ import math
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -88,7 +88,14 @@ class Attacker(Protocol):
 class LocalVegeta:
     """In this process's own namespaces. More connections than one process may open make more processes."""
 
-    def __init__(self, binary: str | None = None, nofile: int | None = None, overrun_s: float = OVERRUN_S) -> None:
+    def __init__(
+        self,
+        binary: str | None = None,
+        nofile: int | None = None,
+        overrun_s: float = OVERRUN_S,
+        processors: Sequence[int] | None = None,
+    ) -> None:
+        self._processors = processors
         self._binary = binary or (str(BUILT) if BUILT.exists() else "vegeta")
         self._nofile = hard_nofile() if nofile is None else nofile
         self._overrun_s = overrun_s
@@ -110,7 +117,7 @@ class LocalVegeta:
         try:
             with (
                 tempfile.TemporaryDirectory(prefix="zoo-vegeta-") as name,
-                Children(self._nofile, BusyThreads()) as children,
+                Children(self._nofile, BusyThreads(), self._processors) as children,
             ):
                 self._children = children
                 folder = Path(name)

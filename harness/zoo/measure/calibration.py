@@ -99,7 +99,8 @@ def _capacity(entry: Idle) -> float:
 def _started(runtime: Runtime, entry: Entry, planned: PlanFacts, store: Store) -> Iterator[Hosted]:
     condition = planned.condition
     log = store.raw / f"{stem(entry.id, 'calibration')}.log"
-    hosted = runtime.start(Launch(entry, log, condition.env, tuple(condition.jvm_flags), condition.cpus))
+    flags = tuple(condition.jvm_flags)
+    hosted = runtime.start(Launch(entry, log, condition.env, flags, condition.cpus, condition.cores))
     try:
         yield hosted
     finally:

@@ -146,6 +146,7 @@ class CellReadings:
             little=load.little,
             served=load.served,
             busiest_thread=outcome.busiest_thread,
+            generator_share=record_parts.generator_share(outcome, subject.cores),
             idle_share=1 - (heard.busy_share or 0.0) - (heard.steal_share or 0.0),
             foreign_share=heard.foreign_share,
             delay_s=self._delay_s,

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 
 from zoo.catalog.manifest import Model
 from zoo.load.base import Errors, LoadOutcome
+from zoo.model.cores import Cores
 from zoo.model.histogram import Histogram, merge
 from zoo.model.measurement import ContainerUse, Kernel, Latency, Memory, ServerFacts, Work
 from zoo.model.noise import Noise
@@ -52,6 +53,11 @@ def total(outcomes: Sequence[LoadOutcome]) -> LoadOutcome:
         cpu_s=added(lambda o: o.cpu_s),
         busiest_thread=max(o.busiest_thread for o in outcomes),
     )
+
+
+def generator_share(outcome: LoadOutcome, cores: Cores | None) -> float | None:
+    """CPU time of the generator over that of its own processors; None where it shares them."""
+    return None if cores is None else outcome.cpu_s / (outcome.runtime_s * len(cores.generator))
 
 
 def joined(parts: Sequence[Samples]) -> Samples:

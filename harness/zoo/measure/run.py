@@ -15,6 +15,7 @@ from zoo.measure.calibration import Busy, calibrated
 from zoo.measure.clock import RealClock
 from zoo.measure.reporter import Follow
 from zoo.measure.session import Running, Session
+from zoo.model.cores import Cores
 from zoo.model.errors import BenchError, RuntimeFailure
 from zoo.model.host import HostFacts
 from zoo.model.record import Record, newest_records
@@ -76,7 +77,7 @@ def carry_out(root: Path, store: Store, catalog: Catalog, busy: Busy, follow: Fo
                     profile=profile,
                     conditions=conditions,
                     reporter=live,
-                    threads=min(host.cores or 2, 4),
+                    threads=_threads(run.plan.condition.cores, host),
                     running=_running(run.plan.targets),
                 )
                 for number, block in enumerate(todo, start=1):
@@ -94,6 +95,11 @@ def carry_out(root: Path, store: Store, catalog: Catalog, busy: Busy, follow: Fo
             say(more.text)
     store.write_run(run.model_copy(update={"finished_at": datetime.now(UTC).isoformat(timespec="seconds")}))
     return newest_records(store.records())
+
+
+def _threads(cores: Cores | None, host: HostFacts) -> int:
+    """Of the generator: one a processor of its own, else a few, as it competes with the server."""
+    return len(cores.generator) if cores else min(host.cores or 2, 4)
 
 
 def _running(targets: Mapping[str, Target]) -> dict[str, Running]:

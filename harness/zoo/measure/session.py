@@ -149,7 +149,8 @@ class _BlockRun:
         self._keep([self._record(name, tier, started, result)])
 
     def _subject(self, name: str, tier: Tier) -> Subject:
-        return Subject(entry_id=name, block=self._block, tier=tier, server=self._servers[name])
+        cores = self._session.condition(name).cores
+        return Subject(entry_id=name, block=self._block, tier=tier, server=self._servers[name], cores=cores)
 
     def _answers(self, name: str) -> bool:
         hosted = self._servers[name].hosted
@@ -176,6 +177,7 @@ class _BlockRun:
             env=condition.env,
             jvm_flags=tuple(condition.jvm_flags),
             cpus=condition.cpus,
+            cores=condition.cores,
         )
 
     def _end(self, name: str) -> None:

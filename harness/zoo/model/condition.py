@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from zoo.model.cores import Cores
 from zoo.model.data import Data
 
 
@@ -22,6 +23,9 @@ class Condition(Data):
     env: dict[str, str] = {}
     cpus: float | None = Field(
         default=None, description="a limit of the server's container; of a process: the processors it is given"
+    )
+    cores: Cores | None = Field(
+        default=None, description="the processors of server and generator where each has its own; none: both share all"
     )
     memory: str | None = Field(
         default=None,

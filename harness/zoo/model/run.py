@@ -41,6 +41,11 @@ class PlanFacts(Data):
     twins: list[str] = Field(default=[], description="entries measured a second time a round as `ENTRY.again`: A/A")
     twin_scenarios: list[str] = []
     design: str = Field(default="rounds", description="how a server's entries are set against each other")
+    turns: dict[str, int] = Field(
+        default={},
+        description="of each server in a round of hello, by tier, where an earlier run tells how many are best",
+    )
+    turns_of: str | None = Field(default=None, description="the run that tells it")
     targets: dict[str, Target] = Field(
         default={}, description="of the entries, those that are servers which something else started"
     )
@@ -94,6 +99,14 @@ class Run(Data):
     plan: PlanFacts
     host: HostFacts
     builds: dict[str, str] = Field(default={}, description="by server, the hash of the sources that were measured")
+
+    @property
+    def cores(self) -> str:
+        """How many processors the machine has, and whose they are."""
+        apart = self.plan.condition.cores
+        return (
+            f"{self.host.cores} cores, {apart}" if apart else f"{self.host.cores} cores shared by server and generator"
+        )
 
 
 def schema() -> dict[str, Any]:

@@ -87,7 +87,7 @@ class Wish:
         Option(
             "--vary",
             "measure each entry under a further condition too: runtime=container, heap=50m, jdk=21, "
-            "flags=-XX:+UseSerialGC, cpus=1, MAX_THREADS=400, liberty=23.0.0.10; repeat",
+            "flags=-XX:+UseSerialGC, cpus=1, cores=split, MAX_THREADS=400, liberty=23.0.0.10; repeat",
         ),
     ] = ()
     runtime: Annotated[

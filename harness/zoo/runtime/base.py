@@ -11,6 +11,7 @@ from zoo.catalog.manifest import Entry
 from zoo.load.ab import Benchmarker
 from zoo.load.base import Generator
 from zoo.load.vegeta import Attacker
+from zoo.model.cores import Cores
 from zoo.model.errors import RuntimeFailure
 from zoo.model.jdk import Jdk
 from zoo.sample.instruments import Instruments
@@ -19,13 +20,17 @@ from zoo.sample.jvm import Info
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of an entry: where its log goes, and what differs from the defaults. `cpus`: so many processors."""
+    """One start of an entry: where its log goes, and what differs from the defaults.
+
+    `cpus`: so many processors; `cores`: of these, where it has its own.
+    """
 
     entry: Entry
     log: Path
     env: Mapping[str, str] = field(default_factory=dict)
     jvm_flags: tuple[str, ...] = ()
     cpus: float | None = None
+    cores: Cores | None = None
 
 
 class Hosted(Protocol):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 
 from zoo.catalog.manifest import Entry, Server
+from zoo.host.processors import ALLOWED
 from zoo.model.condition import Condition
+from zoo.model.cores import Cores
 from zoo.model.errors import UserError
 from zoo.model.jdk import MINIMUM, major_of
 
@@ -26,7 +27,7 @@ def checked(condition: Condition, entries: Sequence[Entry]) -> Condition:
     for server in {e.server.name: e.server for e in entries}.values():
         _check_release(server, condition)
     if condition.runtime == "process" and condition.cpus is not None:
-        _check_processors(condition.cpus)
+        _check_processors(condition.cpus, condition.cores)
     return condition
 
 
@@ -56,7 +57,7 @@ def _check_release(server: Server, condition: Condition) -> None:
     raise ConditionError(f"{title} supports Java up to {newest}, not {condition.jdk}: choose one by JDK={newest}")
 
 
-def _check_processors(cpus: float) -> None:
-    here = len(os.sched_getaffinity(0))
+def _check_processors(cpus: float, cores: Cores | None) -> None:
+    here = len(cores.server if cores else ALLOWED)
     if not cpus.is_integer() or not 1 <= cpus <= here:
         raise ConditionError(f"a process can have 1 to {here} whole processors here, not {cpus:g}")

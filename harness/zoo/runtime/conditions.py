@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from zoo.catalog.manifest import Entry, Language
-from zoo.host import feasible, namespace
+from zoo.host import feasible, namespace, processors
+from zoo.host.cgroup import read_cgroup
 from zoo.host.engine import Engine, EngineError
 from zoo.host.jdk import find_jdk
 from zoo.host.limits import read_limits
 from zoo.model.condition import Condition
+from zoo.model.cores import Cores
 from zoo.model.errors import BenchError
 from zoo.model.jdk import Jdk
 from zoo.plan import tier
+from zoo.plan.cores import AUTO, CHOICES, SHARED, SPLIT, chosen
 from zoo.runtime.condition_checks import check_release_setting, checked, release_settings
 from zoo.runtime.resources import resources_of
 from zoo.runtime.vm import settings as vm_settings
@@ -23,6 +27,8 @@ from zoo.runtime.vm import settings as vm_settings
 RUNTIMES = ("auto", "process", "container", "vm", "fit")
 IMAGE_JDK = "25"
 """The compose file's own default."""
+
+ELSEWHERE = {"vm": "a server in a virtual host"}
 
 PASSED_ON = ("MAX_THREADS", "BACKLOG", "CONNECTOR", "BUFFERS", "SCHEDULER")
 """Settings of the servers that a person may put in front of a command; they become part of the condition."""
@@ -78,7 +84,13 @@ def _condition(runtime: str, entries: Sequence[Entry], root: Path, *, targets: b
         java = any(e.server.manifest.language is Language.JAVA for e in entries)
         jdk = os.environ.get("JDK", IMAGE_JDK) if java else None
         return Condition(
-            runtime=runtime, network=runtime, jdk=jdk, env=env, cpus=resources.cpus, memory=resources.memory
+            runtime=runtime,
+            network=runtime,
+            jdk=jdk,
+            env=env,
+            cpus=resources.cpus,
+            cores=cores_of(os.environ.get("CORES", AUTO), runtime),
+            memory=resources.memory,
         )
     found = jdk_for(entries)
     version = found.version if found else None
@@ -89,7 +101,27 @@ def _condition(runtime: str, entries: Sequence[Entry], root: Path, *, targets: b
             raise BenchError(str(error)) from None
         return Condition(runtime=runtime, network=runtime, jdk=version, env=env, memory=memory, accelerator=by)
     network = "private" if not targets and namespace.wrapper() else "host"
-    return Condition(runtime=runtime, network=network, jdk=version, env=env, cpus=resources.cpus)
+    apart = cores_of(os.environ.get("CORES", AUTO), runtime, targets=targets)
+    return Condition(runtime=runtime, network=network, jdk=version, env=env, cpus=resources.cpus, cores=apart)
+
+
+def cores_of(wanted: str, runtime: str, *, targets: bool = False) -> Cores | None:
+    """Whose the processors are under CORES=; `PlanError` or `BenchError` when it asks for what cannot be.
+
+    A server that already runs stays where it is, and a guest's processors are not this host's.
+    """
+    fixed = "a server that already runs" if targets else ELSEWHERE.get(runtime, "")
+    if runtime == "container" and not _engine_is_here():
+        fixed = "a container on another machine"
+    if fixed and wanted == SPLIT:
+        raise BenchError(f"CORES=split: {fixed} cannot be given processors of its own")
+    return chosen(SHARED if fixed and wanted == AUTO else wanted, processors.cores(), read_cgroup().cpus)
+
+
+def _engine_is_here() -> bool:
+    """True when the engine's machine is this one, as far as its kernel and processors tell."""
+    told = Engine().facts()
+    return (told.kernel, told.cores) == (platform.release(), os.cpu_count())
 
 
 def varied(texts: Sequence[str], base: Condition, entries: Sequence[Entry], root: Path) -> dict[str, Condition]:
@@ -110,6 +142,8 @@ def _variation(text: str, base: Condition, entries: Sequence[Entry], root: Path)
         changes = {"jvm_flags": [*base.jvm_flags, *value.split(",")]}
     elif key == "cpus" and re.fullmatch(r"\d+(\.\d+)?", value) and float(value) and base.runtime != "vm":
         changes = {"cpus": float(value)}
+    elif key == "cores" and value in CHOICES and base.runtime != "vm":
+        changes = {"cores": cores_of(value, base.runtime)}
     elif key in PASSED_ON and re.fullmatch(r"[\w.-]+", value):
         changes = {"env": {**base.env, key: value}}
     elif key.upper() in release_settings(entries):
@@ -118,6 +152,7 @@ def _variation(text: str, base: Condition, entries: Sequence[Entry], root: Path)
     if not changes:
         raise BenchError(
             "vary takes runtime=container, heap=50m, flags=-XX:+UseSerialGC (more with commas between), cpus=1, "
+            "cores=split, "
             f'MAX_THREADS=400, liberty=23.0.0.10 or (as a process) jdk=21, got "{text}"'
         )
     return base.model_copy(update=changes)
@@ -130,6 +165,7 @@ def settings(condition: Condition) -> Mapping[str, str]:
         "runtime": f"{condition.runtime} (emulated)" if condition.emulated else condition.runtime,
         "network": condition.network,
         "JDK": condition.jdk or "none",
+        **({"cores": str(condition.cores)} if condition.cores else {}),
         **{name: value for name, value in limits.items() if value},
         **condition.env,
     }

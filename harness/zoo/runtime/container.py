@@ -18,6 +18,7 @@ from zoo.load.ab import Benchmarker
 from zoo.load.base import Generator
 from zoo.load.vegeta import Attacker
 from zoo.load.wrk import Wrk
+from zoo.model.cores import Cores, ranges
 from zoo.model.errors import RuntimeFailure
 from zoo.model.host import HostFacts
 from zoo.runtime import orphans
@@ -195,7 +196,7 @@ class ContainerRuntime:
         try:
             hosted.wait_ready(started, ready_timeout_s)
             with launch.log.open("ab") as log:
-                hosted.attach(self.agent(agent_name(name), log, beside=name), self.sampler)
+                hosted.attach(self.agent(agent_name(name), log, beside=name, cores=launch.cores), self.sampler)
         except EngineError as error:
             hosted.kill()
             raise RuntimeFailure("engine", str(error), hosted.log_tail()) from error
@@ -221,18 +222,22 @@ class ContainerRuntime:
             *OWN_NETWORK,
             *SAFE,
             *resources.words(),
+            *_cpuset(launch.cores.server if launch.cores else []),
             *(f"--env={key}={value}" for key, value in env.items()),
             image(entry.server.name, release=entry.at(launch.env).server.release),
             *command(entry, Path("java"), launch.jvm_flags),
         ]
 
-    def agent(self, name: str, errors: int | IO[bytes], beside: str | None = None) -> AgentClient:
+    def agent(
+        self, name: str, errors: int | IO[bytes], beside: str | None = None, cores: Cores | None = None
+    ) -> AgentClient:
         """An agent in a container of its own; `beside` a server it joins that one's network and processes."""
         place = [f"--network=container:{beside}", f"--pid=container:{beside}"] if beside else OWN_NETWORK
         command = [
             *("run", "--rm", "--interactive", *self._named(name)),
             *place,
             *SAFE,
+            *_cpuset(cores.generator if cores else []),
             *(image(GENERATOR), "python3", "-m", "zoo.runtime.agent.serve"),
         ]
         return AgentClient(self.engine.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors))
@@ -262,6 +267,11 @@ class ContainerRuntime:
     def _named(self, name: str) -> list[str]:
         """Options of `docker run` by which a container is found again; nothing of it is fetched or kept."""
         return [*orphans.options(self.run_id, name), "--pull=never", "--no-healthcheck", "--log-driver=none"]
+
+
+def _cpuset(processors: Sequence[int]) -> list[str]:
+    """The option of `docker run` that gives a container these processors; none: all."""
+    return [f"--cpuset-cpus={ranges(processors)}"] if processors else []
 
 
 def agent_name(server: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from zoo.catalog.manifest import Entry
 from zoo.host import facts, namespace
 from zoo.host.engine import Engine, EngineError
+from zoo.host.processors import placed
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError
 from zoo.model.host import HostFacts, Limits
@@ -41,7 +42,7 @@ def hosting(
     """A runtime for each condition, ready to start these entries, and what is known of the machine they start on.
 
     The facts are gathered anew: in a network namespace or a container some limits are others. Where there are both,
-    the lower limit of descriptors is the run's.
+    the lower limit of descriptors is the run's. Where the generator has processors of its own, so has the harness.
     """
     runtimes: dict[str, Runtime] = {}
     found: list[HostFacts] = []
@@ -58,6 +59,8 @@ def hosting(
                 shared[condition.runtime], seen = stack.enter_context(_enclosed(root, alike, entries))
                 found.append(seen)
             runtimes[name] = shared[condition.runtime]
+        apart = conditions[""].cores if "" in conditions else None
+        stack.enter_context(placed(apart.generator if apart else None))
         least = min(found, key=lambda f: f.limits.nofile_hard or math.inf)
         yield runtimes, found[0].model_copy(update={"limits": least.limits, "engine": found[-1].engine})
 

@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -15,8 +14,10 @@ from zoo.catalog.manifest import Entry
 from zoo.host.interrupts import held
 from zoo.host.limits import read_limits
 from zoo.host.ports import free_port
+from zoo.host.processors import ALLOWED, placed
 from zoo.load.ab import Benchmarker, LocalAb
 from zoo.load.base import Generator
+from zoo.load.shards import LocalShards
 from zoo.load.vegeta import Attacker, LocalVegeta
 from zoo.load.wrk import Wrk
 from zoo.model.errors import RuntimeFailure
@@ -47,18 +48,10 @@ def start_command(launch: Launch, jdk: Jdk | None) -> list[str]:
     return command(launch.entry.at(launch.env), jdk.java if jdk else None, launch.jvm_flags)
 
 
-@contextmanager
-def confined(cpus: float | None) -> Iterator[None]:
-    """Processes that this thread starts meanwhile have so many processors, which Linux hands down; None: all."""
-    if cpus is None:
-        yield
-        return
-    mine = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, sorted(mine)[: int(cpus)])
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, mine)
+def processors(launch: Launch) -> list[int]:
+    """Those the server may use: its own or all, and of them the first when it may have but some."""
+    own = launch.cores.server if launch.cores else sorted(ALLOWED)
+    return own if launch.cpus is None else own[: int(launch.cpus)]
 
 
 def environment(launch: Launch, port: int) -> dict[str, str]:
@@ -98,9 +91,10 @@ class HostedProcess(Attached):
         self._port = port
         self._jdk = jdk
         self.instruments: Instruments = LocalInstruments()
-        self.generator: Generator = Wrk()
-        self.attacker: Attacker = LocalVegeta()
-        self.benchmarker: Benchmarker = LocalAb()
+        beside = launch.cores.generator if launch.cores else sorted(ALLOWED)
+        self.generator: Generator = Wrk(LocalShards(processors=beside))
+        self.attacker: Attacker = LocalVegeta(processors=beside)
+        self.benchmarker: Benchmarker = LocalAb(processors=beside)
 
     @property
     def url(self) -> str:
@@ -163,7 +157,7 @@ class ProcessRuntime:
         env = environment(launch, port)
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
-        with launch.log.open("wb") as log, confined(launch.cpus), held():
+        with launch.log.open("wb") as log, placed(processors(launch)), held():
             child = spawn(argv, launch.entry.server.folder, env, log)
             self._children.append(child)
         hosted = HostedProcess(child, launch, port, self.jdk)

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from zoo.analysis.stats.interval import Interval, of_median
+from zoo.host.processors import placed
 from zoo.model.errors import RuntimeFailure
 from zoo.model.jdk import Jdk
 from zoo.runtime.base import Launch
-from zoo.runtime.process import confined, environment, port_for, spawn, start_command
+from zoo.runtime.process import environment, port_for, processors, spawn, start_command
 from zoo.sample.proc import snapshot
 from zoo.scenarios.startup import REST_S, RESTS, STARTS, Start
 
@@ -160,7 +161,7 @@ def _running(launch: Launch, jdk: Jdk | None, grace_s: float) -> Iterator[_Serve
     port = port_for(launch.entry)
     env = environment(launch, port)
     launch.log.parent.mkdir(parents=True, exist_ok=True)
-    with launch.log.open("wb") as log, confined(launch.cpus):
+    with launch.log.open("wb") as log, placed(processors(launch)):
         begun = time.monotonic()
         child = spawn(argv, launch.entry.server.folder, env, log)
     try:

@@ -208,7 +208,8 @@ def differences(article: Article, archives: Sequence[Archive]) -> str:
     there.append(article.machine or "a machine not named")
     if article.cores:
         there.append(_cores(article.cores))
-    said = [f"Published on {', '.join(there)}; measured on {', '.join(here)}, shared by server and generator."]
+    whose = machine.apart or "shared by server and generator"
+    said = [f"Published on {', '.join(there)}; measured on {', '.join(here)}, {whose}."]
     said.append(f"JDK there {article.jdk or 'not said'}, here {jdks or 'no JVM took part'}.")
     if article.software:
         said.append(f"There {article.software}; here the versions in the records.")

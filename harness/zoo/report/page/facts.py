@@ -17,7 +17,7 @@ def host(run: Run) -> str:
     return " · ".join(
         [
             host.cpu_model or "unknown CPU",
-            f"{host.cores} cores shared by server and generator",
+            run.cores,
             memory,
             host.virtualization or "no virtualisation seen",
             host.distribution or host.system,
@@ -37,6 +37,7 @@ def of_run(run: Run) -> dict[str, Mapping[str, Any]]:
     limits |= {f"cgroup {name}": value for name, value in limits.pop("cgroup").items()}
     condition = run.plan.condition.model_dump()
     condition["jvm_flags"] = " ".join(condition["jvm_flags"]) or None
+    condition["cores"] = str(run.plan.condition.cores or "shared by server and generator")
     condition["env"] = ", ".join(f"{name}={value}" for name, value in condition["env"].items()) or None
     times = {"started": run.started_at, "finished": run.finished_at, "commit": run.commit, "changed": run.dirty}
     own = {

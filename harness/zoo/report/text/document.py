@@ -270,7 +270,7 @@ def _host(run: Run) -> Section:
     return Section(
         "Host",
         bullets=[
-            f"{host.cpu_model or 'unknown CPU'}, {host.cores} cores shared by server and generator, {memory}, "
+            f"{host.cpu_model or 'unknown CPU'}, {run.cores}, {memory}, "
             f"{host.virtualization or 'no virtualisation seen'}",
             f"{host.distribution or host.system}, kernel {host.kernel}, {host.libc or 'unknown libc'}",
             f"descriptors {limits.nofile_hard}, somaxconn {limits.somaxconn}, "
