@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from zoo.catalog.manifest import Catalog
-from zoo.cli import checkout
+from zoo.cli import checkout, earlier_run
 from zoo.model.errors import BenchError
 from zoo.model.option import Option, OptionField, made, option_of, options_of
 from zoo.model.run import PlanFacts
@@ -93,4 +93,10 @@ def planned_of(wish: Wish, catalog: Catalog) -> PlanFacts:
     outside = targeted or any(e.server.guest for e in entries)
     named = conditions.runtime_named(wish.runtime, wish.tiers, outside=outside)
     condition = conditions.condition_of(named, entries, checkout.ROOT, targets=targeted)
-    return request.plan_of(wish, catalog, condition, conditions.varied(wish.vary, condition, entries, checkout.ROOT))
+    varied = conditions.varied(wish.vary, condition, entries, checkout.ROOT)
+    planned = request.plan_of(wish, catalog, condition, varied)
+    return (
+        planned
+        if wish.quick or wish.duration_s
+        else earlier_run.with_turns(planned, checkout.ROOT / "results", catalog)
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,6 +12,9 @@ from zoo.plan.blocks import Block
 from zoo.plan.defaults import Profile
 from zoo.plan.windows import BACKLOG_GRACE_S, slots, window
 from zoo.scenarios import SCENARIOS
+
+BETWEEN_S = 0.8
+"""Of a window, what it takes besides its load: the generator's start, and the readings around it."""
 
 USUAL_SHARE = 0.6
 """Of the longest warm-up of a JVM, what it takes as a rule."""
@@ -30,7 +34,7 @@ def block_seconds(block: Block, profile: Profile, natives: Sequence[bool], bound
 
 
 def _windows(block: Block, profile: Profile) -> float:
-    return sum(len(slots(block, t, profile)) * (window(block, t, profile) + 0.8) for t in block.tiers)
+    return sum(len(slots(block, t, profile)) * (window(block, t, profile) + BETWEEN_S) for t in block.tiers)
 
 
 def alone_seconds(block: Block, profile: Profile, *, native: bool, bounded_pool: bool) -> float:
@@ -52,6 +56,13 @@ def alone_seconds(block: Block, profile: Profile, *, native: bool, bounded_pool:
         backlogged = sum(t.connections > 200 for t in block.tiers)
         total += backlogged * BACKLOG_GRACE_S + max(backlogged - 1, 0) * (start + warm)
     return total
+
+
+def start_seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> float | None:
+    """What a server costs a round besides its turns, a tier, in seconds, in the mean; None where nobody has turns."""
+    turning = [b for b in blocks if SCENARIOS[b.scenario].settle and not (b.program or b.alone or b.parallel)]
+    shares = [(_seconds(b, profile, catalog) - _windows(b, profile)) / (len(b.entries) * len(b.tiers)) for b in turning]
+    return statistics.fmean(shares) if shares else None
 
 
 def seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> float:

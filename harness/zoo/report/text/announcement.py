@@ -21,8 +21,19 @@ def announcement(planned: PlanFacts, seconds: float, settings: Mapping[str, str]
         f"{plain} cells = {_groups(planned)} × {planned.rounds} round(s){other}{twice}, about {seconds / 60:.0f} min"
         f"{_added(planned)}\n"
         f"entries: {', '.join(entry for entry in planned.entries if entry in asked)}\n"
-        f"condition: {setting}; order seed {planned.seed}"
+        f"condition: {setting}; order seed {planned.seed}{_turns(planned)}"
     )
+
+
+def _turns(planned: PlanFacts) -> str:
+    """How many turns each of several variants has in a round of hello, and who says so."""
+    servers = [entry.partition(":")[0] for entry in planned.entries]
+    if planned.design != "turns" or "hello" not in planned.scenarios or len(set(servers)) == len(servers):
+        return ""
+    if not planned.turns:
+        return "\nturns of hello in a round: as many as by default; no run on this machine tells how many are best"
+    each = ", ".join(f"{count} at {tier}" for tier, count in planned.turns.items())
+    return f"\nturns of hello in a round: {each}, best by the variances of {planned.turns_of}"
 
 
 def _added(planned: PlanFacts) -> str:
