@@ -1,5 +1,11 @@
 """What java-tomcat offers besides the contract: the single-threaded backing service, and its own conditions."""
 
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
 from kit.delays import overtakes, sleep_all
 from kit.rules import (
     BINARY,
@@ -66,6 +72,29 @@ def test_one_carrier_serves_the_contract(target: Target, runtime: Runtime) -> No
     """`SCHEDULER=one`: one carrier for all virtual threads, and still their delays overlap."""
     with runtime.serving(target, {"SCHEDULER": "one"}) as server:
         assert overtakes(server.port, CALLS)
+
+
+@pytest.mark.process_only
+def test_a_host_that_gives_random_bytes_late_changes_nothing(
+    folder_target: Target, runtime: Runtime, tmp_path: Path
+) -> None:
+    """Tomcat warns when its generator of session IDs took over 100 ms to come up, as on a busy host."""
+    late = tmp_path / "random"
+    os.mkfifo(late)
+    giver = threading.Thread(target=give_late, args=[late])
+    giver.start()
+    with runtime.serving(folder_target, {"JDK_JAVA_OPTIONS": f"-Djava.security.egd=file:{late}"}) as server:
+        giver.join()
+        expect_hello(fetch(server.port, "/"))
+        told = [line for line in server.stderr.splitlines() if not line.startswith("NOTE: Picked up JDK_JAVA_OPTIONS")]
+        assert told == []
+
+
+def give_late(fifo: Path) -> None:
+    """Random bytes to who opens the file, after longer than Tomcat takes for usual."""
+    with fifo.open("wb") as stream:
+        time.sleep(0.3)
+        stream.write(os.urandom(4_096))
 
 
 def test_bad_condition(folder_target: Target, runtime: Runtime) -> None:

@@ -39,7 +39,9 @@ public final class Main {
     }
 
     private static void serve(Settings settings, Connector connector) {
-        Logger.getLogger("org.apache").setLevel(Level.WARNING);
+        // Of the root, as a logger that nobody holds may lose its level. A busy host alone makes Tomcat warn: that its
+        // generator of session IDs was slow to come up, and nobody has a session here.
+        Logger.getLogger("").setLevel(Level.SEVERE);
         Registry.disableRegistry();  // else Tomcat registers an MBean for every request in flight
         Tomcat tomcat = new Tomcat();
         tomcat.setBaseDir(System.getProperty("java.io.tmpdir"));  // there already: Tomcat makes no folder of its own
