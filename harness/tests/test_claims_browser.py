@@ -56,7 +56,7 @@ def test_a_row_opens_to_its_evidence(browser: webdriver.Chrome) -> None:
 
 def test_a_link_to_a_claim_opens_it(browser: webdriver.Chrome) -> None:
     browser.get(f"{browser.current_url}#Q2")
-    assert browser.find_element(By.CSS_SELECTOR, "#Q2 .evidence").is_displayed()
+    chrome.until(browser, lambda b: b.find_element(By.CSS_SELECTOR, "#Q2 .evidence").is_displayed())
 
 
 def test_nothing_is_asked_of_a_network_and_nothing_fails(browser: webdriver.Chrome) -> None:

@@ -211,6 +211,21 @@ def test_ctrl_c_leaves_no_container_and_the_run_can_go_on(results: Path) -> None
     assert Engine().labelled(LABEL) == []
 
 
+def test_the_next_start_removes_the_containers_that_a_killed_run_has_left(results: Path) -> None:
+    wanted = ("--server", "rust-axum", "--variant", "hyper", "--tiers", "50", "--scenario", "hello")
+    run = bench(results, *wanted)
+    wait_for_server()
+    run.kill()
+    assert ended(run)[0] == -signal.SIGKILL
+    assert Engine().labelled(LABEL), "a killed harness can remove nothing"
+
+    code, output = ended(bench(results, "--resume"))
+    assert code == 0, output
+    assert "ended what a killed run had left behind:" in output
+    assert "-rust-axum-hyper-" in output
+    assert Engine().labelled(LABEL) == []
+
+
 def test_a_container_killed_in_mid_run_is_a_failed_cell_and_the_run_goes_on(results: Path) -> None:
     run = bench(results, "--server", "rust-axum", "--variant", "hyper", "--tiers", "50")
     Engine().remove([wait_for_server()])

@@ -5,10 +5,12 @@ from __future__ import annotations
 from zoo.cli import checkout
 from zoo.cli.screen import console
 from zoo.host import run_lock
+from zoo.host.engine import Engine
+from zoo.runtime import orphans
 
 
 def be_alone() -> None:
     """`BenchError` while another run is being measured; says what one that was killed has left."""
-    left = run_lock.be_alone(checkout.ROOT)
+    left = [*run_lock.be_alone(checkout.ROOT), *orphans.left(Engine())]
     if left:
         console.print(f"ended what a killed run had left behind: {', '.join(left)}")

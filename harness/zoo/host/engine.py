@@ -76,6 +76,12 @@ class Engine:
         """Containers with this label, running or not."""
         return self.call("ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={label}").split()
 
+    def removed(self, label: str) -> list[str]:
+        """Remove the containers with this label; their names."""
+        told = self.call("ps", "--all", "--format", "{{.Names}}", "--filter", f"label={label}").split()
+        self.remove(told)
+        return told
+
     def log_tail(self, container: str, lines: int = 15) -> str:
         """The last lines of what it printed; empty when it is gone."""
         try:

@@ -8,6 +8,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+RUN = "ZOO_LOCK"
+"""A variable that every process of a run gets, with the lock that the run holds."""
+
 
 def end(mark: str, within_s: float = 5.0) -> list[str]:
     """SIGKILL to what has a variable that begins so (`NAME=value`), where this kernel runs it and lets us; their names.

@@ -6,18 +6,16 @@ import fcntl
 import os
 from pathlib import Path
 
-from zoo.host import marked
+from zoo.host import marked, scratch
+from zoo.host.marked import RUN
 from zoo.model.errors import BenchError
-
-MARK = "ZOO_LOCK"
-"""A variable that every process of a run gets, with the lock that the run holds."""
 
 
 def be_alone(root: Path) -> list[str]:
     """Two runs at once would measure each other. The lock lasts as long as this process, also through exec.
 
-    Whoever holds it is the only run, so what still has its mark was left by a run that was killed. Ends that, and gives
-    the names.
+    Whoever holds it is the only run, so what still has its mark was left by a run that was killed. Ends that, removes
+    its temporary folders, and gives the names.
     """
     path = root / "results" / ".lock"
     try:
@@ -32,5 +30,7 @@ def be_alone(root: Path) -> list[str]:
     os.set_inheritable(lock, True)
     # also in a namespace or a chroot no other file has both numbers
     held = os.fstat(lock)
-    os.environ[MARK] = f"{held.st_dev}:{held.st_ino}."
-    return marked.end(f"{MARK}={os.environ[MARK]}")
+    os.environ[RUN] = f"{held.st_dev}:{held.st_ino}."
+    left = marked.end(f"{RUN}={os.environ[RUN]}")
+    scratch.clear()
+    return left

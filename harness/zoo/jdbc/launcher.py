@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -83,11 +82,6 @@ class Launcher:
                 raise
         if code:
             raise LaunchFailure(_failure("failed", _reason(log) or f"ended with exit code {code}", log))
-
-
-def scratch() -> tempfile.TemporaryDirectory[str]:
-    """Where a cell's JSON is written before it is stored."""
-    return tempfile.TemporaryDirectory(prefix="zoo-jdbc-")
 
 
 def _end(process: psutil.Popen) -> None:

@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from zoo.host import scratch
 from zoo.host.engine import EngineError
 from zoo.jdbc import jmh, plan
 from zoo.jdbc.jmh import JmhError
-from zoo.jdbc.launcher import LaunchFailure, scratch
+from zoo.jdbc.launcher import LaunchFailure
 from zoo.jdbc.plan import Step
 from zoo.jdbc.records import Cell, CellRecord, Flood, FloodRecord, Measurement
 from zoo.jdbc.services import Databases
@@ -79,7 +80,7 @@ class Session:
         try:
             with (
                 self.databases.serving(cell.database, cell.max_connections, wire=_on_wire(cell)) as env,
-                scratch() as folder,
+                scratch.folder("jdbc") as folder,
             ):
                 out = Path(folder) / "jmh.json"
                 limit = PATIENCE * plan.cell_seconds(cell, used) + SLACK_S
@@ -101,7 +102,10 @@ class Session:
     def _flood(self, flood: Flood) -> FloodRecord:
         started = _now()
         try:
-            with self.databases.serving(flood.database, FLOOD_CONNECTIONS, wire=True) as env, scratch() as folder:
+            with (
+                self.databases.serving(flood.database, FLOOD_CONNECTIONS, wire=True) as env,
+                scratch.folder("jdbc") as folder,
+            ):
                 out = Path(folder) / "flood.json"
                 log = self._log(_slug(str(flood)))
                 self.launcher.run(jmh.flood_arguments(flood, str(out)), log, FLOOD_LIMIT_S, env)

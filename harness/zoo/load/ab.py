@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 import re
 import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from zoo.host import scratch
 from zoo.load.children import BusyThreads, Children, hard_nofile, program
 from zoo.load.spec import LoadError
 
@@ -91,7 +91,7 @@ class LocalAb:
     def run(self, spec: AbSpec, on_tick: Callable[[float], None] | None = None) -> AbOutcome:
         try:
             with (
-                tempfile.TemporaryDirectory(prefix="zoo-ab-") as name,
+                scratch.folder("ab") as name,
                 Children(hard_nofile(), BusyThreads(), self._processors) as children,
             ):
                 self._children = children

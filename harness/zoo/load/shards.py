@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from zoo.host import scratch
 from zoo.load.children import BusyThreads, Children, hard_nofile, program, tail
 from zoo.load.spec import LoadError, LoadSpec
 
@@ -97,7 +97,7 @@ class LocalShards:
         duration_s = math.ceil(spec.duration_s)
         try:
             with (
-                tempfile.TemporaryDirectory(prefix="zoo-wrk-") as name,
+                scratch.folder("wrk") as name,
                 Children(nofile, busy, self._processors) as children,
             ):
                 self._children = children

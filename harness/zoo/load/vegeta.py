@@ -12,12 +12,12 @@ import csv
 import math
 import re
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from zoo.host import scratch
 from zoo.load.children import BusyThreads, Children, hard_nofile, program
 from zoo.load.spec import LoadError
 from zoo.model.hits import DESCRIPTORS, PORTS, Hits
@@ -116,7 +116,7 @@ class LocalVegeta:
         limit_s = attack.duration_s + attack.timeout_s + self._overrun_s
         try:
             with (
-                tempfile.TemporaryDirectory(prefix="zoo-vegeta-") as name,
+                scratch.folder("vegeta") as name,
                 Children(self._nofile, BusyThreads(), self._processors) as children,
             ):
                 self._children = children

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 from zoo.host import marked
 from zoo.host.engine import Engine, EngineError
+from zoo.host.marked import RUN
 
 LABEL = "server-zoo.run"
 """A label that every container of a run gets, with the run's own random word."""
+LOCK = "server-zoo.lock"
+"""A label with the lock that the run holds, so that who holds it next finds what a killed run has left."""
 MARK = "ZOO_CONTAINER"
 """A variable that every container of a run gets, with its name."""
 
@@ -18,7 +23,9 @@ def prefix(run_id: str) -> str:
 
 def options(run_id: str, name: str) -> list[str]:
     """Options of `docker run` by which a container is found again."""
-    return [f"--name={name}", f"--label={LABEL}={run_id}", f"--env={MARK}={name}"]
+    lock = os.environ.get(RUN)
+    locked = [f"--label={LOCK}={lock}"] if lock else []
+    return [f"--name={name}", f"--label={LABEL}={run_id}", *locked, f"--env={MARK}={name}"]
 
 
 def clear(engine: Engine, run_id: str, *, here: bool) -> None:
@@ -39,6 +46,18 @@ def clear(engine: Engine, run_id: str, *, here: bool) -> None:
                 f"docker rm --force $(docker ps --all --quiet --filter label={label})"
             )
         raise EngineError(f"{error}; {left}") from error
+
+
+def left(engine: Engine) -> list[str]:
+    """Remove the containers of a run that held this process's lock before it, and was killed; their names.
+
+    An engine that does not answer keeps them: it is asked again by the next run.
+    """
+    lock = os.environ.get(RUN)
+    try:
+        return engine.removed(f"{LOCK}={lock}") if lock else []
+    except EngineError:
+        return []
 
 
 def end(names: str) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
+from zoo.host import scratch
 from zoo.measure.trials import starts as timed
 from zoo.measure.trials.base import TrialCell
 from zoo.measure.trials.starts import Started, Startup
@@ -21,7 +21,7 @@ def trial(cell: TrialCell) -> Trial:
     if cell.runtime.name == "container":
         found = _contained(cell, way, starts)
     else:
-        with tempfile.TemporaryDirectory(prefix="zoo-archives-") as archives:
+        with scratch.folder("archives") as archives:
             found = timed.measure(cell.launch(), cell.runtime.jdk, way, Path(archives), starts)
     rested = [start for start in found.starts if start.rss_kb is not None]
     result = StartupResult(

@@ -16,7 +16,11 @@
   };
   form.hidden = false;
   form.addEventListener("change", filter);
-  form.addEventListener("reset", () => setTimeout(filter));
+  form.querySelector("[type=reset]").addEventListener("click", (event) => {
+    event.preventDefault(); // the event "reset" comes before the selects have changed
+    form.reset();
+    filter();
+  });
   form.addEventListener("submit", (event) => event.preventDefault());
   form.querySelector("[data-open]").addEventListener("click", openAll);
   filter();

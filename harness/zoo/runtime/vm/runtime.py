@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from zoo.catalog.manifest import Entry, Server
-from zoo.host import facts
+from zoo.host import facts, scratch
 from zoo.load.ab import Benchmarker
 from zoo.load.base import Generator
 from zoo.load.spec import LoadError
@@ -39,6 +39,8 @@ from zoo.sample.jvm import Info
 
 PANIC = "Kernel panic"
 TICK_S = 0.05
+GUEST = ".guest"
+"""How the files of a guest end that is being booted."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +227,7 @@ class VmRuntime:
     def boot(self, server: Server | None, console: Path) -> Guest:
         """A guest whose agent is ready. Its files are gone again by then: they are in its memory."""
         console.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self.files.folder, suffix=".guest") as files:
+        with tempfile.NamedTemporaryFile(dir=self.files.folder, suffix=GUEST) as files:
             for part in self._parts[server.name if server else None]:
                 with part.open("rb") as archive:
                     shutil.copyfileobj(archive, files)
@@ -248,7 +250,7 @@ class VmRuntime:
 
     def facts(self) -> HostFacts:
         """The guest, with what it cannot know: the tools and the JDK it was made of, and what runs it."""
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch.folder("guest") as folder:
             host = self.boot(None, Path(folder) / "console.log")
             try:
                 seen = AgentInstruments(host.agent).facts()
@@ -272,6 +274,8 @@ def hosting(
 ) -> Iterator[tuple[VmRuntime, HostFacts]]:
     """The runtime with the files of these entries ready, and what is known of its guests."""
     folder = root / FOLDER
+    for left in folder.glob(f"*{GUEST}"):  # of a run that was killed while a guest booted
+        left.unlink(missing_ok=True)
     try:
         files = image.Images(root, folder, kernel.kernel(folder / "kernel"), jdk)
         runtime = VmRuntime(files, Machine(accelerated_by, memory, qemu.cores()), jdk)
