@@ -83,7 +83,7 @@ CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
 
 .PHONY: help setup wrk browser qemu tools toxiproxy build plan bench bench-all bench-quick bench-25k answer bench-liberty bench-jdbc plan-jdbc report compare \
 	export claims claims-plan list doctor docs up down images base-image prove-aa prove-slowdown prove-designs test test-unit test-contract \
-	test-tools test-runs test-containers test-browser test-ab test-vm built-and-linted lint lint-python lint-rust clean
+	test-tools test-runs test-containers test-browser test-ab test-vm lint lint-python lint-rust clean
 
 help: ## list the commands
 	@echo "usage: make COMMAND [SERVER=java-tomcat] [VARIANT=platform,virtual] [SCENARIO=hello,sleep] [CASE=name] [TIERS=100,1k,25k] [ROUNDS=n] [DURATION=s]"
@@ -210,12 +210,15 @@ base-image: ## make the images' base with debootstrap, where there is no registr
 BESIDE = $(MAKE) --no-print-directory --jobs 2 --output-sync=line
 
 test: setup ## everything: lint, unit tests, whole runs, the contract suite against every entry
-	@$(BESIDE) built-and-linted test-unit
-	@$(BESIDE) test-runs test-contract
+	@$(BESIDE) IN_ORDER=1 test-runs test-contract
 
-# Clippy after the build, whose libraries it takes; Python's lint beside it.
-built-and-linted: build lint-python
-	@$(MAKE) --no-print-directory lint-rust
+# Whole runs wait most of the time, so they are beside what needs a core; Clippy takes the libraries of the build.
+ifdef IN_ORDER
+test-contract: | test-unit
+test-unit: | lint-python
+test-runs: | lint-rust
+lint-rust: | build
+endif
 
 test-tools: toxiproxy # tests whose tool cannot be had are skipped, and their last line says so
 	@$(MAKE) --no-print-directory tools || true
