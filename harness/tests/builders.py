@@ -116,10 +116,11 @@ class Figures:
 def measurement(tier: str = "1k", **changes: Any) -> Measurement:  # noqa: ANN401 (fields of `Figures`)
     """A measurement in which only these figures differ from a sound one."""
     seen = Figures(**changes)
-    connections = TIERS[tier] if seen.actual is None else seen.actual
+    requested = TIERS.get(tier) or int(tier)
+    connections = requested if seen.actual is None else seen.actual
     made = Measurement(
         connections=Connections(
-            requested=TIERS[tier], actual=connections, limited_by=seen.limited_by, established=connections, lingering=0
+            requested=requested, actual=connections, limited_by=seen.limited_by, established=connections, lingering=0
         ),
         load=Load(
             generator="wrk",

@@ -10,9 +10,9 @@ import builders
 import pytest
 from claimed import claim
 
-from zoo.claims.estimates import Evidence
 from zoo.claims.judge import Word
 from zoo.claims.ledger import Claim
+from zoo.claims.sources import Evidence
 from zoo.claims.verdicts import Verdict, verdict
 from zoo.cli import claim_runs
 from zoo.docs import archives
@@ -68,7 +68,7 @@ def databases(warmup_s: int = 5, iteration_s: int = 5, **changes: Any) -> dict[s
 
 
 def said(of: Claim, folder: Path) -> Verdict:
-    found, left = archives.read([folder], folder.parent, None)
+    found, left = archives.read([folder], folder.parent, builders.catalog())
     assert left == []
     return verdict(of, Evidence(found, KNOWN))
 
@@ -93,7 +93,7 @@ def test_the_jvm_with_no_server_is_judged_by_its_starts(tmp_path: Path) -> None:
     ratio = {"rule": "ratio", "quantity": "RSS at rest", "of": "small", "over": "default", "at_most": 1}
     took = {"rule": "bound", "quantity": "start and end", "of": "small", "at_most": 84}
     found = said(claim([bound, ratio, took], cells), jvm(tmp_path))
-    assert [part.judgement.word for part in found.parts] == [Word.REPRODUCED] * 3
+    assert [part.judgement.word for part in found.parts] == [Word.HOLDS] * 3
     assert found.parts[2].found[0][0].n == 6
 
 
@@ -129,7 +129,7 @@ def test_databases_are_judged_by_executor(tmp_path: Path) -> None:
         "at_least": 1.7,
         "at_most": 3.8,
     }
-    assert said(claim([ratio], cells), written(tmp_path / "jdbc", databases(), lines)).word is Word.REPRODUCED
+    assert said(claim([ratio], cells), written(tmp_path / "jdbc", databases(), lines)).word is Word.HOLDS
     lost = {"measurement": None, "failure": {"kind": "crashed", "message": "the database ended"}}
     spoiled = [*lines, jdbc("cached", 0.0, 3, **lost)]
     found = said(claim([ratio], cells), written(tmp_path / "spoiled", databases(), spoiled))
@@ -148,10 +148,10 @@ def test_the_longer_windows_are_judged_before_the_newer_ones(tmp_path: Path) -> 
         )
         for name, iteration_s, day, a in (("long", 30, 1, 5000.0), ("newer", 5, 2, 1000.0), ("newest", 5, 3, 1000.0))
     ]
-    found, _ = archives.read(folders, tmp_path, None)
+    found, _ = archives.read(folders, tmp_path, builders.catalog())
     of = claim([ratio], cells)
-    assert verdict(of, Evidence(found, KNOWN)).word is Word.REPRODUCED
-    assert verdict(of, Evidence(found[:2], KNOWN)).word is Word.CONTRADICTED
+    assert verdict(of, Evidence(found, KNOWN)).word is Word.HOLDS
+    assert verdict(of, Evidence(found[:2], KNOWN)).word is Word.NOT_REPRODUCED
 
 
 def test_of_a_run_that_hardly_warms_up_only_floods_are_judged(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_of_a_run_that_hardly_warms_up_only_floods_are_judged(tmp_path: Path) ->
         {"kind": "jdbc-flood", "flood": flood, "result": result, "failure": None},
     ]
     folder = written(tmp_path / "jdbc", databases(warmup_s=4), lines)
-    [found], [left] = archives.read([folder], tmp_path, None)
+    [found], [left] = archives.read([folder], tmp_path, builders.catalog())
     [(key, seen)] = found.cells.items()
     assert key[0] == "jdbc-flood"
     assert seen[1].line == 2
@@ -175,7 +175,7 @@ def test_what_the_ledger_runs_warms_up_for_as_long_as_it_demands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "word"), [("crashed with exit code 1", Word.REPRODUCED), ("finished", Word.CONTRADICTED)]
+    ("outcome", "word"), [("crashed with exit code 1", Word.HOLDS), ("finished", Word.NOT_REPRODUCED)]
 )
 def test_a_flood_that_crashes_is_a_finding(tmp_path: Path, outcome: str, word: Word) -> None:
     flood = {"database": "postgresql", "executor": "cached", "tasks": 50_000}
@@ -212,7 +212,7 @@ def test_a_run_that_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None
 
 
 def left_out(folder: Path) -> str:
-    found, [why] = archives.read([folder], folder.parent, None)
+    found, [why] = archives.read([folder], folder.parent, builders.catalog())
     assert found == []
     return why
 

@@ -90,10 +90,10 @@ def test_verdict_judges_the_runs_that_are_there(root: Path) -> None:
     measured(root)
     code, out, _ = zoo("verdict")
     assert code == 0
-    assert "1 reproduced, 1 not measured." in out
+    assert "1 holds, 1 not measured." in out
     folder = root / "results" / "claims"
     assert sorted(path.name for path in folder.iterdir()) == ["badge.svg", "ledger.html", "ledger.md"]
-    assert "[20260102-030405-full](../20260102-030405-full/)" in (folder / "ledger.md").read_text(encoding="utf-8")
+    assert "[1](../20260102-030405-full/)" in (folder / "ledger.md").read_text(encoding="utf-8")
 
 
 def test_a_verdict_is_printed_with_its_interval_however_narrow_the_terminal(
@@ -107,8 +107,8 @@ def test_a_verdict_is_printed_with_its_interval_however_narrow_the_terminal(
 
 def test_verdict_takes_the_runs_it_is_given(root: Path) -> None:
     first, second = measured(root, 2.0, "20260102-030405-full"), measured(root, 1.0, "20260103-030405-full")
-    assert "1 reproduced" in zoo("verdict", "--claim", "Q1", "--run", str(first))[1]
-    assert "1 contradicted" in zoo("verdict", "--claim", "Q1", "--run", str(second))[1]
+    assert "1 holds" in zoo("verdict", "--claim", "Q1", "--run", str(first))[1]
+    assert "1 not reproduced here" in zoo("verdict", "--claim", "Q1", "--run", str(second))[1]
 
 
 def test_runs_of_another_protocol_are_left_out_and_named(root: Path) -> None:
@@ -132,7 +132,7 @@ def test_run_measures_what_is_missing_once(root: Path, monkeypatch: pytest.Monke
     code, out, _ = zoo("run", "--claim", "Q1")
     assert code == 0
     assert [words[0] for words in asked] == ["bench"]
-    assert "1 reproduced." in out
+    assert "1 holds." in out
     assert zoo("run", "--claim", "Q1")[0] == 0
     assert len(asked) == 1, "all of it was there"
 

@@ -10,10 +10,11 @@ import builders
 import pytest
 from claimed import PLATFORM, STEADY, VIRTUAL, archive, claim, hello, records, times
 
-from zoo.claims.estimates import Estimate, Evidence
+from zoo.claims.estimates import Estimate
 from zoo.claims.judge import Word
 from zoo.claims.ledger import Ledger, LedgerFile
 from zoo.claims.rules import Ratio
+from zoo.claims.sources import Evidence
 from zoo.claims.verdicts import Verdict, verdicts
 from zoo.model.record import Record
 from zoo.report.ledger import text as told
@@ -53,7 +54,7 @@ def said(found: Ledger) -> list[Verdict]:
 def test_every_claim_is_a_row_that_opens_to_its_evidence() -> None:
     text = page(ledger(), said(ledger()))
     rows = dict(re.findall(r'<details class="claim" id="(Q\d)" .*?data-verdict="([^"]+)"', text))
-    assert rows == {"Q1": "reproduced", "Q2": "contradicted", "Q3": "not measured", "Q4": "not measured"}
+    assert rows == {"Q1": "holds", "Q2": "not reproduced here", "Q3": "not measured", "Q4": "not measured"}
     first = text.partition('id="Q1"')[2].partition("</details>")[0]
     for words in (
         "ratio 0.74; graph 2 × (graph)",
@@ -69,7 +70,7 @@ def test_every_claim_is_a_row_that_opens_to_its_evidence() -> None:
         "20,000 descriptors a process",
     ):
         assert words in first
-    assert "of 2 parts 1 reproduced, 1 contradicted" in text.partition('id="Q2"')[2].partition("</details>")[0].lower()
+    assert "of 2 parts 1 holds, 1 does not hold" in text.partition('id="Q2"')[2].partition("</details>")[0].lower()
     assert "no run given has java-a:virtual, hello 100" in text.partition('id="Q3"')[2]
     assert "there is no such machine" in text.partition('id="Q4"')[2]
 
@@ -84,20 +85,21 @@ def test_the_page_needs_no_network_and_runs_no_script_but_its_own() -> None:
 def test_the_ledger_as_markdown_links_the_runs() -> None:
     found = ledger()
     text = render(told.sections(found, said(found), links=True))
-    assert "1 reproduced, 1 contradicted, 2 not measured." in text
-    assert "reproduced ([20260102-030405-full](../results/20260102-030405-full/))" in text
+    assert "1 holds, 1 not reproduced here, 2 not measured." in text
+    assert "| holds | as published | [1](../results/20260102-030405-full/) |" in text
+    assert "Judged on 2 cores that server and generator share." in text
     assert "- Q4 not measured: there is no such machine" in text
     plain = render(told.sections(found, said(found)))
     assert "](" not in plain
 
 
 def test_the_badge_is_a_picture_that_says_what_it_shows() -> None:
-    drawn = ElementTree.fromstring(badge({Word.REPRODUCED: 12, Word.NOT_MEASURED: 3}))
+    drawn = ElementTree.fromstring(badge({Word.HOLDS: 12, Word.NOT_MEASURED: 3}))
     name = "{http://www.w3.org/2000/svg}"
-    assert drawn.findtext(f"{name}title") == "published claims, measured: 12 reproduced, 3 not measured"
+    assert drawn.findtext(f"{name}title") == "published claims, measured: 12 hold, 3 not measured"
     assert [text.text for text in drawn.iter(f"{name}text")] == [
         "published claims, measured",
-        "12 reproduced",
+        "12 hold",
         "3 not measured",
     ]
     widths = [float(rect.attrib["width"]) for rect in drawn.iter(f"{name}rect")]

@@ -10,12 +10,10 @@ from zoo.analysis.metrics import Class
 from zoo.analysis.stats import Ratio, paired_ratio, unpaired_ratio
 from zoo.analysis.stats.interval import of_mean, of_median
 from zoo.analysis.stats.ratio import of_logs
-from zoo.claims.evidence import Archive
 from zoo.claims.points import Point
 from zoo.claims.quantities import QUANTITIES, Quantity
-from zoo.claims.series import Series, series
-
-_Faults = tuple[bool, bool, int]
+from zoo.claims.series import Series
+from zoo.claims.sources import Evidence
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,8 @@ class Estimate:
     """A figure of one cell, or of some that are compared.
 
     `low` and `high` are None without an interval. `noise`: the factor by which a program differs from itself. `why`:
-    nothing can be judged, and what stands in the way. `notes` are what a reader must know beside the figure.
+    nothing can be judged, and what stands in the way. `ratio`: what the interval is of, where it is of a ratio. `notes`
+    are what a reader must know beside the figure.
     """
 
     label: str
@@ -37,71 +36,7 @@ class Estimate:
     why: str | None = None
     notes: tuple[str, ...] = ()
     series: tuple[Series, ...] = field(default=(), repr=False)
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """All runs that are given, newest first, and the scenarios that this harness knows."""
-
-    archives: Sequence[Archive]
-    known: frozenset[str]
-    wanted: int = 1
-    """Rounds a claim asks for; a run with fewer is taken only where there is no better one."""
-
-    @property
-    def cores(self) -> float | None:
-        return next((archive.machine.cores for archive in self.archives), None)
-
-    def find(self, points: Sequence[Point], quantity: Quantity) -> list[Series] | str:
-        """A series of each point, from one run that has all of them, else the best of each; or why there is none.
-
-        Memory is compared between runs too: there a run of all goes behind runs of each that have fewer faults.
-        """
-        together = [found for archive in self.archives if (found := _all(archive, points, quantity))]
-        whole = min(together, key=self._rank, default=None)
-        if whole and quantity.kind is not Class.MEMORY:
-            return whole
-        apart = self._apart(points, quantity)
-        if whole and (isinstance(apart, str) or self._faults(apart) >= self._faults(whole)):
-            return whole
-        return apart
-
-    def _apart(self, points: Sequence[Point], quantity: Quantity) -> list[Series] | str:
-        best: list[Series] = []
-        for point in points:
-            some = [one for archive in self.archives if (one := _all(archive, [point], quantity))]
-            if not some:
-                return self._missing(point)
-            chosen: list[Series] = min(some, key=self._rank)
-            best += chosen
-        if len({(s.archive.machine.processor, s.archive.machine.cores, s.archive.machine.apart) for s in best}) > 1:
-            return "the runs that have its cells are of different machines"
-        return best
-
-    def _rank(self, found: Sequence[Series]) -> tuple[_Faults, float]:
-        """Long windows before short where neither has more faults; then the newest, which comes first."""
-        return self._faults(found), -found[0].archive.window_s
-
-    def _faults(self, found: Sequence[Series]) -> _Faults:
-        """Less is better: spoiled, cut, so many rounds too few."""
-        few = min(s.rounds for s in found)
-        return any(s.objection for s in found), any(s.cut for s in found), max(self.wanted - few, 0)
-
-    def _missing(self, point: Point) -> str:
-        if point.scenario not in self.known:
-            return f"this harness has no scenario `{point.scenario}`"
-        return f"no run given has {point.text}"
-
-
-def _all(archive: Archive, points: Sequence[Point], quantity: Quantity) -> list[Series] | None:
-    """A series of each point; None where the run lacks a tier of one."""
-    made = []
-    for point in points:
-        found = archive.seen(point)
-        if found is None:
-            return None
-        made.append(series(archive, point, found, quantity))
-    return made
+    ratio: Ratio | None = field(default=None, repr=False)
 
 
 def figure(evidence: Evidence, point: Point, name: str) -> Estimate:
@@ -146,7 +81,9 @@ def mean_ratio(evidence: Evidence, pairs: Sequence[tuple[Point, ...]], name: str
     if whole.why:
         return whole
     made = of_logs([sum(_log(e, n) for e in each) / len(each) for n in _common(whole.series)])
-    return _with(whole, made, whole.series, QUANTITIES[name])
+    found = _with(whole, made, whole.series, QUANTITIES[name])
+    # of a mean over cells that vary each by itself, noise is so much less
+    return replace(found, noise=found.noise and found.noise ** (1 / math.sqrt(len(each))))
 
 
 def gain(evidence: Evidence, four: tuple[Point, ...], name: str) -> Estimate:
@@ -158,7 +95,7 @@ def gain(evidence: Evidence, four: tuple[Point, ...], name: str) -> Estimate:
     if any(s.at_least for s in whole.series):
         return replace(whole, why="a side is a lower bound, so there is no ratio of ratios")
     made = of_logs([_log(first, n) - _log(second, n) for n in _common(whole.series)])
-    return replace(whole, value=made.value, low=made.low, high=made.high, n=made.rounds)
+    return replace(whole, value=made.value, low=made.low, high=made.high, n=made.rounds, ratio=made)
 
 
 def spread(evidence: Evidence, pairs: Sequence[tuple[Point, ...]], name: str) -> Estimate:
@@ -196,7 +133,7 @@ def _ratios(evidence: Evidence, pairs: Sequence[tuple[Point, ...]], name: str) -
     """Those of all pairs, from one run that has them all, even where another has a better one of some."""
     found = evidence.find([point for pair in pairs for point in pair], QUANTITIES[name])
     if not isinstance(found, str) and len({s.archive.id for s in found}) == 1:
-        evidence = replace(evidence, archives=[found[0].archive])
+        evidence = replace(evidence, archives=[source.archive for source in found[0].sources])
     return [ratio(evidence, pair, name) for pair in pairs]
 
 
@@ -238,6 +175,10 @@ def _notes(found: Iterable[Series]) -> tuple[str, ...]:
             notes["server and generator shared the cores"] = None
         if one.at_least:
             notes[f"{one.point.text}: at least this"] = None
+        if one.older:
+            notes[f"an older build of {one.server}"] = None
+        if one.parts:
+            notes[f"{len(one.parts)} runs together"] = None
     if len({one.archive.id for one in found}) > 1:
         notes["from different runs"] = None
     return tuple(notes)
@@ -254,7 +195,7 @@ def _with(made: Estimate, found: Ratio, sides: Sequence[Series], quantity: Quant
     low = 0.0 if found.low is not None and any(s.at_least for s in bottoms) else found.low
     high = math.inf if found.high is not None and any(s.at_least for s in tops) else found.high
     noise = _noise(sides, quantity, found.rounds) if quantity else None
-    return replace(made, unit="×", value=found.value, low=low, high=high, n=found.rounds, noise=noise)
+    return replace(made, unit="×", value=found.value, low=low, high=high, n=found.rounds, noise=noise, ratio=found)
 
 
 def _noise(sides: Sequence[Series], quantity: Quantity, rounds: int) -> float | None:

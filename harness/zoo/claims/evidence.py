@@ -40,6 +40,11 @@ class Machine:
     descriptors: int | None
     apart: str = ""
 
+    @property
+    def alike(self) -> tuple[object, ...]:
+        """What is the same on every machine that counts as this one; its kernel is updated from time to time."""
+        return self.processor, self.cores, self.apart
+
     @classmethod
     def of(cls, host: HostFacts, cores: Cores | None = None) -> Machine:
         return cls(
@@ -86,6 +91,8 @@ class Archive:
     """For how long its profile measures a cell in a round; a scenario may have times of its own."""
     records: str = "records.ndjson"
     """Name of the file that has its records."""
+    older: frozenset[str] = frozenset()
+    """Servers whose sources are no longer those that were measured."""
 
     def seen(self, point: Point) -> list[Mapping[int, Observation]] | None:
         """Of each tier; None where the run lacks one of them, or was too short."""

@@ -1,28 +1,32 @@
-"""From an estimate and a band to one word, and from many words to one. Pure.
+"""From an estimate and a band to two words, direction and size, and from many to one pair. Pure.
 
 A word is given for the whole 95 % interval, never for the point alone. Each claim is a question of its own, named
-before anything is measured, so nothing is corrected for their number.
+before anything is measured, so nothing is corrected for their number; of the cells of one claim that speak against it,
+only as many count as Holm's correction leaves.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from zoo.analysis.stats import holm
 from zoo.analysis.verdict import MARGIN
 from zoo.claims.estimates import Estimate
-from zoo.claims.rules import Count, Gain, Judged, Ratio, Recorded, Rule
+from zoo.claims.rules import Count, Difference, Gain, Judged, Ratio, Recorded, Rule
 
 
 class Word(StrEnum):
-    """What is said of a claim."""
+    """What is said of a claim's direction. `DOES_NOT` is that of a part; of a whole claim it is one of the two after
+    it."""
 
-    REPRODUCED = "reproduced"
-    PARTLY = "partly"
+    HOLDS = "holds"
+    DOES_NOT = "does not hold"
     CONTRADICTED = "contradicted"
-    INCONCLUSIVE = "inconclusive"
+    NOT_REPRODUCED = "not reproduced here"
+    OPEN = "open"
     NOT_MEASURED = "not measured"
     RECORDED = "recorded"
 
@@ -30,27 +34,43 @@ class Word(StrEnum):
     def text(self) -> str:
         return MEANING[self]
 
+    def of(self, count: int) -> str:
+        """`1 holds`, `12 hold`, `3 open`"""
+        word = {Word.HOLDS: "hold", Word.DOES_NOT: "do not hold"}.get(self, self.value) if count != 1 else self.value
+        return f"{count} {word}"
+
 
 MEANING = {
-    Word.REPRODUCED: "the whole interval lies within the band",
-    Word.PARTLY: "the direction is as published, the size is not",
-    Word.CONTRADICTED: "the whole interval lies where the claim does not hold",
-    Word.INCONCLUSIVE: "the interval straddles a bound, or the difference is no more than noise",
+    Word.HOLDS: "the whole interval lies on the side published; where only a band was published, within it",
+    Word.DOES_NOT: "the whole interval lies where the claim does not hold",
+    Word.CONTRADICTED: "it does not hold, and the test is the article's in what matters",
+    Word.NOT_REPRODUCED: "it does not hold here, by a test that differs from the article's; the reason is beside it",
+    Word.OPEN: "the interval straddles a bound, or the difference is no more than noise",
     Word.NOT_MEASURED: "nothing was measured that could decide it",
     Word.RECORDED: "an absolute figure of another machine: shown, never judged",
 }
 
 
+class Size(StrEnum):
+    """How large the effect is beside the one published, whatever is said of the direction."""
+
+    AS_PUBLISHED = "as published"
+    SMALLER = "smaller"
+    LARGER = "larger"
+    OPEN = "open"
+
+
 @dataclass(frozen=True)
 class Judgement:
-    """A word and, where it is not plain from the figures, its reason."""
+    """Direction, size where there is one, and their reason where it is not plain from the figures."""
 
     word: Word
     why: str | None = None
+    size: Size | None = None
 
 
 def judge(rule: Rule, seen: Estimate) -> Judgement:
-    """The word of one cell, or of one figure over several."""
+    """What is said of one cell, or of one figure over several."""
     if seen.why:
         return Judgement(Word.NOT_MEASURED, seen.why)
     if isinstance(rule, Recorded):
@@ -59,53 +79,79 @@ def judge(rule: Rule, seen: Estimate) -> Judgement:
         return _counted(rule, seen.counts)
     if seen.low is None or seen.high is None:
         few = "one round has" if seen.n < 2 else "so few or so different figures have"
-        return Judgement(Word.INCONCLUSIVE, f"{few} no interval")
+        return Judgement(Word.OPEN, f"{few} no interval", _directed(rule, Size.OPEN))
     return _placed(rule, seen, seen.low, seen.high)
 
 
 def _counted(rule: Count, counts: Sequence[float]) -> Judgement:
     low, high = _band(rule)
     inside = [low <= count <= high for count in counts]
-    if all(inside):
-        return Judgement(Word.REPRODUCED)
-    if any(inside):
-        return Judgement(Word.INCONCLUSIVE, f"so in {sum(inside)} of {len(inside)} rounds")
-    surely, _ = _leaning(rule, min(counts), max(counts))
-    return Judgement(Word.PARTLY if surely else Word.CONTRADICTED)
+    if any(inside) and not all(inside):
+        return Judgement(Word.OPEN, f"so in {sum(inside)} of {len(inside)} rounds", _directed(rule, Size.OPEN))
+    return _towards(rule, min(counts), max(counts))
 
 
 def _placed(rule: Judged, seen: Estimate, low: float, high: float) -> Judgement:
-    least, most = _band(rule)
     if _is_noise(rule, seen):
-        return Judgement(Word.INCONCLUSIVE, "no more than one and the same program differs from itself")
-    if least <= low and high <= most:
-        return Judgement(Word.REPRODUCED)
-    if low <= most and high >= least:
-        return Judgement(Word.INCONCLUSIVE, "the interval straddles the bound")
-    return _outside(rule, low, high)
+        why = "no more than one and the same program differs from itself"
+        return Judgement(Word.OPEN, why, _directed(rule, Size.OPEN))
+    return _towards(rule, low, high)
 
 
-def _outside(rule: Judged, low: float, high: float) -> Judgement:
-    """What is said of an interval that has nothing in common with the band."""
-    surely, perhaps = _leaning(rule, low, high)
-    if surely:
-        return Judgement(Word.PARTLY)
+def _towards(rule: Judged, low: float, high: float) -> Judgement:
+    side = _side(rule)
+    if side is None:
+        return _within(rule, low, high)
+    sign, bound = side
+    near, far = (low, high) if sign > 0 else (high, low)
+    if sign * (near - bound) > 0:
+        return Judgement(Word.HOLDS, size=_size(rule, sign, low, high))
     if _alike(rule, low, high):
-        return Judgement(Word.CONTRADICTED, f"surely within {100 * MARGIN:.0f} % of no difference")
-    if perhaps:
-        return Judgement(Word.INCONCLUSIVE, "not of the size published, and the direction is not certain")
+        return Judgement(Word.DOES_NOT, f"surely within {100 * MARGIN:.0f} % of no difference")
+    if sign * (far - bound) <= 0:
+        return Judgement(Word.DOES_NOT)
+    return Judgement(Word.OPEN, "the interval has both directions", _size(rule, sign, low, high))
+
+
+def _within(rule: Judged, low: float, high: float) -> Judgement:
+    """Of a claim that is its band."""
+    least, most = _band(rule)
+    if least <= low and high <= most:
+        return Judgement(Word.HOLDS)
+    if low <= most and high >= least:
+        return Judgement(Word.OPEN, "the interval straddles the bound")
     if _between(rule, low, high):
-        return Judgement(Word.INCONCLUSIVE, "between what reproduces and what contradicts it")
-    return Judgement(Word.CONTRADICTED)
+        return Judgement(Word.OPEN, "between what reproduces and what contradicts it")
+    return Judgement(Word.DOES_NOT)
 
 
-def _leaning(rule: Judged, low: float, high: float) -> tuple[bool, bool]:
-    """Whether the interval lies in the direction published: all of it, and any of it."""
+def _side(rule: Judged) -> tuple[int, float] | None:
+    """1 or -1 for above or below, and the bound of the direction published; None where the claim is its band."""
     if rule.leans_above is not None:
-        return low > rule.leans_above, high > rule.leans_above
+        return 1, rule.leans_above
     if rule.leans_below is not None:
-        return high < rule.leans_below, low < rule.leans_below
-    return False, False
+        return -1, rule.leans_below
+    none = {Ratio: 1.0, Gain: 1.0, Difference: 0.0}.get(type(rule))
+    least, most = _band(rule)
+    if none is not None and least > none:
+        return 1, none
+    return (-1, none) if none is not None and most < none else None
+
+
+def _size(rule: Judged, sign: int, low: float, high: float) -> Size:
+    least, most = _band(rule)
+    if least <= low and high <= most:
+        return Size.AS_PUBLISHED
+    if low > most:
+        return Size.LARGER if sign > 0 else Size.SMALLER
+    if high < least:
+        return Size.SMALLER if sign > 0 else Size.LARGER
+    return Size.OPEN
+
+
+def _directed(rule: Judged, size: Size) -> Size | None:
+    """A claim that is its band has no size beside it."""
+    return size if _side(rule) else None
 
 
 def _between(rule: Judged, low: float, high: float) -> bool:
@@ -137,44 +183,74 @@ def _band(rule: Judged) -> tuple[float, float]:
     )
 
 
+Found = Sequence[tuple[Estimate, Judgement]]
+
+
+def by_chance(rule: Rule, found: Found) -> list[Judgement]:
+    """The words of cells that are judged by one rule, in their order: of those that speak against it, one that Holm's
+    correction over all cells does not leave is open, for among many cells one does so by chance."""
+    words = [judgement for _, judgement in found]
+    if isinstance(rule, Recorded | Count) or len(found) < 2:
+        return words
+    ps = [_against(rule, seen) if word.word is Word.DOES_NOT else 1.0 for seen, word in found]
+    open_ = Judgement(Word.OPEN, f"one of {len(found)} cells is so by chance too often", _directed(rule, Size.OPEN))
+    kept = [adjusted.rejected for adjusted in holm(ps)]
+    return [open_ if w.word is Word.DOES_NOT and not kept[i] else w for i, w in enumerate(words)]
+
+
+def _against(rule: Judged, seen: Estimate) -> float:
+    """The p-value of "the true ratio lies where the claim holds"; 0 where the figure is no ratio and has none."""
+    if seen.ratio is None or seen.low is None or seen.high is None:
+        return 0.0
+    side, (least, most) = _side(rule), _band(rule)
+    if _alike(rule, seen.low, seen.high):
+        return max(_p(seen, 1 + MARGIN), _p(seen, 1 / (1 + MARGIN)))
+    if side:
+        return _p(seen, side[1])
+    return _p(seen, (rule.contradicted_above or most) if seen.low > most else (rule.contradicted_below or least))
+
+
+def _p(seen: Estimate, bound: float) -> float:
+    return seen.ratio.p_of(bound) if seen.ratio else 0.0
+
+
 def over_cells(rule: Rule, words: Sequence[Judgement]) -> Judgement:
-    """One word of a rule that was judged in several cells."""
+    """One judgement of a rule that was judged in several cells."""
     missing = [w for w in words if w.word is Word.NOT_MEASURED]
     if len(words) == 1 or isinstance(rule, Recorded):
         return missing[0] if missing else words[0]
-    good, partly, unsure = (
-        sum(w.word is word for w in words) for word in (Word.REPRODUCED, Word.PARTLY, Word.INCONCLUSIVE)
-    )
+    good, unsure = (sum(w.word is word for w in words) for word in (Word.HOLDS, Word.OPEN))
     needed = {"every": len(words), "any": 1}.get(str(rule.in_cells)) or math.ceil(float(rule.in_cells) * len(words))
     said = f"so in {good} of {len(words)} cells, {needed} needed" + (f"; {unsure} not certain" if unsure else "")
     if good >= needed:
-        return Judgement(Word.REPRODUCED, said)
-    if good + partly + unsure + len(missing) < needed:
-        return Judgement(Word.CONTRADICTED, said)
-    if missing:
-        return missing[0]
-    if good + unsure < needed <= good + partly:
-        return Judgement(Word.PARTLY, said)
-    return Judgement(Word.INCONCLUSIVE, said)
+        return Judgement(Word.HOLDS, said, _size_over(words, needed))
+    if good + unsure + len(missing) < needed:
+        return Judgement(Word.DOES_NOT, said)
+    return missing[0] if missing else Judgement(Word.OPEN, said, _size_over(words, len(words)))
 
 
-WORST_FIRST = (
-    Word.CONTRADICTED,
-    Word.NOT_MEASURED,
-    Word.INCONCLUSIVE,
-    Word.PARTLY,
-    Word.REPRODUCED,
-    Word.RECORDED,
-)
+def _size_over(words: Sequence[Judgement], needed: int) -> Size | None:
+    """The size of so many of the cells; open where they differ, None where there is none to tell."""
+    sizes = [w.size for w in words if w.size]
+    if not sizes:
+        return None
+    return next((size for size in Size if sizes.count(size) >= needed), Size.OPEN)
+
+
+WORST_FIRST = (Word.DOES_NOT, Word.NOT_MEASURED, Word.OPEN, Word.HOLDS, Word.RECORDED)
+LEAST_CERTAIN_FIRST = (Size.OPEN, Size.SMALLER, Size.LARGER, Size.AS_PUBLISHED)
 
 
 def best(words: Sequence[Judgement]) -> Judgement:
     """Of alternatives: one that holds is enough. Unless all were judged, they cannot contradict."""
     missing = next((w for w in words if w.word is Word.NOT_MEASURED), None)
     found = max(words, key=lambda w: WORST_FIRST.index(w.word))
-    return missing if missing and found.word is Word.CONTRADICTED else found
+    return missing if missing and found.word is Word.DOES_NOT else found
 
 
 def all_of(words: Sequence[Judgement]) -> Judgement:
     """Of a claim's parts: one that does not hold is enough against it, one that was not measured leaves it open."""
-    return min(words, key=lambda w: WORST_FIRST.index(w.word))
+    worst = min(words, key=lambda w: WORST_FIRST.index(w.word))
+    sizes = [w.size for w in words if w.size]
+    known = worst.word in (Word.HOLDS, Word.OPEN)
+    return replace(worst, size=min(sizes, key=LEAST_CERTAIN_FIRST.index) if known and sizes else None)

@@ -79,6 +79,10 @@ class Claim(_Table):
     published: list[Figure] = []
     ambiguous: str | None = None
     note: str | None = Field(default=None, description="where the test departs from what was published")
+    like: str | None = Field(
+        default=None,
+        description="why the test is the article's in what matters; none: it is not, so it contradicts nothing",
+    )
     rounds: int = Field(default=3, ge=1)
     cells: dict[str, Cells] = {}
     rules: list[Rule] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from zoo.analysis.lower_bound import LIMITED, SHARED, limits
 from zoo.analysis.metrics import Class
@@ -30,6 +30,23 @@ class Series:
     jvm: bool
     lines: tuple[int, ...]
     objection: str | None
+    parts: tuple[Series, ...] = ()
+    """Those of each run, where several are taken together."""
+
+    @property
+    def server(self) -> str:
+        """The folder of what was measured, or the program's name."""
+        return self.point.entry.partition(":")[0]
+
+    @property
+    def older(self) -> bool:
+        """True where the server's sources have changed since."""
+        return self.server in self.archive.older
+
+    @property
+    def sources(self) -> tuple[Series, ...]:
+        """A series a run."""
+        return self.parts or (self,)
 
     @property
     def rounds(self) -> int:
@@ -38,6 +55,22 @@ class Series:
     @property
     def figures(self) -> list[float]:
         return self.starts or [self.values[number] for number in sorted(self.values)]
+
+
+MANY_ROUNDS = 10_000
+"""More than a run has: so a round of each run keeps a number of its own."""
+
+
+def pooled(parts: Sequence[Series]) -> Series:
+    """Runs of one cell taken together, each round an observation; what is a limit in one is one of all."""
+    return replace(
+        parts[0],
+        values={MANY_ROUNDS * i + n: value for i, part in enumerate(parts) for n, value in part.values.items()},
+        starts=[start for part in parts for start in part.starts],
+        at_least=any(part.at_least for part in parts),
+        shared=any(part.shared for part in parts),
+        parts=tuple(parts),
+    )
 
 
 def series(archive: Archive, point: Point, tiers: Sequence[Mapping[int, Observation]], quantity: Quantity) -> Series:

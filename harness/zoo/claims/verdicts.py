@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from zoo.analysis.metrics import Class
 from zoo.claims import estimates
-from zoo.claims.estimates import Estimate, Evidence
+from zoo.claims.estimates import Estimate
 from zoo.claims.evidence import Archive
-from zoo.claims.judge import Judgement, Word, all_of, best, judge, over_cells
+from zoo.claims.judge import Judgement, Word, all_of, best, by_chance, judge, over_cells
 from zoo.claims.ledger import Claim
 from zoo.claims.points import Point, combinations
+from zoo.claims.quantities import QUANTITIES
 from zoo.claims.rules import Difference, Gain, Ratio, Recorded, Rule, Spread
+from zoo.claims.sources import Evidence
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one rule of a claim says: its word, and the figures with a word each."""
+    """What one rule of a claim says, and the figures with a judgement each."""
 
     rule: Rule
     judgement: Judgement
@@ -30,6 +33,8 @@ class Verdict:
     claim: Claim
     judgement: Judgement
     parts: list[Part] = field(default_factory=list)
+    unlike: str | None = None
+    """Why a claim that does not hold is not contradicted."""
 
     @property
     def word(self) -> Word:
@@ -38,7 +43,11 @@ class Verdict:
     @property
     def archives(self) -> list[Archive]:
         """The runs behind it."""
-        return list(dict.fromkeys(s.archive for part in self.parts for e, _ in part.found for s in e.series))
+        return list(
+            dict.fromkeys(
+                s.archive for part in self.parts for e, _ in part.found for one in e.series for s in one.sources
+            )
+        )
 
 
 def verdicts(claims: Sequence[Claim], evidence: Evidence) -> list[Verdict]:
@@ -55,7 +64,22 @@ def verdict(claim: Claim, evidence: Evidence) -> Verdict:
     judged = [part for part in parts if not isinstance(part.rule, Recorded)] or parts
     for number, part in enumerate(judged):
         groups.setdefault(part.rule.either or str(number), []).append(part.judgement)
-    return Verdict(claim, all_of([best(group) for group in groups.values()]), parts)
+    found = all_of([best(group) for group in groups.values()])
+    if found.word is not Word.DOES_NOT:
+        return Verdict(claim, found, parts)
+    unlike = _unlike(claim, [part for part in parts if part.judgement.word is Word.DOES_NOT])
+    word = Word.NOT_REPRODUCED if unlike else Word.CONTRADICTED
+    return Verdict(claim, replace(found, word=word), parts, unlike)
+
+
+def _unlike(claim: Claim, against: Sequence[Part]) -> str | None:
+    """What sets the test apart from the article's; None where it contradicts the article."""
+    for part in against:
+        kind = QUANTITIES[part.rule.quantity].kind
+        shared = any(not s.archive.machine.apart for estimate, _ in part.found for s in estimate.series)
+        if kind in (Class.LOAD, Class.LATENCY) and shared:
+            return "the generator has the server's cores, and the figure depends on it"
+    return None if claim.like else "machine and versions are others than the article's"
 
 
 def _part(rule: Rule, claim: Claim, evidence: Evidence) -> Part:
@@ -63,8 +87,9 @@ def _part(rule: Rule, claim: Claim, evidence: Evidence) -> Part:
     if not chosen:
         cores = f"{evidence.cores:g} cores" if evidence.cores else "no run"
         return Part(rule, Judgement(Word.NOT_MEASURED, f"no tier is large enough for this host ({cores})"), [])
-    found = [(one, judge(rule, one)) for one in _estimates(rule, chosen, evidence)]
-    return Part(rule, over_cells(rule, [judgement for _, judgement in found]), found)
+    figures = _estimates(rule, chosen, evidence)
+    words = by_chance(rule, [(one, judge(rule, one)) for one in figures])
+    return Part(rule, over_cells(rule, words), list(zip(figures, words, strict=True)))
 
 
 def _estimates(rule: Rule, chosen: list[tuple[Point, ...]], evidence: Evidence) -> list[Estimate]:

@@ -97,7 +97,7 @@ class _Asked:
 
 def _planned(asked: _Asked) -> list[Command]:
     """The commands that measure what is missing, after they were shown."""
-    given, left = archives.read(asked.runs, checkout.ROOT, asked.catalog.reference_id)
+    given, left = archives.read(asked.runs, checkout.ROOT, asked.catalog)
     found, links = needs.missing(asked.claims, given)
 
     @cache

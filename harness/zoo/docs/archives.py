@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from zoo.catalog.manifest import Catalog
 from zoo.claims import evidence
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import LedgerError
 from zoo.docs.method_proofs import AA, DESIGNS, SLOWDOWN
+from zoo.docs.origin import older_builds
 from zoo.model.record import PROTOCOL
 from zoo.store import kept
 from zoo.store.run_folder import Store, StoreError
@@ -31,7 +33,7 @@ def folders(root: Path) -> list[Path]:
     return sorted({path.resolve() for path in found if not LEFT_OUT.intersection(path.relative_to(root).parts)})
 
 
-def read(paths: Iterable[Path], home: Path, reference: str | None) -> tuple[list[Archive], list[str]]:
+def read(paths: Iterable[Path], home: Path, catalog: Catalog) -> tuple[list[Archive], list[str]]:
     """The runs in these folders, newest first, and what was left out; links are given from `home`."""
     archives: list[Archive] = []
     left: list[str] = []
@@ -40,7 +42,7 @@ def read(paths: Iterable[Path], home: Path, reference: str | None) -> tuple[list
             run = _json(path / "run.json")
             cold = _cold(run)
             link = Path(os.path.relpath(path, home)).as_posix()
-            found = _read(path, run, link, reference, without="jdbc" if cold else None)
+            found = _read(path, run, link, catalog, without="jdbc" if cold else None)
             archives.append(replace(found, records=kept.records_file(path).name))
             if cold:
                 left.append(f"{path.name}, but for its floods: {cold}")
@@ -49,7 +51,7 @@ def read(paths: Iterable[Path], home: Path, reference: str | None) -> tuple[list
     return sorted(archives, key=lambda archive: archive.started_at, reverse=True), left
 
 
-def _read(path: Path, run: dict[str, Any], link: str, reference: str | None, without: str | None) -> Archive:
+def _read(path: Path, run: dict[str, Any], link: str, catalog: Catalog, without: str | None) -> Archive:
     kind = run.get("kind", "servers")
     understood = UNDERSTOOD.get(kind, set())
     if run.get("protocol") not in understood:
@@ -57,7 +59,8 @@ def _read(path: Path, run: dict[str, Any], link: str, reference: str | None, wit
         raise LedgerError(f"{path.name}: protocol {run.get('protocol')}, and {known} is what is compared here")
     if kind == "servers":
         store = Store.open(path)
-        return evidence.of_servers(store.run(), store.records(), link, reference)
+        found = evidence.of_servers(store.run(), store.records(), link, catalog.reference_id)
+        return replace(found, older=frozenset(older_builds(store.run(), catalog)))
     return evidence.of_programs(run, _lines(kept.records_file(path)), link, without)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from zoo.catalog.manifest import Catalog, CatalogError
-from zoo.claims.estimates import Evidence
 from zoo.claims.ledger import Cells, Claim, Ledger, LedgerError
+from zoo.claims.sources import Evidence
 from zoo.claims.verdicts import Verdict, verdicts
 from zoo.docs import archives
 from zoo.docs.ledger_files import load
@@ -43,7 +43,7 @@ def judged(
     claims: Sequence[Claim], runs: Iterable[Path], home: Path, catalog: Catalog
 ) -> tuple[list[Verdict], list[str]]:
     """The verdicts from these runs, and which of them were left out; links are given from `home`."""
-    found, left = archives.read(runs, home, catalog.reference_id)
+    found, left = archives.read(runs, home, catalog)
     return verdicts(claims, Evidence(found, KNOWN)), left
 
 

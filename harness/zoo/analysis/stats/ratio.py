@@ -39,6 +39,12 @@ class Ratio:
             return None
         return self.low > 1 or self.high < 1
 
+    def p_of(self, bound: float) -> float:
+        """Of "the ratio is `bound`", two-sided; only of paired ratios with an interval, others have 0."""
+        if self.sd_log is None or self.df is None or self.low is None or bound <= 0:
+            return 0.0
+        return _p(math.log(self.value / bound), self.sd_log / math.sqrt(self.rounds), self.df)
+
 
 def t_quantile(confidence: float, df: float) -> float:
     """Student's t that bounds this share of the distribution on both sides of 0."""

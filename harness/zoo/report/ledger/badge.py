@@ -10,10 +10,10 @@ from zoo.claims.judge import Word
 
 LABEL = "published claims, measured"
 COLOURS = {
-    Word.REPRODUCED: "#0b6e4f",
-    Word.PARTLY: "#0b5cad",
+    Word.HOLDS: "#0b6e4f",
     Word.CONTRADICTED: "#b34700",
-    Word.INCONCLUSIVE: "#6b5b00",
+    Word.NOT_REPRODUCED: "#0b5cad",
+    Word.OPEN: "#6b5b00",
     Word.NOT_MEASURED: "#5f6770",
     Word.RECORDED: "#5f6770",
 }
@@ -24,7 +24,7 @@ HEIGHT, PADDING, LETTER = 20, 7, 6.6
 
 def badge(words: Mapping[Word, int]) -> str:
     """An SVG that says in its title what it shows."""
-    cells = [(LABEL, "#1c2126"), *((f"{count} {word.value}", COLOURS[word]) for word, count in words.items())]
+    cells = [(LABEL, "#1c2126"), *((word.of(count), COLOURS[word]) for word, count in words.items())]
     title = f"{LABEL}: {', '.join(text for text, _ in cells[1:]) or 'none'}"
     left, drawn = 0.0, []
     for text, colour in cells:

@@ -19,10 +19,11 @@ from zoo.report.ledger.strips import Strip, strips
 from zoo.report.page.html import ENVIRONMENT, policy
 
 SIDES = {
-    Word.REPRODUCED: "ahead",
-    Word.PARTLY: "same",
+    Word.HOLDS: "ahead",
+    Word.DOES_NOT: "behind",
     Word.CONTRADICTED: "behind",
-    Word.INCONCLUSIVE: "open",
+    Word.NOT_REPRODUCED: "same",
+    Word.OPEN: "open",
     Word.NOT_MEASURED: "open",
     Word.RECORDED: "open",
 }
@@ -60,6 +61,8 @@ class Row:
     article: Article
     word: Word
     side: str
+    size: str
+    older: bool
     published: str
     accepted: str
     measured: str
@@ -94,6 +97,8 @@ def _row(article: Article, verdict: Verdict) -> Row:
         article=article,
         word=verdict.word,
         side=SIDES[verdict.word],
+        size=claims.size(verdict.judgement),
+        older=claims.older(verdict),
         published=claims.published(verdict.claim),
         accepted=claims.accepted(verdict.claim),
         measured=claims.measured(verdict),
@@ -120,6 +125,6 @@ def _evidence(part: Part) -> Evidence:
 def _records(seen: Estimate) -> list[tuple[Archive, tuple[int, ...]]]:
     """The lines of each run's records that a figure was made of."""
     lines: dict[Archive, set[int]] = {}
-    for one in seen.series:
+    for one in (part for whole in seen.series for part in whole.sources):
         lines.setdefault(one.archive, set()).update(one.lines)
     return [(archive, tuple(sorted(numbers))) for archive, numbers in lines.items()]

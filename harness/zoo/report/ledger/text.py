@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from zoo.claims.estimates import Estimate
-from zoo.claims.evidence import Archive
+from zoo.claims.evidence import Archive, Machine
 from zoo.claims.judge import Judgement, Word
 from zoo.claims.ledger import Article, Claim, Figure, Ledger
 from zoo.claims.quantities import QUANTITIES
@@ -15,6 +15,8 @@ from zoo.claims.rules import Count, Difference, Gain, Judged, Ratio, Recorded, R
 from zoo.claims.verdicts import Part, Verdict
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text.wording import number
+
+SHARED = "shared by server and generator"
 
 MOST_SHOWN = 2
 """More figures than this are counted in a line; the row that opens has all of them."""
@@ -38,13 +40,13 @@ class Counted:
 
     @property
     def text(self) -> str:
-        """`12 reproduced, 3 partly`"""
-        return ", ".join(f"{count} {word.value}" for word, count in self.words.items())
+        """`12 hold, 3 open`"""
+        return ", ".join(word.of(count) for word, count in self.words.items())
 
 
 def sections(ledger: Ledger, verdicts: Sequence[Verdict], *, links: bool = False) -> list[Section]:
     """The ledger as tables: one an article, then the reasons; with links to the records where the form has them."""
-    made = [Section("Published claims", [ABOUT, _where(verdicts), f"{Counted.of(verdicts).text}."])]
+    made = [Section("Published claims", [ABOUT, _where(verdicts), *_caveat(verdicts), f"{Counted.of(verdicts).text}."])]
     for article in ledger.articles.values():
         mine = [verdict for verdict in verdicts if verdict.claim.article == article.key]
         if mine:
@@ -54,25 +56,33 @@ def sections(ledger: Ledger, verdicts: Sequence[Verdict], *, links: bool = False
 
 
 def _section(article: Article, verdicts: Sequence[Verdict], *, links: bool) -> Section:
-    columns = ["claim", "what it says", "published", "accepted if", "measured here", "verdict"]
+    columns = ["claim", "what it says", "published", "accepted if", "measured here", "direction", "size"]
     rows = [
-        [
-            *(v.claim.id, v.claim.says, published(v.claim), accepted(v.claim), measured(v)),
-            _linked(v) if links else v.word.value,
-        ]
+        [v.claim.id, v.claim.says, published(v.claim), accepted(v.claim), measured(v), v.word.value, size(v.judgement)]
+        + ([_runs(v)] if links else [])
         for v in verdicts
     ]
     reasons = [f"{v.claim.id} {v.word.value}: {reason}" for v in verdicts if (reason := why(v))]
-    paragraphs = [origin(article), *dict.fromkeys(differences(article, v.archives) for v in verdicts if v.archives)]
-    return Section(
-        f"{article.key}: {article.title or article.about}", paragraphs, [Table("", columns, rows, 6)], reasons
-    )
+    used = list(dict.fromkeys(archive for v in verdicts for archive in v.archives))
+    paragraphs = [text for text in (origin(article), differences(article, used)) if text]
+    table = Table("", [*columns, *(["runs"] if links else [])], rows, 8)
+    return Section(f"{article.key}: {article.title or article.about}", paragraphs, [table], reasons)
 
 
-def _linked(verdict: Verdict) -> str:
-    """The word, with the runs behind it."""
-    runs = ", ".join(f"[{archive.id}]({archive.folder}/)" for archive in verdict.archives)
-    return f"{verdict.word.value} ({runs})" if runs else verdict.word.value
+def _runs(verdict: Verdict) -> str:
+    """The runs behind it, and of which an older build of a server was measured."""
+    links = ", ".join(f"[{number}]({archive.folder}/)" for number, archive in enumerate(verdict.archives, start=1))
+    return f"{links} (older build)" if older(verdict) else links or NONE
+
+
+def older(verdict: Verdict) -> bool:
+    """True where a server was measured whose sources have changed since."""
+    return any(one.older for part in verdict.parts for estimate, _ in part.found for one in estimate.series)
+
+
+def size(judgement: Judgement) -> str:
+    """How large the effect is beside the one published; a dash where only a direction was claimed."""
+    return judgement.size.value if judgement.size else NONE
 
 
 def published(claim: Claim) -> str:
@@ -164,10 +174,16 @@ def _extent(rule: Judged) -> str:
 
 def why(verdict: Verdict) -> str | None:
     """The reason, with the part it is of where a claim has several; None where the figures say it all."""
+    reasons = _reasons(verdict)
+    return "; ".join(filter(None, [verdict.unlike, reasons])) or None
+
+
+def _reasons(verdict: Verdict) -> str | None:
     if not verdict.parts:
         return verdict.judgement.why
+    word = Word.DOES_NOT if verdict.word in (Word.CONTRADICTED, Word.NOT_REPRODUCED) else verdict.word
     deciding = [part for part in verdict.parts if not isinstance(part.rule, Recorded)] or verdict.parts
-    mine = [part for part in deciding if part.judgement.why and part.judgement.word is verdict.word]
+    mine = [part for part in deciding if part.judgement.why and part.judgement.word is word]
     reasons = list(dict.fromkeys(part.judgement.why for part in mine if part.judgement.why))
     if len(deciding) == 1 or (len(mine) == len(deciding) and len(reasons) == 1):
         return next(iter(reasons), None)
@@ -175,11 +191,11 @@ def why(verdict: Verdict) -> str | None:
 
 
 def parts(verdict: Verdict) -> str | None:
-    """`of 3 parts 2 reproduced, 1 not measured`; None for a claim of one part."""
+    """`of 3 parts 2 hold, 1 not measured`; None for a claim of one part."""
     words = [part.judgement.word for part in verdict.parts]
     if len(words) < 2:
         return None
-    counts = ", ".join(f"{words.count(word)} {word.value}" for word in Word if word in words)
+    counts = ", ".join(word.of(words.count(word)) for word in Word if word in words)
     return f"of {len(words)} parts {counts}"
 
 
@@ -204,23 +220,36 @@ def differences(article: Article, archives: Sequence[Archive]) -> str:
         return ""
     machine = archives[0].machine
     jdks = ", ".join(dict.fromkeys(archive.jdk for archive in archives if archive.jdk))
-    there, here = [], [f"{machine.processor}, {_cores(machine.cores)}"]
-    there.append(article.machine or "a machine not named")
-    if article.cores:
-        there.append(_cores(article.cores))
-    whose = machine.apart or "shared by server and generator"
-    said = [f"Published on {', '.join(there)}; measured on {', '.join(here)}, {whose}."]
+    there = [article.machine or "a machine not named", *([_cores(article.cores)] if article.cores else [])]
+    here = dict.fromkeys(f"{_machine(a.machine)}, {a.machine.apart or SHARED}" for a in archives)
+    said = [f"Published on {', '.join(there)}; measured on {' and on '.join(here)}."]
     said.append(f"JDK there {article.jdk or 'not said'}, here {jdks or 'no JVM took part'}.")
     if article.software:
         said.append(f"There {article.software}; here the versions in the records.")
     memory = f"{machine.memory_gb:.1f} GB of memory" if machine.memory_gb else "memory not known"
     limit = f"{machine.descriptors:,} descriptors" if machine.descriptors else "descriptors not known"
-    said.append(f"Limits here: {memory}, {limit} a process, kernel {machine.kernel}.")
+    said.append(f"Limits here: {memory}, {limit} a process.")
     return " ".join(said)
 
 
 def _cores(cores: float | None) -> str:
     return "cores not known" if cores is None else f"{cores:g} cores"
+
+
+def _machine(machine: Machine) -> str:
+    return f"{machine.processor}, {_cores(machine.cores)}"
+
+
+def _caveat(verdicts: Sequence[Verdict]) -> list[str]:
+    """What the machine means for all verdicts; nothing where the generator had cores of its own."""
+    machines = [archive.machine for verdict in verdicts for archive in verdict.archives]
+    if not machines or all(machine.apart for machine in machines):
+        return []
+    return [
+        f"Judged on {_cores(machines[0].cores)} that server and generator share. Requests a second then say how both "
+        "share them, so a claim of speed that does not hold here is called not reproduced, never contradicted. CPU per "
+        "request, memory and counts are the server's own."
+    ]
 
 
 def _where(verdicts: Sequence[Verdict]) -> str:
@@ -229,7 +258,7 @@ def _where(verdicts: Sequence[Verdict]) -> str:
         return "No run given has any of their cells."
     machine = archives[0].machine
     commits = ", ".join(dict.fromkeys((archive.commit or "unknown")[:12] for archive in archives))
-    return f"Measured on {machine.processor}, {_cores(machine.cores)}, in {len(archives)} run(s), commit {commits}."
+    return f"Measured on {_machine(machine)}, in {len(archives)} run(s), commit {commits}."
 
 
 def shown(judgement: Judgement) -> str:
