@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -35,10 +36,13 @@ class ProcessServer(Server):
         if missing:
             raise ServerFailed(f"{target.server} is not built, missing: {', '.join(missing)}")
         super().__init__(target, port)
+        # what a killed one leaves behind goes with it
+        self._tmp = tempfile.TemporaryDirectory(prefix="zoo-contract-", ignore_cleanup_errors=True)
         inherited = {name: value for name, value in os.environ.items() if name not in CONTRACT_VARIABLES}
-        full = {**inherited, **target.env, "VARIANT": target.variant, "PORT": str(port), **(env or {})}
+        own = {**target.env, "VARIANT": target.variant, "PORT": str(port), "TMPDIR": self._tmp.name}
+        full = {**inherited, **own, **(env or {})}
         program, *words = target.argv()
-        if target.jvm and "TMPDIR" in (env or {}):  # which Java does not know
+        if Path(program).name == "java":  # which does not know TMPDIR
             words.insert(0, f"-Djava.io.tmpdir={full['TMPDIR']}")
         self._child = subprocess.Popen(
             [*LAUNCH, str(LOW_NOFILE) if low_nofile else "-", program, *words],
@@ -77,6 +81,7 @@ class ProcessServer(Server):
         with suppress(ProcessLookupError):
             os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
+        self._tmp.cleanup()
         self.output.close()
 
     def _end(self, patience: float) -> int | None:

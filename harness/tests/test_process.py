@@ -126,6 +126,26 @@ def test_an_interrupt_in_the_middle_of_a_start_leaves_nothing(tmp_path: Path, mo
     assert children() == before
 
 
+@pytest.mark.parametrize("end", [HostedProcess.kill, HostedProcess.stop])
+def test_what_a_server_leaves_in_its_temporary_folder_goes_with_it(
+    tmp_path: Path, start: Starter, end: Callable[[HostedProcess], object]
+) -> None:
+    entry = made(
+        tmp_path,
+        """
+        import tempfile
+        print("made", tempfile.mkdtemp())
+        ready()
+        time.sleep(60)
+        """,
+    )
+    hosted = start(entry)
+    [folder] = [Path(line.split()[1]) for line in hosted.log_tail().splitlines() if line.startswith("made")]
+    assert folder.is_dir()
+    end(hosted)
+    assert not folder.exists()
+
+
 def test_a_server_runs_in_its_folder_with_its_settings(tmp_path: Path, start: Starter) -> None:
     entry = made(
         tmp_path,

@@ -11,8 +11,8 @@ from zoo.host.marked import RUN
 
 
 def folder(of: str) -> tempfile.TemporaryDirectory[str]:
-    """A new one, gone with its context; `of` is a word for people who look."""
-    return tempfile.TemporaryDirectory(prefix=f"{_prefix()}{of}-")
+    """A new one, gone with its context, also where something still writes to it; `of` is a word for people who look."""
+    return tempfile.TemporaryDirectory(prefix=f"{_prefix()}{of}-", ignore_cleanup_errors=True)
 
 
 def clear() -> None:

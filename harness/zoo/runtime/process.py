@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 from zoo.catalog.manifest import Entry
+from zoo.host import scratch
 from zoo.host.interrupts import held
 from zoo.host.limits import read_limits
 from zoo.host.ports import free_port
@@ -43,9 +45,10 @@ def command(entry: Entry, java: Path | None, jvm_flags: tuple[str, ...] = ()) ->
     return words
 
 
-def start_command(launch: Launch, jdk: Jdk | None) -> list[str]:
-    """The words that start it as a process, at the release that its settings name."""
-    return command(launch.entry.at(launch.env), jdk.java if jdk else None, launch.jvm_flags)
+def start_command(launch: Launch, jdk: Jdk | None, tmp: str | None = None) -> list[str]:
+    """The words that start it as a process, at the release that its settings name; a JVM does not look at TMPDIR."""
+    flags = launch.jvm_flags if tmp is None else (f"-Djava.io.tmpdir={tmp}", *launch.jvm_flags)
+    return command(launch.entry.at(launch.env), jdk.java if jdk else None, flags)
 
 
 def processors(launch: Launch) -> list[int]:
@@ -86,8 +89,16 @@ def spawn(argv: Sequence[str], folder: Path, env: Mapping[str, str], log: IO[byt
 class HostedProcess(Attached):
     """One server process, its log in a file of the run."""
 
-    def __init__(self, child: subprocess.Popen[bytes], launch: Launch, port: int, jdk: Jdk | None) -> None:
+    def __init__(
+        self,
+        child: subprocess.Popen[bytes],
+        launch: Launch,
+        port: int,
+        jdk: Jdk | None,
+        tmp: tempfile.TemporaryDirectory[str],
+    ) -> None:
         super().__init__(child, launch)
+        self._tmp = tmp
         self._port = port
         self._jdk = jdk
         self.instruments: Instruments = LocalInstruments()
@@ -124,11 +135,13 @@ class HostedProcess(Attached):
             except BaseException:
                 self.kill()
                 raise
+        self._tmp.cleanup()
         return self._child.returncode
 
     def kill(self) -> None:
-        """End it at once, with whatever it started."""
+        """End it at once, with whatever it started and left in its temporary folder."""
         _kill(self._child)
+        self._tmp.cleanup()
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
@@ -152,15 +165,16 @@ class ProcessRuntime:
             _kill(child)
 
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedProcess:
-        argv = start_command(launch, self.jdk)
+        tmp = scratch.folder("server")
+        argv = start_command(launch, self.jdk, tmp.name)
         port = port_for(launch.entry)
-        env = environment(launch, port)
+        env = {**environment(launch, port), "TMPDIR": tmp.name}
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
         with launch.log.open("wb") as log, placed(processors(launch)), held():
             child = spawn(argv, launch.entry.server.folder, env, log)
             self._children.append(child)
-        hosted = HostedProcess(child, launch, port, self.jdk)
+        hosted = HostedProcess(child, launch, port, self.jdk, tmp)
         try:
             hosted.wait_ready(started, ready_timeout_s)
         except BaseException:
