@@ -60,6 +60,8 @@ comma := ,
 quoted = '$(subst ','\'',$(1))'
 options = $(foreach word,$(subst $(comma), ,$(2)),--$(1) $(call quoted,$(word)))
 resumed = $(if $(strip $(1)),$(error RESUME=1 goes on with the newest run as it was planned; leave out the other settings))--resume
+# with ROUNDS= as many in all
+lengthened = $(call resumed,$(filter-out --rounds $(ROUNDS),$(1))) $(filter --rounds $(ROUNDS),$(1))
 TIMES = $(if $(DURATION),--duration $(DURATION)) $(if $(WARMUP),--warmup $(WARMUP))
 # several JDKs: the first is the run's own, the others are further conditions
 ifneq ($(JDK),)
@@ -119,7 +121,7 @@ build: $(VENV)/.ready ## build the servers (SERVER= for one)
 	@$(HARNESS) build $(call options,server,$(SERVER))
 
 bench-all: setup ## every entry × hello and sleep × 100, 1k, 25k connections; rounds until ±5 % or 90 minutes (PRECISION= BUDGET=)
-	@$(HARNESS) bench $(if $(RESUME),$(call resumed,$(BENCH)),--precision $(or $(PRECISION),5%) --budget $(or $(BUDGET),90) $(BENCH))
+	@$(HARNESS) bench $(if $(RESUME),$(call lengthened,$(BENCH)),--precision $(or $(PRECISION),5%) --budget $(or $(BUDGET),90) $(BENCH))
 
 bench-quick: setup ## the same in one short round: a smoke run, no statistics
 	@$(HARNESS) bench --quick $(BENCH)
@@ -133,15 +135,15 @@ bench-25k: setup ## a true 25,000 held requests in every entry, in a virtual hos
 	[ $$failed -gt 1 ] || $(call hold,heap-300m,--tiers 25k --server java-vertx --variant virtual --vary heap=300m); \
 	exit $$failed
 
-answer: setup tools ## should SERVER=java-spring switch to virtual threads? ten minutes, one paragraph (ZOO=folder: your own)
+answer: setup tools ## should SERVER=java-spring switch to virtual threads? ten minutes, one paragraph (ZOO=folder: your own; ROUNDS=6: go on)
 	$(if $(SERVER),,$(error SERVER= must name a server))
-	@$(HARNESS) answer $(call quoted,$(SERVER))
+	@$(HARNESS) answer $(call quoted,$(SERVER)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 bench-liberty: setup tools ## Liberty's self-tuning pool against virtual threads: the runs of java-liberty/matrix.toml
 	@$(HARNESS) matrix java-liberty
 
 bench: setup $(if $(filter open rate ramp ab,$(subst $(comma), ,$(SCENARIO))),tools) ## what SERVER, VARIANT, SCENARIO, TIERS, ROUNDS, DURATION say; TARGET=URL PID=n or ZOO=folder: your own; RESUME=1
-	@$(HARNESS) bench $(if $(RESUME),$(call resumed,$(BENCH)),$(BENCH))
+	@$(HARNESS) bench $(if $(RESUME),$(call lengthened,$(BENCH)),$(BENCH))
 
 bench-jdbc: $(VENV)/.ready toxiproxy ## database access by executor; PROFILE=article takes as long as the published measurement
 	@$(HARNESS) jdbc bench $(if $(RESUME),$(call resumed,$(JDBC)),$(JDBC))

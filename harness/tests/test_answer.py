@@ -14,10 +14,11 @@ from zoo.model.condition import Condition
 from zoo.model.record import Record
 from zoo.plan.answer import ANSWER, ARRIVING, COST, WAITING
 from zoo.plan.request import plan_of
-from zoo.report.text.answer import Found, paragraph
+from zoo.report.text.answer import Found, paragraph, rounds_needed
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
 STEADY = (1.0, 1.001, 0.999)
+WIDE = (0.80, 0.88, 0.93)
 
 
 def waiting(entry: str, served: float) -> Record:
@@ -70,6 +71,18 @@ def test_a_pool_that_keeps_requests_waiting_is_a_reason_to_switch_and_its_price_
     assert text.endswith(
         "(3 rounds for the cost, one for the rest; 95 % intervals; 2 cores shared with the generator.)"
     )
+
+
+def test_what_a_few_more_rounds_would_decide_is_said() -> None:
+    assert rounds_needed(found()) is None
+    assert rounds_needed({}) is None
+    unsteady = [
+        *hello(PLATFORM, 50_000, 20.0),
+        *(record(VIRTUAL, t, round_number=n, rps=50_000 * w) for t in ("100", "1k") for n, w in enumerate(WIDE, 1)),
+    ]
+    needed = rounds_needed({COST: (found()[COST][0], unsteady)})
+    assert needed is not None
+    assert 3 < needed <= 3 + 20
 
 
 def test_a_pool_that_serves_all_is_none() -> None:

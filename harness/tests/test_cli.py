@@ -237,6 +237,14 @@ def test_going_on_without_a_run_says_how_to_start_one(root: Path) -> None:
     assert "make bench-quick" in err
 
 
+def test_a_run_that_has_as_many_rounds_is_not_lengthened(root: Path) -> None:
+    store = Store.create(root / "results", builders.run(["rust-a:async"]))
+    before = (store.folder / "run.json").read_bytes()
+    code, _, err = zoo("bench", "--resume", "--rounds", "3")
+    assert (code, err) == (2, "zoo: the run has 3 round(s) already; name how many it shall have in all\n")
+    assert (store.folder / "run.json").read_bytes() == before
+
+
 def test_a_build_that_fails_is_told_without_a_stack_trace(root: Path) -> None:
     path = root / "rust-a" / "server.toml"
     path.write_text(path.read_text(encoding="utf-8").replace('["true"]', '["false"]'), encoding="utf-8")

@@ -7,6 +7,7 @@ import pytest
 from builders import record
 
 from zoo.measure import further
+from zoo.model.errors import BenchError
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.plan.blocks import blocks_of, profile_of
@@ -51,6 +52,21 @@ def test_a_difference_is_no_reason_to_stop_or_to_go_on(factor: float) -> None:
 
 def test_the_noise_of_25_000_connections_is_no_reason() -> None:
     assert further.rounds(asked(), [*seen(CALM), *seen(NOISY, tier="25k")], builders.catalog()).rounds == 0
+
+
+def test_a_run_may_be_given_more_rounds_of_what_measures_throughput() -> None:
+    planned = asked().plan.model_copy(update={"rounds_of": {"sleep": 1}})
+    longer = further.lengthened(planned, 6)
+    assert (longer.rounds_in("hello"), longer.rounds_in("sleep")) == (6, 1)
+    assert blocks_of(longer)[: len(blocks_of(planned))] == blocks_of(planned), "what was measured stays what it was"
+    alone = planned.model_copy(update={"scenarios": ["sleep"]})
+    assert further.lengthened(alone, 4).rounds_in("sleep") == 4
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_run_is_not_given_fewer_rounds_than_it_has(rounds: int) -> None:
+    with pytest.raises(BenchError, match="the run has 3 round"):
+        further.lengthened(asked().plan, rounds)
 
 
 def test_the_budget_is_kept() -> None:

@@ -48,6 +48,7 @@ def test_every_setting_reaches_the_command_that_measures(target: str) -> None:
         ("export", ["RUN=$HOME; true"], ["export", "$HOME; true", "--csv"]),
         ("plan", ["SERVER=a'b"], ["plan", "--server", "a'b"]),
         ("answer", ["SERVER=a'b"], ["answer", "a'b"]),
+        ("answer", ["SERVER=a", "ROUNDS=6"], ["answer", "a", "--rounds", "6"]),
     ],
 )
 def test_the_shell_takes_a_setting_as_one_word(target: str, settings: list[str], expected: list[str]) -> None:
@@ -58,6 +59,11 @@ def test_the_shell_takes_a_setting_as_one_word(target: str, settings: list[str],
 @pytest.mark.parametrize("target", ["bench", "bench-all", "bench-jdbc"])
 def test_going_on_takes_no_other_settings(target: str) -> None:
     assert words(target, "RESUME=1")[-1] == "--resume"
-    refused = dry_run(target, "RESUME=1", "ROUNDS=3")
+    refused = dry_run(target, "RESUME=1", "DATABASE=mariadb" if target == "bench-jdbc" else "TIERS=100")
     assert refused.returncode == 2
     assert "RESUME=1 goes on with the newest run as it was planned" in refused.stderr
+
+
+@pytest.mark.parametrize("target", ["bench", "bench-all"])
+def test_a_run_that_is_gone_on_with_may_have_more_rounds(target: str) -> None:
+    assert words(target, "RESUME=1", "ROUNDS=6")[-3:] == ["--resume", "--rounds", "6"]

@@ -15,8 +15,8 @@ from zoo.cli.options import Hosting, Results
 from zoo.cli.screen import console
 from zoo.model.record import Record
 from zoo.model.run import Run
-from zoo.plan.answer import ANSWER
-from zoo.report.text.answer import Found, paragraph
+from zoo.plan.answer import ANSWER, COST
+from zoo.report.text.answer import Found, paragraph, rounds_needed
 from zoo.store.run_folder import Store
 
 
@@ -24,6 +24,9 @@ from zoo.store.run_folder import Store
 def command(
     server: Annotated[str, typer.Argument(help="a server's folder name, of the zoo or of ZOO=folder")],
     show: Annotated[bool, typer.Option("--show", help="measure nothing; say what the last answer said")] = False,
+    rounds: Annotated[
+        int | None, typer.Option(min=2, help="go on with the last answer: so many rounds of its cost in all")
+    ] = None,
     results: Results = None,
     runtime: Hosting = "auto",
 ) -> None:
@@ -31,17 +34,30 @@ def command(
 
     Example: zoo answer java-spring
 
+    Example: zoo answer java-spring --rounds 6
+
     Example: ZOO=../mine zoo answer my-server
     """
     catalog = checkout.catalog()
     catalog.select([server])
     into = (results or checkout.ROOT / "results") / "answers" / server
-    if not show:
+    if rounds is not None:
+        _go_on(into / COST, rounds)
+    elif not show:
         planned = [matrix_runs.planned(p, server, catalog, checkout.ROOT, runtime) for p in ANSWER.parts]
         console.print(f"{server}: three questions, about {sum(p.seconds for p in planned) / 60:.0f} min in all")
         _measure(planned, server, into, runtime)
-    console.print(f"\n{paragraph(server, _found(into))}", highlight=False)
+    found = _found(into)
+    console.print(f"\n{paragraph(server, found)}", highlight=False)
+    if needed := rounds_needed(found):
+        console.print(f"\nwhat is open: make answer SERVER={server} ROUNDS={needed}", highlight=False)
     console.print(f"\nreports: {checkout.shown(into)}/*/latest/report.html")
+
+
+def _go_on(results: Path, rounds: int) -> None:
+    words = ["bench", "--resume", "--rounds", str(rounds), "--results", str(results)]
+    if matrix_runs.bench(words, {}) == 2:
+        raise typer.Exit(2)
 
 
 def _measure(planned: Sequence[Planned], server: str, into: Path, runtime: str) -> None:

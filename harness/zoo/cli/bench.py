@@ -18,6 +18,7 @@ from zoo.cli.options import Results, Resume
 from zoo.cli.plan import announce
 from zoo.cli.screen import console
 from zoo.host import facts, feasible, namespace
+from zoo.measure import further
 from zoo.measure.run import new_run
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError
@@ -48,6 +49,8 @@ def command(
 
     Example: zoo bench --server java-tomcat --variant platform --variant virtual --scenario hello --tiers 100,1k
 
+    Example: zoo bench --resume --rounds 6
+
     Example: zoo bench --target http://127.0.0.1:9000/ --pid 4711 --server rust-axum --variant hyper --tiers 100
     """
     catalog = checkout.catalog()
@@ -56,6 +59,8 @@ def command(
         be_alone()
         store = Store.open(runs / "latest")
         store.mend()
+        if wish.rounds is not None:
+            _lengthen(store, wish.rounds)
         planned = store.run().plan
         targeting.check(planned.targets, planned.scenarios, remote=True)
     else:
@@ -74,6 +79,12 @@ def command(
     if not resume:
         store = Store.create(runs, run)
     _enter(store, catalog)
+
+
+def _lengthen(store: Store, rounds: int) -> None:
+    """Give the run further rounds, whether it is at its end or not."""
+    run = store.run()
+    store.write_run(run.model_copy(update={"plan": further.lengthened(run.plan, rounds), "finished_at": None}))
 
 
 def _conditions(planned: PlanFacts) -> list[Condition]:

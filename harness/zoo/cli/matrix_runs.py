@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,8 +62,15 @@ def planned(part: Part, server: str, catalog: Catalog, root: Path, runtime: str)
 
 
 def measure(part: Part, server: str, results: Path, runtime: str) -> int:
-    """The exit code of its run. `KeyboardInterrupt` when that was stopped, by Ctrl-C or by SIGTERM to this process."""
-    command = [sys.executable, "-m", "zoo", "bench", *words(wish_of(part, server)), "--runtime", runtime]
+    """The exit code of its run. `KeyboardInterrupt` when that was stopped."""
+    asked = ["bench", *words(wish_of(part, server)), "--runtime", runtime, "--results", str(results)]
+    return bench(asked, part.env)
+
+
+def bench(words: Sequence[str], env: Mapping[str, str]) -> int:
+    """The exit code of `zoo` with these words. `KeyboardInterrupt` when it was stopped, by Ctrl-C or by SIGTERM to this
+    process."""
+    command = [sys.executable, "-m", "zoo", *words]
     child: subprocess.Popen[bytes] | None = None
     stopped: int | None = None
 
@@ -75,7 +82,7 @@ def measure(part: Part, server: str, results: Path, runtime: str) -> int:
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        child = subprocess.Popen([*command, "--results", str(results)], env={**os.environ, **part.env})
+        child = subprocess.Popen(command, env={**os.environ, **env})
         if stopped:
             child.terminate()
         code = child.wait()

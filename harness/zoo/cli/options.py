@@ -33,7 +33,12 @@ def shown(option: Option, *default: Any) -> Any:  # noqa: ANN401 (typer's own ty
 Servers = Annotated[list[str] | None, shown(option_of(Wish, "servers"))]
 Hosting = Annotated[str, shown(option_of(Wish, "runtime"))]
 Results = Annotated[Path | None, typer.Option(help="where runs are written; results/ without it")]
-Resume = Annotated[bool, typer.Option("--resume", help="go on with the newest run: what it lacks or what failed")]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume", help="go on with the newest run: what it lacks or what failed; with --rounds so many in all"
+    ),
+]
 
 
 def from_models(command: Callable[..., None]) -> Callable[..., None]:

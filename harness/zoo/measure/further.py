@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from zoo.analysis.pairs import compare
 from zoo.analysis.pilot import further_rounds
 from zoo.catalog.manifest import Catalog
+from zoo.model.errors import BenchError
 from zoo.model.record import Record
 from zoo.model.run import PlanFacts, Run
 from zoo.plan.blocks import blocks_of, profile_of
@@ -50,6 +51,16 @@ def added(planned: PlanFacts, more: int) -> PlanFacts:
     """The plan with further rounds of what measures throughput; the rest keeps its own."""
     kept = {name: planned.rounds_in(name) for name in planned.scenarios if not SCENARIOS[name].settle}
     return planned.model_copy(update={"rounds": planned.rounds + more, "rounds_of": kept})
+
+
+def lengthened(planned: PlanFacts, rounds: int) -> PlanFacts:
+    """The plan with so many rounds in all, of throughput where any is measured, else of everything; `BenchError` where
+    it has as many."""
+    if rounds <= planned.rounds:
+        raise BenchError(f"the run has {planned.rounds} round(s) already; name how many it shall have in all")
+    if any(SCENARIOS[name].settle for name in planned.scenarios):
+        return added(planned, rounds - planned.rounds)
+    return planned.model_copy(update={"rounds": rounds, "rounds_of": {}})
 
 
 def _seconds(planned: PlanFacts, catalog: Catalog) -> float:

@@ -59,6 +59,17 @@ def paragraph(server: str, found: Found) -> str:
     return " ".join(sentences)
 
 
+def rounds_needed(found: Found) -> int | None:
+    """Rounds of the cost that would decide all that a few more can decide; None where there is nothing such."""
+    if COST not in found:
+        return None
+    run, records = found[COST]
+    pairs = compare(run.plan.entries, records).pairs
+    of_switch = [c for p in pairs if p.kind is Kind.MODEL for m, c in p.comparisons.items() if m in (REQUESTS, CPU)]
+    more = max((c.verdict.more or 0 for c in of_switch), default=0)
+    return run.plan.rounds + more if more else None
+
+
 def _sides(models: Mapping[str, str]) -> _Sides | None:
     """Virtual threads where there are any, else the first variant that is no pool."""
     pool = next((e for e, model in models.items() if model == "platform-thread"), None)
