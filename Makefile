@@ -87,12 +87,14 @@ CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
 	export claims claims-plan list doctor docs up down images base-image prove-aa prove-slowdown prove-designs test test-unit test-contract \
 	test-tools test-runs test-containers test-browser test-ab test-vm lint lint-python lint-rust clean
 
-help: ## list the commands
+help: ## Understand: list these commands
 	@echo "usage: make COMMAND [SERVER=java-tomcat] [VARIANT=platform,virtual] [SCENARIO=hello,sleep] [CASE=name] [TIERS=100,1k,25k] [ROUNDS=n] [DURATION=s]"
-	@echo "       conditions besides the default one: [HEAP=50m,300m] [JDK=25,21] [VARY='flags=-XX:+UseSerialGC MAX_THREADS=400']"
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1\t\2/' | expand -t 18
+	@echo "       further conditions: [HEAP=50m,300m] [JDK=25,21] [VARY='flags=-XX:+UseSerialGC MAX_THREADS=400']; RESUME=1 goes on with the newest run"
+	@echo "       where and how: [RUNTIME=process|container|vm] [CORES=split|shared]"
+	@for group in Try Measure Understand Claims Develop; do echo; echo "$$group"; \
+		sed -nE "s/^([a-z0-9-]+):.*## $$group: (.*)/  \1\t\2/p" $(MAKEFILE_LIST) | expand -t 18; done
 
-setup: $(VENV)/.ready wrk ## Python environment and wrk
+setup: $(VENV)/.ready wrk ## Develop: the Python environment and wrk; every command does it first
 
 $(VENV)/.ready: harness/requirements.lock harness/pyproject.toml
 	@echo "setting up $(VENV) from harness/requirements.lock"
@@ -106,7 +108,7 @@ $(VENV)/.ready: harness/requirements.lock harness/pyproject.toml
 wrk: # from the system's packages, where that needs no password
 	@command -v wrk >/dev/null || sh harness/install-wrk.sh
 
-tools: ## vegeta and ab: what the scenarios open, rate, ramp and ab need besides wrk
+tools: ## Develop: vegeta and ab, which the scenarios open, rate, ramp and ab need besides wrk
 	@sh harness/install-vegeta.sh
 	@command -v ab >/dev/null || sh harness/install-ab.sh
 
@@ -117,101 +119,101 @@ qemu: $(VENV)/.ready # QEMU and a guest's kernel, for RUNTIME=vm
 	@harness/install-qemu.sh
 	@$(VENV)/bin/python -m zoo.runtime.vm.kernel .tools/vm/kernel
 
-build: $(VENV)/.ready ## build the servers (SERVER= for one)
+build: $(VENV)/.ready ## Develop: build the servers (SERVER= for one)
 	@$(HARNESS) build $(call options,server,$(SERVER))
 
-bench-all: setup ## every entry × hello and sleep × 100, 1k, 25k connections; rounds until ±5 % or 90 minutes (PRECISION= BUDGET=)
+bench-all: setup ## Measure: every server, hello and sleep, at 100, 1k, 25k connections, until ±5 % (up to 90 min; PRECISION=3% BUDGET=30)
 	@$(HARNESS) bench $(if $(RESUME),$(call lengthened,$(BENCH)),--precision $(or $(PRECISION),5%) --budget $(or $(BUDGET),90) $(BENCH))
 
-bench-quick: setup ## the same in one short round: a smoke run, no statistics
+bench-quick: setup ## Try: every server in one short round: does it run? no statistics (4 min; SERVER=rust-axum: 1 min)
 	@$(HARNESS) bench --quick $(BENCH)
 
 hold = $(HARNESS) bench --results results/25k/$(1) $(if $(RESUME),$$(test -e results/25k/$(1)/latest && echo --resume)) \
 	--runtime fit --scenario sleep $(2) || failed=$$?
-bench-25k: setup ## a true 25,000 held requests in every entry, in a virtual host where this one forbids that many
+bench-25k: setup ## Measure: a true 25,000 held requests in every server, in a virtual host where this one forbids it (hours)
 	@[ "$$(ulimit -Hn)" = unlimited ] || [ "$$(ulimit -Hn)" -gt 25500 ] || $(MAKE) --no-print-directory qemu
 	@failed=0; $(call hold,all,--tiers 25k); \
 	[ $$failed -gt 1 ] || MAX_THREADS=25500 $(call hold,max-threads,--tiers 25k --variant platform); \
 	[ $$failed -gt 1 ] || $(call hold,heap-300m,--tiers 25k --server java-vertx --variant virtual --vary heap=300m); \
 	exit $$failed
 
-answer: setup tools ## should SERVER=java-spring switch to virtual threads? ten minutes, one paragraph (ZOO=folder: your own; ROUNDS=6: go on)
+answer: setup tools ## Try: should SERVER=java-spring switch to virtual threads? one paragraph (10 min; ROUNDS=6: go on with it)
 	$(if $(SERVER),,$(error SERVER= must name a server))
 	@$(HARNESS) answer $(call quoted,$(SERVER)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
-bench-liberty: setup tools ## Liberty's self-tuning pool against virtual threads: the runs of java-liberty/matrix.toml
+bench-liberty: setup tools ## Measure: Liberty's pool, which tunes itself, and virtual threads: java-liberty/matrix.toml (over 1 h)
 	@$(HARNESS) matrix java-liberty
 
-bench: setup $(if $(filter open rate ramp ab,$(subst $(comma), ,$(SCENARIO))),tools) ## what SERVER, VARIANT, SCENARIO, TIERS, ROUNDS, DURATION say; TARGET=URL PID=n or ZOO=folder: your own; RESUME=1
+bench: setup $(if $(filter open rate ramp ab,$(subst $(comma), ,$(SCENARIO))),tools) ## Measure: what SERVER VARIANT SCENARIO CASE TIERS ROUNDS DURATION say; TARGET=URL PID=n or ZOO=folder: your own
 	@$(HARNESS) bench $(if $(RESUME),$(call lengthened,$(BENCH)),$(BENCH))
 
-bench-jdbc: $(VENV)/.ready toxiproxy ## database access by executor; PROFILE=article takes as long as the published measurement
+bench-jdbc: $(VENV)/.ready toxiproxy ## Measure: database access by executor (12 min; PROFILE=article: 6 hours)
 	@$(HARNESS) jdbc bench $(if $(RESUME),$(call resumed,$(JDBC)),$(JDBC))
 
-plan-jdbc: $(VENV)/.ready ## the cells of `make bench-jdbc` with these settings, and their time
+plan-jdbc: $(VENV)/.ready ## Measure: the same of `make bench-jdbc`
 	@$(HARNESS) jdbc plan $(JDBC)
 
 toxiproxy: # a slow wire to the database, built by Go into .tools
 	@sh harness/install-toxiproxy.sh
 
-plan: $(VENV)/.ready ## the cells of `make bench` with these settings, and their time; PRECISION=3% says what that costs
+plan: $(VENV)/.ready ## Measure: the cells and the time of `make bench` with these settings; PRECISION=3%: what that costs
 	@$(HARNESS) plan $(filter-out --remote --strict-tiers,$(BENCH)) $(if $(PRECISION),--precision $(PRECISION) --pilot $(call quoted,$(RUN)))
 
-report: $(VENV)/.ready ## show a run again, write its report.html (RUN=results/…; SVG=folder for its charts as pictures)
+report: $(VENV)/.ready ## Understand: show a run again, write its report.html (RUN=results/…; SVG=folder: its charts as pictures)
 	@$(HARNESS) report $(call quoted,$(RUN)) $(if $(SVG),--svg $(call quoted,$(SVG)))
 
-prove-aa: setup ## 12 rounds of A/A: false differences over all metrics (12 minutes; ROUNDS= DURATION= WARMUP=)
+prove-aa: setup ## Develop: the method on itself: how often equal servers seem to differ (12 min)
 	@$(PROVE) aa $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) $(if $(KEEP),--keep)
 
-prove-slowdown: setup ## a server slowed down by 5 % is found slower in 8 rounds, an unchanged one is not (17 minutes)
+prove-slowdown: setup ## Develop: whether a server slowed down by 5 % is found slower (17 min)
 	@$(PROVE) slowdown $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) $(if $(KEEP),--keep)
 
-prove-designs: setup ## rounds, turns and parallel load compared for equal time (MINUTES=25)
+prove-designs: setup ## Develop: rounds, turns and parallel load compared for equal time (MINUTES=25)
 	@$(HARNESS) build --server rust-axum --server java-tomcat
 	@$(PROVE) designs $(if $(MINUTES),--minutes $(MINUTES)) $(TIMES) $(if $(KEEP),--keep)
 
-compare: $(VENV)/.ready ## two runs cell by cell (A=results/… B=results/latest; ANYWAY=1, FAIL_IF_SLOWER=5%)
+compare: $(VENV)/.ready ## Understand: two runs cell by cell (A=results/… B=results/latest; FAIL_IF_SLOWER=5%, ANYWAY=1)
 	@$(HARNESS) compare $(call quoted,$(A)) $(call quoted,$(B)) $(if $(ANYWAY),--anyway) $(if $(FAIL_IF_SLOWER),--fail-if-slower $(FAIL_IF_SLOWER))
 
-export: $(VENV)/.ready ## the records of a run as comma-separated values (RUN=results/…)
+export: $(VENV)/.ready ## Understand: a run's records as comma-separated values (RUN=results/…)
 	@$(HARNESS) export $(call quoted,$(RUN)) --csv
 
-claims: setup tools toxiproxy ## which published claims hold on this machine (ARTICLE=R; CLAIM=R7,R8): measures what no run has yet
+claims: setup tools toxiproxy ## Claims: which published claims hold on this machine; measures what no run has yet (9 hours for all; ARTICLE=R, CLAIM=R7,R8)
 	@$(HARNESS) claims run $(CLAIMS)
 
-claims-plan: $(VENV)/.ready ## what `make claims` would measure, and its time
+claims-plan: $(VENV)/.ready ## Claims: what `make claims` would measure, and its time
 	@$(HARNESS) claims plan $(CLAIMS)
 
-list: $(VENV)/.ready ## the entries
+list: $(VENV)/.ready ## Understand: the servers and their variants
 	@$(HARNESS) list
 
-doctor: $(VENV)/.ready ## what this machine allows at which tier, and what mends it
+doctor: $(VENV)/.ready ## Understand: what this machine allows at which connection count, and what mends it
 	@$(HARNESS) doctor
 
-docs: $(VENV)/.ready ## generate what the documents quote of the reference runs: tables, charts, reports; and the records' schema
+docs: $(VENV)/.ready ## Develop: generate what documents quote of committed runs: tables, charts, reports, the schema
 	@$(HARNESS) docs
 
-up: ## start one entry in a container and print its address (SERVER=, VARIANT=: else its first)
+up: ## Try: start one server in a container and print its address (SERVER=java-tomcat VARIANT=virtual)
 	$(if $(wildcard $(SERVER)/server.toml),,$(error SERVER= must be one of: $(SERVERS)))
 	@docker compose up --detach --wait $(service) || { docker compose logs --no-log-prefix --tail 20 $(service); \
 		docker compose rm --force --stop $(service); exit 1; }
 	@echo "http://$$(docker compose port $(service) $(call port,$(SERVER)))/ ($(SERVER):$(patsubst $(SERVER)-%,%,$(service)))"
 
-down: ## stop and remove what `make up` and `docker compose up` started
+down: ## Try: stop what `make up` and `docker compose up` started
 	@docker compose --profile generator --profile jdbc down
 
-images: ## build all container images and print their sizes
+images: ## Develop: build all container images and print their sizes
 	@docker compose --profile generator build $(foreach s,$(SERVERS),$(s)-$(call first,$(s))) generator
 	@docker compose --profile generator config --images | sort -u | while read -r image; do \
 		docker image inspect --format '{{.Size}}' "$$image" | awk -v image="$$image" '{ printf "  %4.0f MB  %s\n", $$1 / 1e6, image }'; done
 
-base-image: ## make the images' base with debootstrap, where there is no registry (root, Debian or Ubuntu)
+base-image: ## Develop: make the images' base with debootstrap, where there is no registry (root, Debian or Ubuntu)
 	@containers/base-image.sh
 
 # Two targets side by side: most of what they do waits, or uses one core.
 BESIDE = $(MAKE) --no-print-directory --jobs 2 --output-sync=line
 
-test: setup ## everything: lint, unit tests, whole runs, the contract suite against every entry
+test: setup ## Develop: lint, unit tests, whole runs, the contract suite against every server (8 min)
 	@$(BESIDE) IN_ORDER=1 test-runs test-contract
 
 # Whole runs wait most of the time, so they are beside what needs a core; Clippy takes the libraries of the build.
@@ -225,16 +227,16 @@ endif
 test-tools: toxiproxy # tests whose tool cannot be had are skipped, and their last line says so
 	@$(MAKE) --no-print-directory tools || true
 
-test-unit: setup test-tools ## the harness's own tests that need no built server
+test-unit: setup test-tools ## Develop: the harness's own tests, which need no built server (1 min)
 	@$(UNIT)
 
 test-runs: setup test-tools build # whole runs of real servers and databases
 	@$(PYTEST) $(RUNS)
 
-test-contract: setup build ## the contract suite (SERVER= for one)
+test-contract: setup build ## Develop: the contract suite (3 min; SERVER= for one)
 	@$(CONTRACT) $(call options,server,$(SERVER))
 
-test-containers: setup images ## a smoke part of the contract suite against every entry in its container, and runs in containers
+test-containers: setup images ## Develop: what a container can break, in every image; runs in containers (8 min)
 	@$(PYTEST) contract --runtime container -n 2
 	@$(PYTEST) harness/tests/test_containers.py harness/tests/test_compose.py
 
@@ -244,11 +246,11 @@ test-browser: setup browser # the pages in Chromium; `make test` skips these tes
 test-ab: setup tools # tests of ApacheBench; `make test` skips them where there is none
 	@$(PYTEST) harness/tests/test_ab.py harness/tests/test_agent.py
 
-test-vm: setup qemu ## boot a guest, hold 1,000 connections in it, break it (Debian; takes some minutes)
+test-vm: setup qemu ## Develop: boot a guest, hold 1,000 connections in it, break it (Debian; 4 min)
 	@$(HARNESS) build --server rust-axum
 	@$(PYTEST) harness/tests/test_vm_boot.py
 
-lint: lint-python lint-rust ## formatting, lint and types, without changing a file
+lint: lint-python lint-rust ## Develop: formatting, lint and types, without changing a file
 
 # from one folder with one cache: the suite's types are those of the harness
 lint-python: $(VENV)/.ready
@@ -262,5 +264,5 @@ lint-python: $(VENV)/.ready
 lint-rust:
 	@cd rust-axum && cargo fmt --check && cargo clippy --release --quiet --locked --all-targets -- -D warnings
 
-clean: ## remove what builds made; runs in results/ stay
+clean: ## Develop: remove what builds made; runs in results/ stay
 	@rm -rf $(VENV) */target */target-* .mypy_cache .ruff_cache .pytest_cache

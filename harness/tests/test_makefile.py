@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -14,11 +15,16 @@ ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = ("SERVER=java-tomcat", "VARIANT=virtual", "SCENARIO=cpu", "CASE=0.5ms", "TIERS=5", "HEAP=50m")
 
 
-def dry_run(target: str, *settings: str) -> subprocess.CompletedProcess[str]:
-    """The commands of a target, as make prints them to a user: also where `make test` runs this."""
+def make(*words: str) -> subprocess.CompletedProcess[str]:
+    """As a user has it, also where `make test` runs this."""
     own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-    make = ["make", "--dry-run", target, *settings]
-    return subprocess.run(make, cwd=ROOT, env=own, capture_output=True, text=True, timeout=30, check=False)
+    command = ["make", *words]
+    return subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True, timeout=30, check=False)
+
+
+def dry_run(target: str, *settings: str) -> subprocess.CompletedProcess[str]:
+    """The commands of a target, as make prints them."""
+    return make("--dry-run", target, *settings)
 
 
 def words(target: str, *settings: str) -> list[str]:
@@ -67,3 +73,11 @@ def test_going_on_takes_no_other_settings(target: str) -> None:
 @pytest.mark.parametrize("target", ["bench", "bench-all"])
 def test_a_run_that_is_gone_on_with_may_have_more_rounds(target: str) -> None:
     assert words(target, "RESUME=1", "ROUNDS=6")[-3:] == ["--resume", "--rounds", "6"]
+
+
+def test_help_lists_every_command_in_a_group_with_those_that_measure_first() -> None:
+    told = make("help").stdout
+    assert re.findall(r"^([A-Z]\w+)$", told, re.MULTILINE) == ["Try", "Measure", "Understand", "Claims", "Develop"]
+    commands = re.findall(r"^  ([a-z0-9-]+) ", told, re.MULTILINE)
+    described = re.findall(r"^([a-z0-9-]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(commands) == sorted(described)

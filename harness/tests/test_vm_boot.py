@@ -64,7 +64,10 @@ def test_a_guest_holds_a_thousand_connections(results: Path) -> None:
     seen = record.measurement
     assert seen is not None
     assert record.condition.accelerator in ("kvm", "tcg")
-    assert seen.connections.established == seen.connections.actual == 1_000
+    connections = seen.connections
+    assert connections.actual == 1_000
+    # a few of the warm-up may still be open, and are counted as such
+    assert 1_000 <= (connections.established or 0) <= 1_000 + (connections.left_open or 0)
     assert seen.load.goodput >= 1_000
     assert seen.load.errors.connect == seen.load.errors.timeout == 0
     assert seen.memory is not None
