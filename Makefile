@@ -45,6 +45,7 @@ QUERY ?=
 POOL ?=
 LATENCY ?=
 RUN ?= results/latest
+TO ?=
 SVG ?=
 ARTICLE ?=
 CLAIM ?=
@@ -83,7 +84,7 @@ JDBC = $(if $(PROFILE),--profile $(PROFILE)) $(if $(ROUNDS),--rounds $(ROUNDS)) 
 .DEFAULT_GOAL := help
 CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
 
-.PHONY: help setup wrk browser qemu tools toxiproxy build plan bench bench-all bench-quick bench-25k answer bench-liberty bench-jdbc plan-jdbc report compare \
+.PHONY: help setup wrk browser qemu tools toxiproxy build plan bench bench-all bench-quick bench-25k answer bench-liberty bench-jdbc plan-jdbc report site compare \
 	export claims claims-plan list doctor docs up down images base-image prove-aa prove-slowdown prove-designs test test-unit test-contract \
 	test-tools test-runs test-containers test-browser test-ab test-vm lint lint-python lint-rust clean
 
@@ -172,6 +173,9 @@ prove-designs: setup ## Develop: rounds, turns and parallel load compared for eq
 	@$(HARNESS) build --server rust-axum --server java-tomcat
 	@$(PROVE) designs $(if $(MINUTES),--minutes $(MINUTES)) $(TIMES) $(if $(KEEP),--keep)
 
+site: $(VENV)/.ready ## Understand: reports, claims and an index as static pages for any web host (RUN=results/…; TO=site)
+	@$(HARNESS) site $(if $(filter-out results/latest,$(RUN)),--run $(call quoted,$(RUN))) $(if $(TO),--to $(call quoted,$(TO)))
+
 compare: $(VENV)/.ready ## Understand: two runs cell by cell (A=results/… B=results/latest; FAIL_IF_SLOWER=5%, ANYWAY=1)
 	@$(HARNESS) compare $(call quoted,$(A)) $(call quoted,$(B)) $(if $(ANYWAY),--anyway) $(if $(FAIL_IF_SLOWER),--fail-if-slower $(FAIL_IF_SLOWER))
 
@@ -241,7 +245,7 @@ test-containers: setup images ## Develop: what a container can break, in every i
 	@$(PYTEST) harness/tests/test_containers.py harness/tests/test_compose.py
 
 test-browser: setup browser # the pages in Chromium; `make test` skips these tests where there is none
-	@$(PYTEST) harness/tests/test_browser.py harness/tests/test_claims_browser.py -n 2
+	@$(PYTEST) harness/tests/test_browser.py harness/tests/test_claims_browser.py harness/tests/test_site.py -n 2
 
 test-ab: setup tools # tests of ApacheBench; `make test` skips them where there is none
 	@$(PYTEST) harness/tests/test_ab.py harness/tests/test_agent.py

@@ -20,6 +20,7 @@ COMMANDS = {
     "export": "Print a run's records as a table for other programs.",
     "jvm": "Measure the JVM with no server.",
     "docs": "Generate what documents quote of the reference runs.",
+    "site": "Write reports, claims and an index as static pages.",
     "claims": "Which published claims hold on this machine.",
     "jdbc": "Database access by executor: java-jdbc on PostgreSQL and MariaDB.",
 }

@@ -17,7 +17,6 @@ from zoo.docs import run_reports
 from zoo.jdbc.store import is_jdbc
 from zoo.model.errors import UserError
 from zoo.report.text import terminal
-from zoo.report.text.ending import ending
 from zoo.store.run_folder import Store, kind_of
 
 
@@ -52,6 +51,6 @@ def conclude(store: Store, catalog: Catalog) -> None:
     """Write the reports, and print what they come to."""
     contents, _, path = run_reports.write(store, catalog.reference_id)
     console.print()
-    for line in ending(contents.cells, contents.compared):
+    for line in contents.last_lines:
         console.print(line, highlight=False, markup=False)
     console.print(f"report: {checkout.shown(path)} (tables here: make report)")

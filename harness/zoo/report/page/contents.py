@@ -17,6 +17,7 @@ from zoo.report.findings import Finding
 from zoo.report.raw_files import Evidence
 from zoo.report.section import Section, Table
 from zoo.report.text import comparisons, sentences
+from zoo.report.text.ending import ending
 from zoo.report.text.sentences import QUESTIONS, Answer, Asked
 
 AGAIN = "A/A, an entry ÷ itself"
@@ -76,6 +77,11 @@ class Contents:
         parts = [*_own(run, cells.kinds, records), *(p for p in _parts(plain, shared, evidence) if p.groups)]
         questions = _questions(run, cells, plain, compared)
         return cls(run, records, evidence, cells, plain, compared, questions, again, parts)
+
+    @property
+    def last_lines(self) -> list[str]:
+        """What the run came to, in at most ten lines."""
+        return ending(self.cells, self.compared)
 
     @property
     def figures(self) -> list[Figure]:

@@ -1,0 +1,28 @@
+"""Writes a site of reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zoo.cli import checkout
+from zoo.cli.mistakes import plainly
+from zoo.cli.screen import console
+from zoo.docs import site
+
+
+@plainly()
+def command(
+    run: Annotated[
+        list[Path] | None, typer.Option("--run", help="a run's folder; repeat for more; the committed ones without it")
+    ] = None,
+    to: Annotated[Path, typer.Option(help="the folder of the site")] = Path("site"),
+) -> None:
+    """Write reports of runs, the ledger of claims and an index as static pages, for any host of files.
+
+    Example: zoo site --run results/latest --to /tmp/site
+    """
+    written = site.write(to, run or site.chosen(checkout.ROOT), checkout.ROOT, checkout.catalog(), console.print)
+    console.print(f"site: {checkout.shown(written)}")

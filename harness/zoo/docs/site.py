@@ -1,0 +1,101 @@
+"""A folder of static pages that any host serves: reports of runs, the ledger of claims, and an index."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from zoo.catalog.manifest import Catalog
+from zoo.claims.evidence import Archive
+from zoo.claims.sources import Evidence
+from zoo.claims.verdicts import Verdict, verdicts
+from zoo.docs import archives, ledger, run_reports
+from zoo.docs.origin import REFERENCE, origin
+from zoo.report.ledger import page as ledger_page
+from zoo.report.page.contents import Contents
+from zoo.report.page.site import Entry, index, listing
+from zoo.store.run_folder import Store
+
+SCENARIOS = Path("results/reference/scenarios")
+RUNS = "runs"
+"""The folder of the site that has one folder a run."""
+
+RECORDS = ("run.json", "records.ndjson", "records.ndjson.gz")
+"""Files of a run that its pages link to, whichever of them there are."""
+
+
+def chosen(root: Path) -> list[Path]:
+    """The committed runs that documents quote: the whole zoo, and each scenario."""
+    found = [root / REFERENCE, *sorted((root / SCENARIOS).glob("*"))]
+    return [folder for folder in found if (folder / "run.json").is_file()]
+
+
+def write(to: Path, runs: Sequence[Path], root: Path, catalog: Catalog, say: Callable[[str], None]) -> Path:
+    """The site of these runs in this folder, which gives its index; `say` is told of each page."""
+    to.mkdir(parents=True, exist_ok=True)
+    entries = []
+    for folder in runs:
+        store = Store.open(folder)
+        say(f"{store.run().id}: report")
+        entries.append(_report(to, store, catalog))
+    said = _ledger(to, root, catalog, {entry.id for entry in entries})
+    written = to / "index.html"
+    written.write_text(index(entries, said), encoding="utf-8")
+    return written
+
+
+def _report(to: Path, store: Store, catalog: Catalog) -> Entry:
+    """A run's report as the index of its folder; links to files that are not copied are left out."""
+    contents = run_reports.read(store, catalog.reference_id)
+    home = _home(to, store.folder, contents.run.id)
+    shown = replace(contents.evidence, files=frozenset(path.name for path in home.iterdir()))
+    (home / "index.html").write_text(run_reports.html(replace(contents, evidence=shown)), encoding="utf-8")
+    return _entry(contents, origin(contents.run, catalog))
+
+
+def _entry(contents: Contents, where: str) -> Entry:
+    run = contents.run
+    return Entry(
+        id=run.id,
+        href=f"{RUNS}/{run.id}/",
+        title=", ".join(run.plan.scenarios),
+        servers=sorted({entry.partition(":")[0] for entry in run.plan.entries}),
+        date=run.started_at[:10],
+        where=where,
+        lines=contents.last_lines,
+    )
+
+
+def _ledger(to: Path, root: Path, catalog: Catalog, reported: set[str]) -> list[Verdict]:
+    """The ledger by the committed runs, each of which gets its records beside it."""
+    if not (root / ledger.FOLDER).is_dir():
+        return []
+    found = ledger.read(root, catalog)
+    given, _ = archives.read(archives.folders(root / ledger.REFERENCE), root, catalog)
+    moved = [replace(archive, folder=f"{RUNS}/{archive.id}") for archive in given]
+    said = verdicts(found.claims, Evidence(moved, ledger.KNOWN))
+    (to / "claims.html").write_text(ledger_page.page(found, said), encoding="utf-8")
+    used = {archive.id for verdict in said for archive in verdict.archives}
+    for archive in given:
+        if archive.id in used - reported:
+            _listed(to, root / archive.folder, archive)
+    return said
+
+
+def _listed(to: Path, folder: Path, archive: Archive) -> None:
+    """The records of a run that has no report here, and a page that links them."""
+    home = _home(to, folder, archive.id)
+    names = sorted(path.name for path in home.iterdir() if path.name in RECORDS)
+    (home / "index.html").write_text(listing(archive, names), encoding="utf-8")
+
+
+def _home(to: Path, folder: Path, run_id: str) -> Path:
+    """The run's folder of the site, with its records."""
+    home = to / RUNS / run_id
+    home.mkdir(parents=True, exist_ok=True)
+    for name in RECORDS:
+        if (folder / name).exists():
+            shutil.copyfile(folder / name, home / name)
+    return home
