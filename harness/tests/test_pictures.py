@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from fontTools.fontBuilder import FontBuilder  # type: ignore[import-untyped]
 from fontTools.pens.ttGlyphPen import TTGlyphPen  # type: ignore[import-untyped]
 from fontTools.ttLib.tables._g_l_y_f import Glyph  # type: ignore[import-untyped]
+
+from zoo.report.charts.looks import DARK, GRID, INK, PAPER
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -37,6 +41,29 @@ def _box() -> Glyph:
         pen.lineTo(corner)
     pen.closePath()
     return pen.glyph()
+
+
+def luminance(colour: str) -> float:
+    """WCAG 2's relative luminance of #rrggbb."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("picture", sorted((REPOSITORY / "docs/charts").glob("*.svg")), ids=lambda path: path.name)
+def test_a_picture_is_read_on_a_dark_screen(picture: Path) -> None:
+    text = picture.read_text(encoding="utf-8")
+    style, _, drawn = text.partition("</style>")
+    assert "prefers-color-scheme:dark" in style
+    colours = set(re.findall(r'(?:fill|stroke)="(#?\w+)"', drawn)) - {"none", PAPER, GRID}
+    assert INK in colours
+    for colour in colours:
+        assert contrast(DARK.get(colour, colour), DARK[PAPER]) > 3, colour
 
 
 def test_the_committed_documents_are_up_to_date_whatever_fonts_a_host_has(tmp_path: Path) -> None:

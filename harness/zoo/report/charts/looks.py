@@ -32,6 +32,20 @@ SIDES = {
 QUANTILES = {"p50": "circle", "p99": "triangle-up", "p99.9": "diamond"}
 """Shapes of latency quantiles."""
 
+PAPER = "white"
+"""Behind a picture that stands alone."""
+
+DARK = {
+    PAPER: "#14171a",
+    "#000": "#e4e8ec",
+    INK: "#e4e8ec",
+    RULE: "#8a939c",
+    GRID: "#343a41",
+    "#0072b2": "#4aa3df",
+    "#d55e00": "#ee7b30",
+}
+"""What a picture's colours become where a reader's screen is dark; the others are over 3:1 on both."""
+
 DASHES = {"0": [1, 0], "1": [6, 3], "2": [2, 2], "3": [8, 2, 2, 2]}
 """Of the tiers, from the lowest."""
 

@@ -11,7 +11,7 @@ import vl_convert
 
 from zoo.report.charts.forms import Spec
 from zoo.report.charts.gallery import Figure
-from zoo.report.charts.looks import THEME
+from zoo.report.charts.looks import DARK, PAPER, THEME
 from zoo.report.page.html import Tools
 
 NARROW, WIDE = 320, 560
@@ -36,9 +36,17 @@ def svg(figure: Figure) -> str:
 
 
 def alone(figure: Figure) -> str:
-    """A chart for a document: with its title, on white whatever stands behind it."""
+    """A chart for a document: with its title, on paper of its own, light or dark as the reader's screen is."""
     title = {"text": figure.title, "subtitle": figure.caption, "anchor": "start", "offset": 8}
-    return _drawn(figure, {"width": WIDE, "title": title, "background": "white"})
+    drawn = _drawn(figure, {"width": WIDE, "title": title, "background": PAPER})
+    return re.sub(r"^(<svg[^>]*>)", rf"\1{_dark()}", drawn, count=1)
+
+
+@cache
+def _dark() -> str:
+    """A style sheet, which goes before the colours that the picture has as attributes."""
+    rules = [f'[{of}="{light}"]{{{of}:{dark}}}' for light, dark in DARK.items() for of in ("fill", "stroke")]
+    return f"<style>@media (prefers-color-scheme:dark){{{''.join(rules)}}}</style>"
 
 
 @cache
