@@ -10,7 +10,10 @@ from pathlib import Path
 from zoo.model.cores import PhysicalCore, numbers
 
 TOPOLOGY = Path("/sys/devices/system/cpu")
-ALLOWED = frozenset(os.sched_getaffinity(0))
+AFFINITY = hasattr(os, "sched_getaffinity")
+"""False on macOS, where containers run in a machine of their own and processes are not placed."""
+
+ALLOWED = frozenset(os.sched_getaffinity(0) if AFFINITY else range(os.cpu_count() or 1))
 """Those this process was started with; a control group's cpuset is in it."""
 
 
@@ -29,7 +32,7 @@ def cores(allowed: Collection[int] = ALLOWED, folder: Path = TOPOLOGY) -> list[P
 @contextmanager
 def placed(processors: Collection[int] | None) -> Iterator[None]:
     """Processes and threads that this thread starts meanwhile run on these processors; None changes nothing."""
-    if processors is None:
+    if processors is None or not AFFINITY:
         yield
         return
     before = os.sched_getaffinity(0)
