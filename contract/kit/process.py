@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from kit.paths import CONTRACT
 from kit.ports import free_port
 from kit.server import CONTRACT_VARIABLES, LOW_NOFILE, Environment, Runtime, Server, ServerFailed
 from kit.targets import Target
+from zoo.host import scratch
 
 LAUNCH = (sys.executable, "-I", "-S", str(CONTRACT / "kit" / "launch.py"))
 
@@ -37,7 +37,7 @@ class ProcessServer(Server):
             raise ServerFailed(f"{target.server} is not built, missing: {', '.join(missing)}")
         super().__init__(target, port)
         # what a killed one leaves behind goes with it
-        self._tmp = tempfile.TemporaryDirectory(prefix="zoo-contract-", ignore_cleanup_errors=True)
+        self._tmp = scratch.folder("contract")
         inherited = {name: value for name, value in os.environ.items() if name not in CONTRACT_VARIABLES}
         own = {**target.env, "VARIANT": target.variant, "PORT": str(port), "TMPDIR": self._tmp.name}
         full = {**inherited, **own, **(env or {})}

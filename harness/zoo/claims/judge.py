@@ -204,14 +204,10 @@ def _against(rule: Judged, seen: Estimate) -> float:
         return 0.0
     side, (least, most) = _side(rule), _band(rule)
     if _alike(rule, seen.low, seen.high):
-        return max(_p(seen, 1 + MARGIN), _p(seen, 1 / (1 + MARGIN)))
+        return max(seen.ratio.p_of(1 + MARGIN), seen.ratio.p_of(1 / (1 + MARGIN)))
     if side:
-        return _p(seen, side[1])
-    return _p(seen, (rule.contradicted_above or most) if seen.low > most else (rule.contradicted_below or least))
-
-
-def _p(seen: Estimate, bound: float) -> float:
-    return seen.ratio.p_of(bound) if seen.ratio else 0.0
+        return seen.ratio.p_of(side[1])
+    return seen.ratio.p_of((rule.contradicted_above or most) if seen.low > most else (rule.contradicted_below or least))
 
 
 def over_cells(rule: Rule, words: Sequence[Judgement]) -> Judgement:

@@ -33,8 +33,11 @@ def with_turns(planned: PlanFacts, results: Path, catalog: Catalog) -> PlanFacts
 
 
 def _newest(results: Path, catalog: Catalog) -> Iterator[tuple[Run, dict[str, turns.Components]]]:
+    folders = sorted(results.glob("*-full"), reverse=True)[:LOOKED_AT]
+    if not folders:
+        return  # to look at this machine takes a while
     here = hardware(facts.gather())
-    for folder in sorted(results.glob("*-full"), reverse=True)[:LOOKED_AT]:
+    for folder in folders:
         try:
             store = Store.open(folder)
             run, records = store.run(), store.records()

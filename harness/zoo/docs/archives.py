@@ -59,8 +59,9 @@ def _read(path: Path, run: dict[str, Any], link: str, catalog: Catalog, without:
         raise LedgerError(f"{path.name}: protocol {run.get('protocol')}, and {known} is what is compared here")
     if kind == "servers":
         store = Store.open(path)
-        found = evidence.of_servers(store.run(), store.records(), link, catalog.reference_id)
-        return replace(found, older=frozenset(older_builds(store.run(), catalog)))
+        measured = store.run()
+        found = evidence.of_servers(measured, store.records(), link, catalog.reference_id)
+        return replace(found, older=frozenset(older_builds(measured, catalog)))
     return evidence.of_programs(run, _lines(kept.records_file(path)), link, without)
 
 

@@ -16,13 +16,14 @@ from zoo.docs.origin import REFERENCE, origin
 from zoo.report.ledger import page as ledger_page
 from zoo.report.page.contents import Contents
 from zoo.report.page.site import Entry, index, listing
+from zoo.store import kept
 from zoo.store.run_folder import Store
 
 SCENARIOS = Path("results/reference/scenarios")
 RUNS = "runs"
 """The folder of the site that has one folder a run."""
 
-RECORDS = ("run.json", "records.ndjson", "records.ndjson.gz")
+RECORDS = ("run.json", kept.RECORDS, kept.PACKED_RECORDS)
 """Files of a run that its pages link to, whichever of them there are."""
 
 

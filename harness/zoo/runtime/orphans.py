@@ -35,7 +35,7 @@ def clear(engine: Engine, run_id: str, *, here: bool) -> None:
     """
     label = f"{LABEL}={run_id}"
     try:
-        engine.remove(engine.labelled(label))
+        engine.removed(label)
     except EngineError as error:
         if here:
             end(prefix(run_id))
