@@ -60,6 +60,7 @@ class CellReadings:
             self._tell("preparing")
             self._fit(self._brief_warmup())
             wait_idle.wait(self._bench, self._hosted)
+            self._bench.clock.rest(max(0.0, self._subject.server.asleep_until_s - self._bench.clock.seconds()))
             self._left_open = wait_idle.released(self._bench, self._hosted, self._delay_s)
             self._lingering = self._tools.settle_sockets(wait=self._feasible.actual > timing.MANY)
             self._tools.reset_peak(self._hosted.pid)
@@ -77,6 +78,8 @@ class CellReadings:
             spec = self._bench.spec(self._hosted.url + self._path, connections, self.duration_s, threads)
             look = self._look if self._holding else None
             made = window.run(self._bench, self._hosted, spec, look)
+            if self._scenario.holds:
+                self._subject.server.asleep_until_s = self._bench.clock.seconds() + self._delay_s
             if not self._subject.block.alone:
                 wait_idle.wait(self._bench, self._hosted)
             self._refuse(made)

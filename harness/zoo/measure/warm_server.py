@@ -25,6 +25,8 @@ class WarmServer:
     idle_kb: int | None
     canary_s: float | None
     warmup: Warmup
+    asleep_until_s: float = 0.0
+    """By the clock: requests of the load before may wait until then, though their connections are closed."""
 
 
 def begin(

@@ -16,6 +16,9 @@ from zoo.scenarios import SCENARIOS
 BETWEEN_S = 0.8
 """Of a window, what it takes besides its load: the generator's start, and the readings around it."""
 
+POOL = 200
+"""Threads of a pool by default."""
+
 USUAL_SHARE = 0.6
 """Of the longest warm-up of a JVM, what it takes as a rule."""
 
@@ -50,10 +53,10 @@ def alone_seconds(block: Block, profile: Profile, *, native: bool, bounded_pool:
         warm = profile.sleep_warmup_s
     brief = profile.brief_warmup_s * len(block.tiers) if scenario.settle else 0
     total = start + warm + brief + _windows(block, profile) + block.rest(profile)
-    if scenario.holds and not (native or bounded_pool):  # it may see only at the end of a wait that a client is gone
-        total += (len(block.tiers) - 1) * block.delay(profile)
+    if scenario.holds:  # what was asked last still waits, unless a pool's backlog is ended with its server
+        total += sum(not bounded_pool or t.connections <= POOL for t in block.tiers[:-1]) * block.delay(profile)
     if bounded_pool and scenario.holds:
-        backlogged = sum(t.connections > 200 for t in block.tiers)
+        backlogged = sum(t.connections > POOL for t in block.tiers)
         total += backlogged * BACKLOG_GRACE_S + max(backlogged - 1, 0) * (start + warm)
     return total
 
