@@ -35,6 +35,7 @@ class Article(_Table):
     title: str | None = None
     by: str | None = None
     date: str | None = None
+    link: str | None = Field(default=None, pattern=r"^https://\S+$")
     machine: str | None = None
     cores: int | None = None
     jdk: str | None = None
@@ -76,6 +77,7 @@ class Claim(_Table):
 
     id: str = Field(pattern=r"^[A-Z]\d+$")
     says: str
+    source: str | None = Field(default=None, pattern=r"^https://\S+$", description="where the article is not it")
     published: list[Figure] = []
     ambiguous: str | None = None
     note: str | None = Field(default=None, description="where the test departs from what was published")

@@ -58,7 +58,15 @@ def sections(ledger: Ledger, verdicts: Sequence[Verdict], *, links: bool = False
 def _section(article: Article, verdicts: Sequence[Verdict], *, links: bool) -> Section:
     columns = ["claim", "what it says", "published", "accepted if", "measured here", "direction", "size"]
     rows = [
-        [v.claim.id, v.claim.says, published(v.claim), accepted(v.claim), measured(v), v.word.value, size(v.judgement)]
+        [
+            v.claim.id,
+            _says(v.claim, links=links),
+            published(v.claim),
+            accepted(v.claim),
+            measured(v),
+            v.word.value,
+            size(v.judgement),
+        ]
         + ([_runs(v)] if links else [])
         for v in verdicts
     ]
@@ -66,7 +74,13 @@ def _section(article: Article, verdicts: Sequence[Verdict], *, links: bool) -> S
     used = list(dict.fromkeys(archive for v in verdicts for archive in v.archives))
     paragraphs = [text for text in (origin(article), differences(article, used)) if text]
     table = Table("", [*columns, *(["runs"] if links else [])], rows, 8)
-    return Section(f"{article.key}: {article.title or article.about}", paragraphs, [table], reasons)
+    title = article.title or article.about
+    linked = f"[{title}]({article.link})" if links and article.link else title
+    return Section(f"{article.key}: {linked}", paragraphs, [table], reasons)
+
+
+def _says(claim: Claim, *, links: bool) -> str:
+    return f"{claim.says} ([source]({claim.source}))" if links and claim.source else claim.says
 
 
 def _runs(verdict: Verdict) -> str:
@@ -257,8 +271,8 @@ def _where(verdicts: Sequence[Verdict]) -> str:
     if not archives:
         return "No run given has any of their cells."
     machine = archives[0].machine
-    commits = ", ".join(dict.fromkeys((archive.commit or "unknown")[:12] for archive in archives))
-    return f"Measured on {_machine(machine)}, in {len(archives)} run(s), commit {commits}."
+    commits = len({archive.commit for archive in archives})
+    return f"Measured on {_machine(machine)}, in {len(archives)} run(s) of {commits} commit(s), which each run names."
 
 
 def shown(judgement: Judgement) -> str:
