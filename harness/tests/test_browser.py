@@ -85,6 +85,11 @@ def unfold(browser: webdriver.Chrome, details: WebElement) -> None:
     chrome.until(browser, lambda _: first.get_attribute("data-state") == "drawn")
 
 
+def open_all(browser: webdriver.Chrome) -> None:
+    """All that is folded, and draw its charts."""
+    browser.find_element(By.CSS_SELECTOR, "[data-open]").click()
+
+
 def test_all_charts_are_drawn_without_an_error_or_a_request(browser: webdriver.Chrome) -> None:
     drawn(browser)
     for details in browser.find_elements(By.CSS_SELECTOR, "details:has(.chart)"):
@@ -115,18 +120,42 @@ def test_filters_leave_the_rows_asked_for(browser: webdriver.Chrome) -> None:
     Select(browser.find_element(By.CSS_SELECTOR, '[data-filter="tier"]')).select_by_visible_text("1k")
     assert rows() == {("java-vertx", "1k")}
     assert browser.find_element(By.CSS_SELECTOR, ".filter output").text == f"6 of {CELLS} cells"
+    shown = browser.find_elements(By.CSS_SELECTOR, ".strip tbody tr")
+    assert [row.text.split()[0] for row in shown if row.is_displayed()] == ["java-vertx"]
     browser.find_element(By.CSS_SELECTOR, '.filter [type="reset"]').click()
     assert len(rows()) == 5 * 3
+
+
+def test_a_filter_leaves_the_marks_asked_for_in_the_charts(browser: webdriver.Chrome) -> None:
+    """All charts say what they show for those who cannot see it, the marks of the first are counted."""
+    drawn(browser)
+    marks = 'return document.querySelector(".four [data-state=drawn]").querySelectorAll("path[aria-label]").length'
+    before = browser.execute_script(marks)
+    Select(browser.find_element(By.CSS_SELECTOR, '[data-filter="server"]')).select_by_visible_text("java-vertx")
+    chrome.until(browser, lambda b: 0 < b.execute_script(marks) < before)
+    Select(browser.find_element(By.CSS_SELECTOR, '[data-filter="scenario"]')).select_by_visible_text("sleep")
+    assert not browser.find_element(By.CSS_SELECTOR, ".four figure").is_displayed(), "it is of hello"
+    browser.find_element(By.CSS_SELECTOR, '.filter [type="reset"]').click()
+    chrome.until(browser, lambda b: b.execute_script(marks) == before)
+
+
+def test_before_the_folds_a_report_is_eight_screens_of_a_phone(browser: webdriver.Chrome) -> None:
+    emulate(browser, PHONE)
+    browser.refresh()
+    drawn(browser)
+    height = browser.execute_script("return document.documentElement.scrollHeight")
+    assert height <= 8 * 844
 
 
 def test_a_header_sorts_by_figures_and_again_the_other_way(browser: webdriver.Chrome) -> None:
     def figures() -> list[float | None]:
         script = (
             'return [...document.querySelectorAll("#cells-table tbody tr")]'
-            ".map((row) => row.cells[2].dataset.order === undefined ? null : Number(row.cells[2].dataset.order))"
+            ".map((row) => row.cells[3].dataset.order === undefined ? null : Number(row.cells[3].dataset.order))"
         )
         return browser.execute_script(script)  # type: ignore[no-any-return]
 
+    open_all(browser)
     head = browser.find_element(By.XPATH, '//table[@id="cells-table"]//th[.="req/s"]')
     for way, reverse in (("ascending", False), ("descending", True)):
         head.find_element(By.TAG_NAME, "button").click()
@@ -170,7 +199,7 @@ def test_axe_finds_no_serious_issue(browser: webdriver.Chrome, small: Path, widt
     emulate(browser, width, prefers_color_scheme=scheme)
     browser.get(small.as_uri())
     drawn(browser)
-    browser.execute_script('document.querySelectorAll("details").forEach((details) => { details.open = true; })')
+    open_all(browser)
     drawn(browser)
     axe = Axe(browser)
     axe.inject()  # type: ignore[no-untyped-call]
@@ -201,6 +230,8 @@ def test_the_page_is_used_by_keyboard_alone(browser: webdriver.Chrome) -> None:
     assert skip.rect["x"] >= 0
     press(Keys.ENTER)
     chrome.until(browser, lambda b: b.execute_script("return location.hash") == "#answer")
+    reach("#cells summary")
+    press(Keys.ENTER)
     reach("#cells-table th button")
     press(Keys.ENTER)
     assert browser.find_element(By.CSS_SELECTOR, "#cells-table th").get_attribute("aria-sort") == "ascending"
@@ -222,11 +253,12 @@ def test_a_run_of_twenty_rounds_opens_in_under_a_second(browser: webdriver.Chrom
         chrome.until(browser, lambda b: b.execute_script(painted))
         metrics = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
         took.append(next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime"))
-        assert browser.find_element(By.CSS_SELECTOR, "#answer .told li").is_displayed()
+        assert browser.find_element(By.CSS_SELECTOR, "#answer .strip td").is_displayed()
     assert 0 < min(took) < 1.0
 
 
 def test_a_print_has_the_charts_and_nothing_beyond_the_paper(browser: webdriver.Chrome) -> None:
+    open_all(browser)
     drawn(browser)
     paper = browser.execute_cdp_cmd("Page.printToPDF", {"landscape": True, "printBackground": True})
     assert len(paper["data"]) > 100_000

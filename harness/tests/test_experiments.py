@@ -219,6 +219,33 @@ def test_a_report_tells_what_was_found(scenario: str) -> None:
         assert expected in text, text
 
 
+ANSWERS = {
+    "ramp": "java-a: 100 connections begin at once, and each request waits 1 s. 95 % of them are served after 2 s by "
+    "virtual threads and never within 10 s by the pool of platform threads.",
+    "held": "A held connection costs 14 kB in java-a:virtual of resident memory.",
+    "heap": "The smallest heap that holds 25k connections is 96 MB in java-a:virtual.",
+    "open": "java-a: of 400 requests a second that wait 4 s each, 100 % by virtual threads and 14 % by the pool of "
+    "platform threads are answered within 60 s.",
+    "ab": "At 100 connections ApacheBench is answered 51,234 requests a second in java-a:virtual.",
+    "scale": "java-a:virtual: 19,500 held, then nofile hard limit 20,000.",
+    "startup": "From start to first answer (aot) it takes 410 ms in java-a:virtual.",
+}
+
+
+@pytest.mark.parametrize("scenario", ANSWERS)
+def test_a_report_begins_with_the_answer_of_its_scenario(scenario: str) -> None:
+    contents = Contents.of(run(scenario), RECORDS[scenario], Evidence(), None)
+    assert contents.own == [ANSWERS[scenario]]
+    assert contents.last_lines[0] == ANSWERS[scenario]
+    assert f"- {ANSWERS[scenario]}" in render(document(run(scenario), RECORDS[scenario]))
+    text = page(contents, PLAIN)
+    assert text.index(ANSWERS[scenario]) < text.index(f'<section id="of-{scenario}">')
+
+
+def test_a_generator_that_fell_behind_gives_no_answer() -> None:
+    assert Contents.of(run("rate"), RECORDS["rate"], Evidence(), None).own == []
+
+
 @pytest.mark.parametrize("scenario", RECORDS)
 def test_a_page_has_a_part_with_a_chart_of_it_that_can_be_drawn(scenario: str) -> None:
     made, records = run(scenario), RECORDS[scenario]
@@ -237,7 +264,7 @@ def test_a_page_has_a_part_with_a_chart_of_it_that_can_be_drawn(scenario: str) -
 
 def test_a_page_of_experiments_alone_does_not_miss_pairs() -> None:
     text = page(Contents.of(run("ramp"), RECORDS["ramp"], Evidence(), None), PLAIN)
-    assert "<h2>Experiments</h2>" in text
+    assert "<h2>Answer</h2>" in text
     assert "No comparison" not in text
 
 

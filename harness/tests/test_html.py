@@ -177,7 +177,7 @@ def test_the_same_files_give_the_same_page() -> None:
 
 def test_every_cell_is_in_the_table_and_leads_to_its_records() -> None:
     outline = Outline(whole())
-    rows = [attrs for attrs in outline.all("tr") if "data-tier" in attrs]
+    rows = [attrs for attrs in outline.all("tr") if "data-variant" in attrs]
     assert len(rows) == (len(synthetic.NATURES) * 2 + len(synthetic.TWINS)) * 3
     ids = {attrs.get("id") for _, attrs in outline.elements}
     count = len(data(whole())["records"]["rows"])
@@ -248,6 +248,9 @@ def test_the_answer_comes_first_then_the_noise_then_how_it_was_measured() -> Non
     text = whole()
     order = [
         "Virtual against platform threads</h2>",
+        'class="strip"',
+        'class="filter"',
+        'id="forest-model-hello-requests-a-second"',
         "hello: no wait</h3>",
         "What limited it: shared cores in every cell",
         "sleep: every request waits 10 s</h3>",
@@ -255,7 +258,6 @@ def test_the_answer_comes_first_then_the_noise_then_how_it_was_measured() -> Non
         "<b>Noise</b> (A/A",
         "intervals leave out 1",
         "Load: wrk, closed model",
-        'id="forest-model-hello-requests-a-second"',
         'class="verdicts"',
     ]
     places = [text.index(words) for words in order]
@@ -354,7 +356,7 @@ def test_no_set_of_records_breaks_the_page(records: list[Record], rounds: int) -
     text = page_of(builders.run(ENTRIES, rounds=rounds), records, reference="rust-n:bare")
     outline = Outline(text)
     assert outline.mistakes == []
-    assert len([a for a in outline.all("tr") if "data-tier" in a]) == len({r.key[:3] for r in records})
+    assert len([a for a in outline.all("tr") if "data-variant" in a]) == len({r.key[:3] for r in records})
     ids = [attrs["id"] for _, attrs in outline.elements if "id" in attrs]
     assert len(ids) == len(set(ids))
 

@@ -81,6 +81,9 @@ class Finding:
 
     @property
     def side(self) -> str:
+        """Of A/A nobody is ahead: one program can only differ from itself by noise."""
+        if self.pair.kind is Kind.AGAIN and self.comparison.verdict.differs:
+            return "open"
         return SIDES.get(self.comparison.verdict.word, "open")
 
     @property

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from zoo.analysis.pairs import Kind
 from zoo.model.record import Record
-from zoo.report.cells import Cells, Level, variant
+from zoo.report.cells import Cells, Level, server, variant
 from zoo.report.charts import chart, looks, points, traces
 from zoo.report.charts.chart import Drawing
 from zoo.report.charts.points import Datum
@@ -21,13 +21,17 @@ IN_TABLE = "The figures are in the table of all cells."
 
 @dataclass(frozen=True)
 class Figure:
-    """`name` is unlike that of any other figure of the page; `title` is for a figure that stands alone."""
+    """`name` is unlike that of any other figure of the page; `title` is for a figure that stands alone.
+
+    `about` says of which scenario, tier, server or variant alone it is, for the page's filter.
+    """
 
     name: str
     title: str
     caption: str
     description: str
     drawing: Drawing
+    about: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ def forests(cells: Cells, found: Sequence[Finding], title: str, *, ranked: bool 
                         f"{scenario}, {name}, {title}: "
                         + "; ".join(f"{d['row']} {d['text']} {d['verdict']}" for d in data),
                         chart.forest(data),
+                        {"scenario": scenario},
                     )
                 )
         if figures:
@@ -78,6 +83,8 @@ def _ratios(cells: Cells, found: Sequence[Finding]) -> list[Datum]:
         data.append(
             {
                 "row": row,
+                "entry": f.pair.a,
+                "tier": f.pair.tier,
                 "place": len(data),
                 "pair": f"{f.names}, {level.title}",
                 "ratio": points.short(ratio.value),
@@ -123,6 +130,7 @@ def by_level(cells: Cells, reading: str, title: str, *, log: bool = False, bound
                         level.caption,
                         f"{title}, {level.title}: " + "; ".join(map(told, data)),
                         dotted(data, log=log),
+                        {"scenario": scenario, "tier": level.tier},
                     )
                 )
         if figures:
@@ -154,6 +162,7 @@ def quantiles(cells: Cells) -> list[Group]:
                 level.caption,
                 f"Latency quantiles in milliseconds, {level.title}. {IN_TABLE}",
                 chart.logarithmic("latency", data, [d["ms"] for d in data]),
+                {"scenario": scenario, "tier": level.tier},
             )
             for level in cells.levels
             if level.scenario == scenario and (data := points.quantiles(cells, level))
@@ -175,6 +184,7 @@ def curves(cells: Cells, evidence: Evidence) -> list[Group]:
                 f"{name} · closed, c = {', '.join(f'{level.actual:,}' for level in levels)}",
                 f"Latency in milliseconds over the share of requests that stayed below it, {name}, {scenario}.",
                 chart.logarithmic("curves", data, [d["ms"] for d in data]),
+                {"scenario": scenario, "server": name},
             )
             for name in cells.servers
             if (data := traces.curves(cells, evidence, levels, name))
@@ -200,6 +210,7 @@ def memory(cells: Cells, evidence: Evidence) -> list[Group]:
                 entry,
                 f"Resident memory in MB over the seconds of the window, {entry}, {scenario}. Peaks: {IN_TABLE}",
                 chart.logarithmic("memory", rows, span, hue=looks.KINDS[cells.kinds[entry]][0]),
+                {"scenario": scenario, "server": server(entry), "variant": variant(entry)},
             )
             for entry, rows in data.items()
             if rows
@@ -217,7 +228,9 @@ def costs(cells: Cells, records: Sequence[Record]) -> list[Group]:
         if data:
             title, caption = f"What a held connection costs, {scenario}", "RSS per held connection, kB"
             said = f"{caption}, {scenario}: " + "; ".join(map(told, data))
-            figure = Figure(slug("cost", scenario), title, caption, said, dotted(data, log=True))
+            figure = Figure(
+                slug("cost", scenario), title, caption, said, dotted(data, log=True), {"scenario": scenario}
+            )
             groups.append(Group(f"{scenario}: what a held connection costs", [figure]))
     return groups
 
@@ -235,7 +248,8 @@ def held(cells: Cells, records: Sequence[Record]) -> list[Group]:
             title = f"Peak memory over held connections, {scenario}"
             said = f"{title}, {name}. Slope: {cost}."
             caption = f"{name} · {cost}"
-            figures.append(Figure(slug("held", scenario, name), title, caption, said, Drawing("held", data)))
+            about = {"scenario": scenario, "server": name}
+            figures.append(Figure(slug("held", scenario, name), title, caption, said, Drawing("held", data), about))
         if figures:
             groups.append(Group(f"{scenario}: the line of each round that this slope is taken from", figures))
     return groups
@@ -251,7 +265,8 @@ def warmups(cells: Cells, records: Sequence[Record]) -> list[Group]:
             caption = f"{entry} · settled in {sum(settled.values())} of {len(settled)} rounds"
             title = "Requests a second in each window of warm-up"
             drawn = chart.warmup(data, cells.kinds[entry])
-            figures.append(Figure(slug("warmup", entry), title, caption, f"{title}, {caption}.", drawn))
+            about = {"server": server(entry), "variant": variant(entry)}
+            figures.append(Figure(slug("warmup", entry), title, caption, f"{title}, {caption}.", drawn, about))
     return [Group("", figures)] if figures else []
 
 

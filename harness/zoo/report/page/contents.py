@@ -9,7 +9,7 @@ from itertools import chain
 from zoo.analysis.pairs import Compared, Kind, compare
 from zoo.model.record import Record
 from zoo.model.run import Run
-from zoo.report import findings, scenario_sections
+from zoo.report import findings, own_answers, scenario_sections
 from zoo.report.cells import Cells
 from zoo.report.charts import gallery
 from zoo.report.charts.gallery import Figure, Group
@@ -17,8 +17,10 @@ from zoo.report.findings import Finding
 from zoo.report.raw_files import Evidence
 from zoo.report.section import Section, Table
 from zoo.report.text import comparisons, sentences
-from zoo.report.text.ending import ending
+from zoo.report.text.ending import SHOWN, ending
 from zoo.report.text.sentences import QUESTIONS, Answer, Asked
+
+MOST_LINES = 10
 
 AGAIN = "A/A, an entry ÷ itself"
 
@@ -49,12 +51,18 @@ class Question:
     groups: list[Group]
     table: Section
 
+    @property
+    def named(self) -> list[Finding]:
+        """What could be compared of the metrics that the first screen shows."""
+        return [f for f in self.found if f.metric in SHOWN and f.ratio]
+
 
 @dataclass(frozen=True)
 class Contents:
     """What there is no chart or pair of is left out; the first question is what the run is about.
 
-    `plain` are the cells of scenarios without a part of their own, which share all others.
+    `plain` are the cells of scenarios without a part of their own, which share all others; `own` are the answers of
+    those that have one.
     """
 
     run: Run
@@ -63,6 +71,7 @@ class Contents:
     cells: Cells
     plain: Cells
     compared: Compared
+    own: list[str]
     questions: list[Question]
     again: list[Group]
     parts: list[Part]
@@ -76,12 +85,13 @@ class Contents:
         again = gallery.forests(plain, findings.findings(compared, Kind.AGAIN), AGAIN, ranked=False)
         parts = [*_own(run, cells.kinds, records), *(p for p in _parts(plain, shared, evidence) if p.groups)]
         questions = _questions(run, cells, plain, compared)
-        return cls(run, records, evidence, cells, plain, compared, questions, again, parts)
+        own = own_answers.told(records)
+        return cls(run, records, evidence, cells, plain, compared, own, questions, again, parts)
 
     @property
     def last_lines(self) -> list[str]:
         """What the run came to, in at most ten lines."""
-        return ending(self.cells, self.compared)
+        return [*self.own, *ending(self.cells, self.compared)][:MOST_LINES]
 
     @property
     def figures(self) -> list[Figure]:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,13 +17,17 @@ from zoo.analysis.pairs import Kind
 from zoo.model.flag import Flag
 from zoo.report import findings
 from zoo.report.charts import gallery
-from zoo.report.charts.gallery import Figure
+from zoo.report.charts.gallery import Figure, Group
 from zoo.report.charts.looks import DASHES, OUTLINES
 from zoo.report.page import facts, tables
 from zoo.report.page.contents import Contents, figures_of
 from zoo.report.page.packing import packed
 from zoo.report.text import comparisons
 from zoo.report.text.document import head
+from zoo.report.text.wording import decided
+
+FIRST = 4
+"""Charts before the first fold."""
 
 
 @dataclass(frozen=True)
@@ -57,26 +61,31 @@ ENVIRONMENT = Environment(
     finalize=printable,
 )
 ENVIRONMENT.filters["told"] = told
+ENVIRONMENT.filters["decided"] = decided
 
 
 def page(contents: Contents, tools: Tools) -> str:
     """The whole page."""
     run, cells, figures = contents.run, contents.cells, contents.figures
     lines = tables.lines(cells, contents.records)
-    first = contents.questions[0].groups if contents.questions else []
+    first, further = _first(contents.questions[0].groups if contents.questions else [])
     return ENVIRONMENT.get_template("page.html").render(
         run=run,
         head=head(run, contents.records, contents.evidence.notes).paragraphs,
         host=facts.host(run),
         cells=cells,
+        own=contents.own,
         questions=contents.questions,
+        four=first,
+        further=further,
+        choices=tables.choices(cells),
         again=contents.again,
         parts=contents.parts,
         answers=findings,
         bands=findings.bands(contents.compared, run.plan.rounds),
         strayed=comparisons.outside(contents.compared.of(Kind.AGAIN)),
         again_table=comparisons.again(contents.compared, run.plan.rounds),
-        still=stills(figures_of(first), tools),
+        still=stills(first, tools),
         kinds=list(gallery.variants(cells)),
         shapes=OUTLINES,
         dashes=[
@@ -93,6 +102,13 @@ def page(contents: Contents, tools: Tools) -> str:
         servers=facts.of_servers(cells),
         **scripts(figures, tools, "page.js", {"records": tables.sources(contents.records, contents.evidence)}),
     )
+
+
+def _first(groups: Sequence[Group]) -> tuple[list[Figure], list[Group]]:
+    """The charts of the first screen, and what is left of the groups."""
+    shown = figures_of(groups)[:FIRST]
+    left = [replace(group, figures=[f for f in group.figures if f not in shown]) for group in groups]
+    return shown, [group for group in left if group.figures]
 
 
 def scripts(figures: Sequence[Figure], tools: Tools, name: str, data: dict[str, Any]) -> dict[str, str]:

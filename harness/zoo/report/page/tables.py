@@ -9,10 +9,11 @@ from typing import Any
 
 from zoo.analysis.metrics import cpu_per_million
 from zoo.analysis.summary import Row, Spread
+from zoo.model.entry_id import original
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record, stem
-from zoo.report.cells import Cells, Level, server
+from zoo.report.cells import Cells, Level, server, variant
 from zoo.report.raw_files import Evidence
 from zoo.report.section import NONE
 from zoo.report.text.wording import number, shown, words
@@ -55,6 +56,11 @@ class Line:
     @property
     def server(self) -> str:
         return server(self.entry)
+
+    @property
+    def variant(self) -> str:
+        """Without the condition or the second measurement that its name may end in."""
+        return variant(original(self.entry))
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,7 @@ def columns(cells: Cells) -> list[Column]:
 
 
 def heads(cells: Cells) -> list[str]:
-    return [*(column.title for column in columns(cells)), "errors"]
+    return [*(column.title for column in columns(cells)), "CPU, least = 1", "errors"]
 
 
 def lines(cells: Cells, records: Sequence[Record]) -> list[Line]:
@@ -109,18 +115,41 @@ def lines(cells: Cells, records: Sequence[Record]) -> list[Line]:
     behind: dict[tuple[str, str, str], dict[int, int]] = {}
     for line, record in enumerate(records, start=1):
         behind.setdefault((record.asked, record.tier, record.entry), {})[record.round] = line
-    return [
-        _line(level, row, filled, sorted(behind[level.scenario, level.tier, row.entry].items()))
-        for level in cells.levels
-        for row in cells.at(level, again=True)
-    ]
+    made = []
+    for level in cells.levels:
+        at = cells.at(level, again=True)
+        least = min((row.cpu_s_per_million.median for row in at if row.cpu_s_per_million), default=None)
+        for row in at:
+            lines_of = sorted(behind[level.scenario, level.tier, row.entry].items())
+            made.append(
+                _line(level, row, [*(_cell(column, row) for column in filled), _relative(row, least)], lines_of)
+            )
+    return made
 
 
-def _line(level: Level, row: Row, columns: Sequence[Column], behind: list[tuple[int, int]]) -> Line:
-    cells = [_cell(column, row) for column in columns]
-    cells.append(Cell(f"{row.errors:,}", row.errors) if row.measured else Cell(NONE))
+def choices(cells: Cells) -> dict[str, list[str]]:
+    """By what a page can be filtered, and the words for each."""
+    variants = [variant(original(entry)) for entry in cells.entries]
+    return {
+        "server": cells.servers,
+        "variant": list(dict.fromkeys(variants)),
+        "tier": list(dict.fromkeys(level.tier for level in cells.levels)),
+        "scenario": cells.scenarios,
+    }
+
+
+def _line(level: Level, row: Row, cells: Sequence[Cell], behind: list[tuple[int, int]]) -> Line:
+    errors = Cell(f"{row.errors:,}", row.errors) if row.measured else Cell(NONE)
     marks = [Mark(flag, "" if count == row.measured else f"{count} of {row.measured}") for flag, count in row.flags]
-    return Line(row.entry, row.model, level, cells, marks, row.outliers, row.failures, behind)
+    return Line(row.entry, row.model, level, [*cells, errors], marks, row.outliers, row.failures, behind)
+
+
+def _relative(row: Row, least: float | None) -> Cell:
+    """CPU per request over the least of the load: a ratio of medians, to rank by; pairs have the intervals."""
+    if not least or row.cpu_s_per_million is None:
+        return Cell(NONE)
+    ratio = row.cpu_s_per_million.median / least
+    return Cell(f"{ratio:.2f}", ratio)
 
 
 def _cell(column: Column, row: Row) -> Cell:

@@ -6,12 +6,26 @@
     const columns = Object.entries(set).map(([name, column]) => [name, unpacked(column)]);
     return columns[0][1].map((_, row) => Object.fromEntries(columns.map(([name, column]) => [name, column[row]])));
   };
-  const specOf = ([template, set, height, settings]) => ({
-    ...templates[template],
-    height,
-    datasets: { points: rowsOf(sets[set]) },
-    params: Object.entries(settings).map(([name, value]) => ({ name, value })),
-  });
+  // What a page's filter wants of the rows: by the name of a select its value, empty for all.
+  let wanted = {};
+  const kept = (row) => {
+    const [, server, variant] = /^([\w-]+):([\w-]+)/.exec(row.entry ?? "") ?? [];
+    const its = { server, variant, tier: row.tier };
+    return Object.entries(wanted).every(([name, value]) => !value || !its[name] || its[name] === value);
+  };
+  const placesOf = (rows) => [...new Set(rows.map((row) => row.place))].sort((a, b) => a - b);
+  const specOf = ([template, set, height, settings]) => {
+    const all = rowsOf(sets[set]);
+    const rows = all.filter(kept);
+    const places = placesOf(rows);
+    const placed = all[0].place !== undefined;
+    return {
+      ...templates[template],
+      height: placed ? (height * places.length) / placesOf(all).length : height,
+      datasets: { points: placed ? rows.map((row) => ({ ...row, place: places.indexOf(row.place) })) : rows },
+      params: Object.entries(settings).map(([name, value]) => ({ name, value })),
+    };
+  };
   const options = {
     mode: "vega-lite",
     renderer: "svg",
@@ -23,7 +37,7 @@
   };
 
   const draw = async (box) => {
-    if (box.dataset.state) return;
+    if (box.dataset.state || !box.clientWidth) return;
     box.dataset.state = "drawing";
     const place = document.createElement("div");
     place.className = "drawn";
@@ -50,13 +64,30 @@
     { rootMargin: "300px" },
   );
   boxes.forEach((box) => seen.observe(box));
+  document.addEventListener("filtered", ({ detail }) => {
+    wanted = detail;
+    for (const box of boxes) {
+      const figure = box.closest("figure");
+      if (!rowsOf(sets[figures[box.dataset.chart][1]]).some(kept)) figure.hidden = true;
+      if (box.dataset.state === "drawn" && !figure.hidden) {
+        delete box.dataset.state;
+        draw(box);
+      }
+    }
+  });
   const idle = window.requestIdleCallback ?? ((call) => setTimeout(call, 50));
-  const rest = boxes.filter((box) => !box.closest("details:not([open])"));
+  let rest = [];
   const next = async () => {
     const box = rest.shift();
     if (!box) { document.documentElement.dataset.drawn = "all"; return; }
     await draw(box);
     idle(next);
   };
-  idle(next);
+  const drawRest = () => {
+    rest = boxes.filter((box) => !box.dataset.state && !box.closest("details:not([open])"));
+    delete document.documentElement.dataset.drawn;
+    idle(next);
+  };
+  document.addEventListener("unfolded", drawRest);
+  drawRest();
 })();

@@ -74,13 +74,23 @@
   };
   document.getElementById("records-all").addEventListener("toggle", fillRecords);
 
-  const filterable = (form, rows) => {
-    const filter = () => {
-      const wanted = [...form.querySelectorAll("select")].map((select) => [select.dataset.filter, select.value]);
-      for (const row of rows) row.hidden = !wanted.every(([name, value]) => !value || row.dataset[name] === value);
-      form.querySelector("output").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} cells`;
-    };
-    form.hidden = false;
+  // One filter for all that says of which server, variant, tier or scenario it is; the charts follow by the event.
+  const form = document.querySelector("form.filter");
+  const cells = document.getElementById("cells-table");
+  const names = ["server", "variant", "tier", "scenario"];
+  const marked = [...document.querySelectorAll(names.map((name) => `main [data-${name}]`).join())];
+  const filter = () => {
+    const selects = [...form.querySelectorAll("select")];
+    const wanted = Object.fromEntries(selects.map((select) => [select.dataset.filter, select.value]));
+    const other = (name, its) => wanted[name] && its[name] && its[name] !== wanted[name];
+    for (const element of marked) element.hidden = names.some((name) => other(name, element.dataset));
+    const rows = cells ? [...cells.tBodies[0].rows] : [];
+    if (cells) form.querySelector("output").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} cells`;
+    document.dispatchEvent(new CustomEvent("filtered", { detail: wanted }));
+  };
+  if (cells) sortable(cells);
+  form.hidden = false;
+  if (form.querySelector("select")) {
     form.addEventListener("change", filter);
     form.querySelector("[type=reset]").addEventListener("click", (event) => {
       event.preventDefault(); // the event "reset" comes before the selects have changed
@@ -89,18 +99,18 @@
     });
     form.addEventListener("submit", (event) => event.preventDefault());
     filter();
-  };
-  const cells = document.getElementById("cells-table");
-  if (cells) {
-    sortable(cells);
-    filterable(document.querySelector("form.filter"), [...cells.tBodies[0].rows]);
   }
+  document.querySelector("[data-open]").addEventListener("click", () => {
+    document.querySelectorAll("main details").forEach((details) => details.setAttribute("open", ""));
+    document.dispatchEvent(new CustomEvent("unfolded"));
+  });
 
-  // A link to a record or a failure opens what it is folded in.
+  // A link opens the part that it leads to, and what a record or a failure is folded in.
   const unfold = () => {
     if (/^#r\d+$/.test(location.hash)) fillRecords();
     const target = location.hash && document.getElementById(location.hash.slice(1));
     if (!target) return;
+    target.querySelector(":scope > details")?.setAttribute("open", "");
     for (let at = target.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
     target.scrollIntoView();
   };

@@ -13,18 +13,10 @@ from zoo.model.run import Run
 from zoo.model.trial_results import OpenResult
 from zoo.plan.answer import ARRIVING, COST, WAITING
 from zoo.report.arrival_rates import newest
-from zoo.report.text.wording import WHOLE, listed, number, size
+from zoo.report.text.wording import MODELS, WHOLE, listed, number, size
 
 Found = Mapping[str, tuple[Run, Sequence[Record]]]
 """By part of the answer: its run and what that measured."""
-
-NAMES = {
-    "platform-thread": "the pool of platform threads",
-    "virtual-thread": "virtual threads",
-    "event-loop": "the event loop",
-    "async-task": "tasks",
-    "async-servlet": "asynchronous servlets",
-}
 
 
 @dataclass(frozen=True)
@@ -75,7 +67,7 @@ def _sides(models: Mapping[str, str]) -> _Sides | None:
     pool = next((e for e, model in models.items() if model == "platform-thread"), None)
     others = [e for e, model in models.items() if model != "platform-thread"]
     other = next((e for e in others if models[e] == "virtual-thread"), next(iter(others), None))
-    return _Sides(pool, other, NAMES[models[other]]) if pool and other else None
+    return _Sides(pool, other, MODELS[models[other]]) if pool and other else None
 
 
 def _served(sides: _Sides, found: Found) -> tuple[bool | None, list[str]]:

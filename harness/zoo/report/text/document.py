@@ -9,7 +9,7 @@ from zoo.analysis.summary import Row, rows
 from zoo.model.flag import Flag
 from zoo.model.record import Record, newest_records
 from zoo.model.run import Run, Target
-from zoo.report import scenario_sections
+from zoo.report import own_answers, scenario_sections
 from zoo.report.cells import Cells
 from zoo.report.findings import findings
 from zoo.report.section import NONE, Section, Table
@@ -42,7 +42,9 @@ def document(
 ) -> list[Section]:
     """The whole report of a run; `notes` stand in its head."""
     compared = compare(run.plan.entries, records, reference, run.plan.guests)
-    sections = [head(run, records, notes), *_answer(Cells.of(run, records, reference), compared)]
+    told = own_answers.told(records)
+    sections = [head(run, records, notes)]
+    sections += [Section("Answer", bullets=told)] if told else _answer(Cells.of(run, records, reference), compared)
     if not _only_trials(records):
         sections += comparisons.sections(compared, run.plan.rounds)
     plain = rows(scenario_sections.plain(records), reference)

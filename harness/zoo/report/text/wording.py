@@ -14,6 +14,16 @@ WHOLE = 0.95
 """A smaller share of the connections or requests than this is not all of them."""
 
 
+MODELS = {
+    "platform-thread": "the pool of platform threads",
+    "virtual-thread": "virtual threads",
+    "event-loop": "the event loop",
+    "async-task": "tasks",
+    "async-servlet": "asynchronous servlets",
+}
+"""Thread models as a sentence names them."""
+
+
 def number(value: float) -> str:
     """Three significant digits at least, thousands separated: 1234.5 → 1,234; 12.34 → 12.3; 0.1234 → 0.123."""
     if value == round(value) or abs(value) >= 100:

@@ -1,0 +1,151 @@
+"""What the report of a scenario says first: its own answer, a sentence a server, or one for all entries. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from zoo.analysis.held import costs
+from zoo.model.record import Record
+from zoo.model.trial_results import AbResult, HeapResult, RampResult, ScaleResult, StartupResult
+from zoo.report.arrival_rates import newest
+from zoo.report.cells import server, variant
+from zoo.report.text.wording import MODELS, listed, number
+from zoo.report.trial_rows import levels, results
+
+R = TypeVar("R")
+
+
+def told(records: Sequence[Record]) -> list[str]:
+    """The answers of all scenarios that have one of their own, in the order of the scenarios here."""
+    made = []
+    for name, answer in ANSWERS.items():
+        mine = [record for record in records if record.scenario == name]
+        if mine:
+            made += answer(mine)
+    return made
+
+
+def _ramp(records: Sequence[Record]) -> list[str]:
+    made = []
+    for level in levels(records):
+        found = _each(records, level, RampResult)
+        for name, said in _by_server(records, {entry: _t95(each) for entry, each in found.items()}).items():
+            one = next(each[0] for entry, each in found.items() if server(entry) == name)
+            made.append(
+                f"{name}: {one.connections:,} connections begin at once, and each request waits {one.delay_s:g} s. "
+                f"95 % of them are served {said}."
+            )
+    return made
+
+
+def _t95(each: Sequence[RampResult]) -> str:
+    known = [r.t95_s for r in each if r.t95_s is not None]
+    if len(known) < len(each):
+        return f"never within {each[0].duration_s:g} s by"
+    return f"after {number(round(statistics.median(known), 1))} s by"
+
+
+def _open(records: Sequence[Record]) -> list[str]:
+    made = []
+    for level in levels(records):
+        found = newest([record for record in records if (record.asked, record.tier) == level])
+        shares = {entry: f"{100 * result.ok_share:.0f} % by" for entry, result in found.items()}
+        for name, said in _by_server(records, shares).items():
+            one = next(result for entry, result in found.items() if server(entry) == name)
+            made.append(
+                f"{name}: of {one.rate:,} requests a second that wait {one.delay_s:g} s each, {said} "
+                f"are answered within {one.timeout_s:g} s."
+            )
+    return made
+
+
+def _rate(records: Sequence[Record]) -> list[str]:
+    made = []
+    for level in levels(records):
+        found = newest([record for record in records if (record.asked, record.tier) == level])
+        late = {e: r.latency.p99_us / 1000 for e, r in found.items() if r.latency.p99_us is not None}
+        if late:
+            rate = next(iter(found.values())).rate
+            made.append(f"At {rate:,} requests a second 99 % are answered within {_ranked(late, 'ms')}.")
+    return made
+
+
+def _held(records: Sequence[Record]) -> list[str]:
+    found = {entry: cost.interval.value for (entry, name), cost in costs(records).items() if name == "rss"}
+    return [f"A held connection costs {_ranked(found, 'kB')} of resident memory."] if found else []
+
+
+def _heap(records: Sequence[Record]) -> list[str]:
+    made = []
+    for level in levels(records):
+        found = _each(records, level, HeapResult)
+        known = {e: [r.smallest_mb for r in each if r.smallest_mb is not None] for e, each in found.items()}
+        smallest = {entry: statistics.median(values) for entry, values in known.items() if values}
+        if smallest:
+            made.append(f"The smallest heap that holds {level[1]} connections is {_ranked(smallest, 'MB')}.")
+    return made
+
+
+def _scale(records: Sequence[Record]) -> list[str]:
+    return [
+        f"{entry}: {each[-1].told}."
+        for level in levels(records)
+        for entry, each in sorted(_each(records, level, ScaleResult).items())
+    ]
+
+
+def _startup(records: Sequence[Record]) -> list[str]:
+    made = []
+    for level in levels(records):
+        found = _each(records, level, StartupResult)
+        times = {e: [1000 * s for r in each for s in r.first_answer_s] for e, each in found.items()}
+        medians = {entry: round(statistics.median(values)) for entry, values in times.items() if values}
+        if medians:
+            way = level[0].partition(" ")[2]
+            made.append(f"From start to first answer ({way}) it takes {_ranked(medians, 'ms')}.")
+    return made
+
+
+def _ab(records: Sequence[Record]) -> list[str]:
+    made = []
+    for level in levels(records):
+        found = _each(records, level, AbResult)
+        speeds = {entry: statistics.median(r.requests_per_s for r in each) for entry, each in found.items()}
+        if speeds:
+            made.append(f"At {level[1]} connections ApacheBench is answered {_ranked(speeds, 'requests a second')}.")
+    return made
+
+
+ANSWERS: dict[str, Callable[[Sequence[Record]], list[str]]] = {
+    "ramp": _ramp,
+    "held": _held,
+    "heap": _heap,
+    "scale": _scale,
+    "open": _open,
+    "rate": _rate,
+    "ab": _ab,
+    "startup": _startup,
+}
+
+
+def _each(records: Sequence[Record], level: tuple[str, str], kind: type[R]) -> dict[str, list[R]]:
+    return {entry: [result for _, result in of] for entry, of in results(records, level, kind).items()}
+
+
+def _by_server(records: Sequence[Record], said: Mapping[str, str]) -> dict[str, str]:
+    """What is said of its variants, each followed by its thread model, or by its name where two have one model."""
+    models = {record.entry: record.model for record in records}
+    made: dict[str, list[str]] = {}
+    for entry, words in said.items():
+        alone = sum(models[e] == models[entry] for e in said if server(e) == server(entry)) == 1
+        by = MODELS.get(models[entry], variant(entry)) if alone else variant(entry)
+        made.setdefault(server(entry), []).append(f"{words} {by}")
+    return {name: listed(parts) for name, parts in made.items()}
+
+
+def _ranked(values: Mapping[str, float], unit: str) -> str:
+    """`10.9 kB in rust-axum:hyper, 133 kB in java-tomcat:virtual`, the lowest first."""
+    ordered = sorted(values.items(), key=lambda one: one[1])
+    return listed([f"{number(value)} {unit} in {entry}" for entry, value in ordered])
