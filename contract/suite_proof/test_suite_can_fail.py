@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import test_abuse
 import test_answers
 import test_delays
 import test_framing
@@ -135,6 +136,13 @@ BROKEN = [
     Broken("half-sent-blocks", test_robustness.test_half_sent_requests_hold_up_nobody, LATE, patience=SHORT),
     Broken("serves-200-connections", test_robustness.test_idle_connections_hold_up_nobody, LATE, patience=SHORT),
     Broken("dies-of-leavers", test_robustness.test_clients_that_leave, "Connection"),
+    Broken("half-sent-blocks", test_abuse.test_slow_headers_hold_up_nobody, LATE, patience=SHORT),
+    Broken("slow-body-blocks", test_abuse.test_slow_bodies_cost_no_more_than_their_connection, LATE, patience=SHORT),
+    Broken("serves-200-connections", test_abuse.test_idle_connections_beside_live_ones, LATE, patience=SHORT),
+    Broken("keeps-requests", test_abuse.test_a_pipelined_flood_has_bounds, "four floods took"),
+    Broken("two-framings-accepted", test_abuse.test_no_hidden_request_is_answered, "the hidden request was answered"),
+    Broken("dies-of-garbage", test_abuse.test_odd_requests_cost_their_own_connection, "Connection"),
+    Broken("unbounded-answers", test_abuse.test_readers_that_stop_take_bounded_memory, "that stopped took"),
     Broken("garbage-on-stderr", test_process.test_says_one_line_whatever_is_asked, "warning: "),
     Broken("banner", test_process.test_says_one_line_whatever_is_asked, "=== fake server ==="),
     Broken("ready-line-without-entry", test_process.test_says_one_line_whatever_is_asked, r"\(fake:eventloop\)"),

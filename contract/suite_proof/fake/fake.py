@@ -43,6 +43,7 @@ def fault(name: str) -> bool:
     return name == BROKEN
 
 
+PIECE = 65_536
 MAX_HEAD = 2048 if fault("small-head") else 2**23 if fault("huge-header-accepted") else 8192
 
 
@@ -141,6 +142,7 @@ def digest(rounds: int) -> str:
     return value.hex()
 
 
+@cache
 def pattern(size: int) -> bytes:
     alphabet = b"abcdefghijklmnopqrstuvwxyz" * 2520
     if fault("pattern-restarts"):
@@ -154,6 +156,7 @@ class Fake:
     def __init__(self, config: Settings) -> None:
         self.config = config
         self.requests = 0
+        self.kept: list[bytes] = []
         self.busy: set[asyncio.Task[None]] = set()
         self.working = 0
         self.stopping = asyncio.Event()
@@ -187,6 +190,8 @@ class Fake:
 
     async def answer(self, request: Request) -> Answer:
         self.requests += 1
+        if fault("keeps-requests"):
+            self.kept.append(b"x" * 16_384)
         path, _, query = request.target.partition("?")
         if path not in PATHS and not fault("any-path"):
             return Answer(404, TEXT, b"" if self.loose else b"not found")
@@ -266,7 +271,8 @@ class Fake:
             del told["gc"]
         return told
 
-    def encode(self, request: Request, answer: Answer, keep: bool) -> bytes:
+    def encode(self, request: Request, answer: Answer, keep: bool) -> list[bytes]:
+        """The head, and the body where there is one."""
         head = request.method == "HEAD" and not fault("head-with-body")
         shift = 60 * (fault("date-ahead") - fault("old-date"))
         date = formatdate(first_answer() if fault("frozen-date") else time.time() + shift, usegmt=True)
@@ -286,8 +292,8 @@ class Fake:
             lines.append(f"Date: {date}")
         if not keep:
             lines.append("Connection: close")
-        body = b"".join(chunks(answer.body)) if chunked else answer.body
-        return "\r\n".join([*lines, "", ""]).encode() + (b"" if head else body)
+        body = in_chunks(answer.body) if chunked else answer.body
+        return ["\r\n".join([*lines, "", ""]).encode(), *([] if head else [body])]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection until it ends."""
@@ -306,9 +312,9 @@ class Fake:
                     keep = request.keeps and not self.stopping.is_set() and not enough
                     data = self.encode(request, answer, keep)
                     if fault("pipeline-out-of-order") and request.path == "/sleep":
-                        held.append(data)
+                        held += data
                         continue
-                    await send(writer, data + b"".join(held))
+                    await send(writer, [*data, *held])
                     held.clear()
                 finally:
                     self.working -= 1
@@ -317,7 +323,7 @@ class Fake:
                 if not keep and not fault("http-1.0-stays-open"):
                     break
             if held:
-                await send(writer, b"".join(held))
+                await send(writer, held)
         except Garbage as garbage:
             await self.refuse(writer, str(garbage))
         except (ConnectionError, asyncio.IncompleteReadError):
@@ -392,6 +398,11 @@ class Fake:
         return 143 if fault("exits-143-at-last") else 0
 
 
+@cache
+def in_chunks(body: bytes) -> bytes:
+    return b"".join(chunks(body))
+
+
 def chunks(body: bytes) -> Iterator[bytes]:
     """Two of them where there is enough, and the empty one that ends them."""
     for part in (*filter(None, (body[:3], body[3:])), b""):
@@ -404,9 +415,14 @@ def raise_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-async def send(writer: asyncio.StreamWriter, data: bytes) -> None:
-    writer.write(data)
-    await writer.drain()
+async def send(writer: asyncio.StreamWriter, parts: list[bytes]) -> None:
+    """A piece when the one before has gone, so that a reader that stops holds no more than that."""
+    data = parts[0] + parts[1] if len(parts) == 2 and len(parts[1]) < PIECE else b""
+    for part in [data] if data else parts:
+        view = memoryview(part)
+        for start in range(0, len(view), PIECE):
+            writer.write(view[start:] if fault("unbounded-answers") else view[start : start + PIECE])
+            await writer.drain()
 
 
 async def read_request(reader: asyncio.StreamReader) -> Request | None:
@@ -449,12 +465,18 @@ def parse(head: bytes) -> Request:
         if name.lower() == "content-length" and name.lower() in headers:
             raise Garbage("two lengths")
         headers[name.lower()] = value.strip()
+    if "transfer-encoding" in headers and headers["transfer-encoding"].lower() != "chunked":
+        raise Garbage("unknown coding")
+    if {"transfer-encoding", "content-length"} <= headers.keys() and not fault("two-framings-accepted"):
+        raise Garbage("framed in two ways")
     return Request(start[1], start[2], start[3], headers)
 
 
 async def skip_body(reader: asyncio.StreamReader, request: Request) -> None:
     if fault("body-read-as-request"):
         return
+    if fault("slow-body-blocks") and request.headers.get("content-length") == "100000":
+        time.sleep(3600)  # holds up everybody
     if request.headers.get("transfer-encoding"):
         while True:
             line = (await reader.readline()).strip()

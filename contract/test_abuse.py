@@ -1,0 +1,172 @@
+"""Slow senders, floods, ambiguous framing, readers that stop: each costs its own connection and nobody else's."""
+
+from __future__ import annotations
+
+import re
+import resource
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+from kit.delays import connections
+from kit.rules import about, expect_hello, pattern
+from kit.server import Server
+from kit.wire import Wire, WireError, fetch, request
+
+CROWD = 230
+"""More than there are threads in a pool."""
+
+WAITS_FOR_BODIES = ("java-spring:platform",)
+"""Where a body that stops holds its thread of the pool until Tomcat's connection timeout; its README says so."""
+
+POOLED = ("platform-thread", "async-servlet")
+"""Models that write an answer on a thread of a pool, which a reader that stops holds."""
+
+IDLE = 10_000
+FLOOD = request("/") * 100_000
+
+HIDDEN = request("/bytes?n=27")
+LAST = request("/cpu?rounds=0")
+
+AMBIGUOUS = {
+    "length-and-chunked": ("Transfer-Encoding: chunked", f"Content-Length: {5 + len(HIDDEN)}"),
+    "chunked-and-length": (f"Content-Length: {5 + len(HIDDEN)}", "Transfer-Encoding: chunked"),
+    "unknown-coding": ("Transfer-Encoding: xchunked",),
+    "identity": ("Transfer-Encoding: identity",),
+    "coding-with-parameter": ("Transfer-Encoding: chunked;q=1",),
+    "coding-after-tab": ("Transfer-Encoding:\tchunked", f"Content-Length: {5 + len(HIDDEN)}"),
+    "two-codings": ("Transfer-Encoding: chunked", "Transfer-Encoding: identity"),
+    "space-before-colon": (f"Content-Length : {5 + len(HIDDEN)}",),
+    "folded-length": (f"Content-Length:\r\n {5 + len(HIDDEN)}",),
+    "length-with-sign": (f"Content-Length: +{5 + len(HIDDEN)}",),
+    "list-of-lengths": (f"Content-Length: {5 + len(HIDDEN)}, 0",),
+}
+"""Headers of a POST whose body is `0`, an empty line and a request, hidden by one reading only."""
+
+ODD = {
+    "nul-in-header": b"GET / HTTP/1.1\r\nHost: localhost\r\nX: a\x00b\r\n\r\n",
+    "nul-in-target": b"GET /\x00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "bytes-above-127-in-target": b"GET /\xff\xfe HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "bytes-above-127-in-header": b"GET / HTTP/1.1\r\nHost: localhost\r\nX: \xc3\x28\r\n\r\n",
+    "folded-header": b"GET / HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n",
+    "bare-line-feeds": b"GET / HTTP/1.1\nHost: localhost\n\n",
+    "bare-carriage-return": b"GET / HTTP/1.1\r\nHost: localhost\r\nX: a\rb\r\n\r\n",
+    "http-0.9": b"GET /\r\n\r\n",
+    "http-1.2": b"GET / HTTP/1.2\r\nHost: localhost\r\n\r\n",
+    "http-2-preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9),
+    "no-host": b"GET / HTTP/1.1\r\n\r\n",
+    "two-hosts": b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+}
+
+
+def expect_served(server: Server) -> None:
+    """Whoever else asks now gets his answer."""
+    for _ in range(5):
+        expect_hello(fetch(server.port, "/"))
+    assert server.exit_code() is None, "the server has ended"
+
+
+def resident_mb(server: Server) -> int:
+    found = re.search(r"VmRSS:\s+(\d+) kB", server.proc("status"))
+    assert found, "the kernel tells no VmRSS"
+    return int(found[1]) // 1024
+
+
+@contextmanager
+def many(port: int, count: int) -> Iterator[list[socket.socket]]:
+    """Bare connections, for which the soft limit of this process is raised."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        with ExitStack() as opened:
+            yield [opened.enter_context(socket.create_connection(("127.0.0.1", port), 20)) for _ in range(count)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_slow_headers_hold_up_nobody(server: Server) -> None:
+    head = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "
+    with connections(server.port, CROWD) as wires:
+        for place in range(len(head)):
+            for wire in wires:
+                wire.send(head[place : place + 1])
+            if place % 10 == 0:
+                expect_hello(fetch(server.port, "/"))
+    expect_served(server)
+
+
+def test_slow_bodies_cost_no_more_than_their_connection(server: Server) -> None:
+    """Elsewhere than in WAITS_FOR_BODIES a pool is kept busy by them for its upload timeout at most."""
+    with connections(server.port, CROWD) as wires:
+        for wire in wires:
+            wire.send(request("/", "POST", ("Content-Length: 100000",)) + b"x")
+        if server.target.id not in WAITS_FOR_BODIES:
+            expect_served(server)
+            for wire in wires:
+                wire.try_send(b"x")
+    expect_served(server)
+
+
+def test_idle_connections_beside_live_ones(server: Server) -> None:
+    with many(server.port, IDLE):
+        expect_served(server)
+    expect_served(server)
+
+
+def test_a_pipelined_flood_has_bounds(server: Server) -> None:
+    """Of 100,000 requests sent ahead, most wait with their sender: beside a request that waits, and without one."""
+    before = resident_mb(server)
+    for first in (b"", request("/sleep?ms=60000")):
+        with connections(server.port, 4) as wires:
+            for wire in wires:
+                wire.socket.setblocking(False)
+                data = memoryview(first + FLOOD)
+                try:
+                    while data:
+                        data = data[wire.socket.send(data) :]
+                except BlockingIOError:
+                    pass
+                expect_hello(fetch(server.port, "/"))
+            expect_served(server)
+    grown = resident_mb(server) - before
+    assert grown < 300, f"four floods took {grown} MB"
+
+
+def test_no_hidden_request_is_answered(server: Server) -> None:
+    """Where a body's length can be read in two ways, the connection ends before what may be in it is taken for one."""
+    for name, headers in AMBIGUOUS.items():
+        with about(name), Wire(server.port) as wire:
+            wire.try_send(request("/", "POST", headers) + b"0\r\n\r\n" + HIDDEN + LAST)
+            try:
+                for _ in range(3):
+                    answer = wire.read()
+                    assert answer.body != pattern(27), "the hidden request was answered"
+            except (WireError, OSError):
+                pass
+    expect_served(server)
+
+
+def test_odd_requests_cost_their_own_connection(server: Server) -> None:
+    for name, data in ODD.items():
+        with about(name):
+            with Wire(server.port) as wire:
+                wire.try_send(data)
+                with suppress(ConnectionResetError, BrokenPipeError):
+                    wire.socket.shutdown(socket.SHUT_WR)
+                    wire.socket.recv(65_536)
+            expect_hello(fetch(server.port, "/"))
+
+
+def test_readers_that_stop_take_bounded_memory(server: Server) -> None:
+    """And others are served, as long as a pool has a thread left: each of its readers takes one."""
+    before = resident_mb(server)
+    count = 150 if server.target.model in POOLED else 200
+    with connections(server.port, count) as wires:
+        for wire in wires:
+            wire.send(request("/bytes?n=16777216"))
+        for wire in wires:
+            wire.socket.recv(1)
+        expect_served(server)
+        grown = resident_mb(server) - before
+        assert grown < 400, f"{count} readers that stopped took {grown} MB"
+    expect_served(server)
