@@ -11,7 +11,7 @@ import pytest
 from zoo.analysis.metrics import CPU, REQUESTS, Word
 from zoo.analysis.pairs import Comparison, Kind, Pair
 from zoo.analysis.stats import Sample
-from zoo.analysis.turns import FEWEST, MOST, Components, best, components
+from zoo.analysis.turns import FEWEST, MOST, Components, best, components, first_share
 from zoo.analysis.verdict import Verdict
 from zoo.cli import earlier_run
 from zoo.host import facts
@@ -159,3 +159,17 @@ def test_a_plan_says_who_told_it() -> None:
     assert told == "turns of hello in a round: 24 at 100, best by the variances of an-earlier-run"
     assert announcement(planned(), 60, {}).endswith("no run on this machine tells how many are best")
     assert "turns" not in announcement(planned(entries=PAIR[:1]), 60, {})
+
+
+@pytest.mark.parametrize(
+    ("goodputs", "share"),
+    [([500, 1_000, 1_000], 0.5), ([1_000, 1_000], 1.0), ([700], None), ([], None), ([5, 0], None)],
+)
+def test_the_first_turn_is_told_as_a_share_of_the_others(goodputs: list[int], share: float | None) -> None:
+    turns = [
+        Turn(
+            place=n, loaded_s=2.0, goodput=goodput, cpu_s=1.0, generator_cpu_s=1.0, p50_us=1, p99_us=1, foreign_share=0
+        )
+        for n, goodput in enumerate(goodputs)
+    ]
+    assert first_share(builders.measurement().model_copy(update={"windows": turns})) == share

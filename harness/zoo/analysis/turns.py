@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from zoo.analysis.metrics import CPU, REQUESTS
 from zoo.analysis.pairs import Kind, Pair
 from zoo.analysis.stats.spread import variance
+from zoo.model.measurement import Measurement
 
 FEWEST, MOST = 4, 40
 """Fewer do not cancel a machine's drift; of more the rounds become so few that nothing is known of processes."""
@@ -58,6 +59,13 @@ def best(found: Mapping[str, Components], start_s: float, turn_s: float) -> dict
     """Turns a round, an even number, by connection count; `start_s` is what a start costs each count, `turn_s` a turn,
     both in seconds. Processes that differ by nothing that can be seen ask for the most."""
     return {tier: _even(_optimum(parts, start_s / turn_s)) for tier, parts in found.items()}
+
+
+def first_share(seen: Measurement) -> float | None:
+    """Throughput of a cell's first turn over the mean of its others, below 1 where it was cold; None of one turn."""
+    rates = [turn.goodput / turn.loaded_s for turn in seen.windows if turn.loaded_s > 0]
+    others = rates[1:]
+    return rates[0] / statistics.fmean(others) if any(others) else None
 
 
 def _optimum(parts: Components, cost: float) -> float:

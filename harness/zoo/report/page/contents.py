@@ -14,6 +14,7 @@ from zoo.report.cells import Cells
 from zoo.report.charts import gallery
 from zoo.report.charts.gallery import Figure, Group
 from zoo.report.findings import Finding
+from zoo.report.page import tables
 from zoo.report.raw_files import Evidence
 from zoo.report.section import Section, Table
 from zoo.report.text import comparisons, sentences
@@ -184,8 +185,9 @@ def _parts(cells: Cells, records: Sequence[Record], evidence: Evidence) -> list[
             "Warm-up",
             "Warm-up",
             "Load goes on in windows until throughput is steady or the time is up. A line a round; hollow marks: it "
-            "had not settled.",
+            "had not settled. A server is loaded in turns; a first turn below the others was not warm yet.",
             gallery.warmups(cells, records),
+            tables.first_turns(cells),
         ),
         Part(
             "noise",

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from zoo.analysis.metrics import cpu_per_million
-from zoo.analysis.summary import Row, Spread
+from zoo.analysis.summary import Row, Spread, spread
+from zoo.analysis.turns import first_share
 from zoo.model.entry_id import original
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record, stem
 from zoo.report.cells import Cells, Level, server, variant
 from zoo.report.raw_files import Evidence
-from zoo.report.section import NONE
+from zoo.report.section import NONE, Table
 from zoo.report.text.wording import number, shown, words
 
 
@@ -125,6 +126,21 @@ def lines(cells: Cells, records: Sequence[Record]) -> list[Line]:
                 _line(level, row, [*(_cell(column, row) for column in filled), _relative(row, least)], lines_of)
             )
     return made
+
+
+def first_turns(cells: Cells) -> list[Table]:
+    """A row a server variant, a column a load: whether the first turn was as fast as the others."""
+    found = {key: spread(first_share(seen) for _, seen in rounds) for key, rounds in cells.measured.items() if rounds}
+    levels = [
+        level for level in cells.levels if any(s and k[:2] == (level.scenario, level.tier) for k, s in found.items())
+    ]
+    body = [
+        [entry, *(shown(found.get((level.scenario, level.tier, entry))) for level in levels)] for entry in cells.entries
+    ]
+    table = Table(
+        "First turn ÷ mean of the others, requests a second", ["entry", *(level.short for level in levels)], body
+    )
+    return [table] if levels else []
 
 
 def choices(cells: Cells) -> dict[str, list[str]]:
