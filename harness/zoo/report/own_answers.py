@@ -34,8 +34,8 @@ def _ramp(records: Sequence[Record]) -> list[str]:
         for name, said in _by_server(records, {entry: _t95(each) for entry, each in found.items()}).items():
             one = next(each[0] for entry, each in found.items() if server(entry) == name)
             made.append(
-                f"{name}: {one.connections:,} connections begin at once, and each request waits {one.delay_s:g} s. "
-                f"95 % of them are served {said}."
+                f"{name}, {one.connections:,} connections at once whose requests wait {one.delay_s:g} s; "
+                f"95 % are served: {said}."
             )
     return made
 
@@ -43,7 +43,7 @@ def _ramp(records: Sequence[Record]) -> list[str]:
 def _t95(each: Sequence[RampResult]) -> str:
     known = [r.t95_s for r in each if r.t95_s is not None]
     if len(known) < len(each):
-        return f"never within {each[0].duration_s:g} s by"
+        return f"not within {each[0].duration_s:g} s by"
     return f"after {number(round(statistics.median(known), 1))} s by"
 
 
@@ -55,8 +55,8 @@ def _open(records: Sequence[Record]) -> list[str]:
         for name, said in _by_server(records, shares).items():
             one = next(result for entry, result in found.items() if server(entry) == name)
             made.append(
-                f"{name}: of {one.rate:,} requests a second that wait {one.delay_s:g} s each, {said} "
-                f"are answered within {one.timeout_s:g} s."
+                f"{name}, {one.rate:,} requests a second that wait {one.delay_s:g} s each; "
+                f"answered within {one.timeout_s:g} s: {said}."
             )
     return made
 
