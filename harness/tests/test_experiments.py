@@ -222,13 +222,13 @@ def test_a_report_tells_what_was_found(scenario: str) -> None:
 ANSWERS = {
     "ramp": "java-a, 100 connections at once whose requests wait 1 s; 95 % are served: after 2 s by virtual threads "
     "and not within 10 s by the pool of platform threads.",
-    "held": "A held connection costs 14 kB in java-a:virtual of resident memory.",
-    "heap": "The smallest heap that holds 25k connections is 96 MB in java-a:virtual.",
+    "held": "Resident memory of a held connection, kB: 14 in java-a:virtual.",
+    "heap": "Smallest heap that holds 25k connections, MB: 96 in java-a:virtual.",
     "open": "java-a, 400 requests a second that wait 4 s each; answered within 60 s: 100 % by virtual threads and "
     "14 % by the pool of platform threads.",
-    "ab": "At 100 connections ApacheBench is answered 51,234 requests a second in java-a:virtual.",
+    "ab": "Requests a second by ApacheBench at 100 connections: 51,234 in java-a:virtual.",
     "scale": "java-a:virtual: 19,500 held, then nofile hard limit 20,000.",
-    "startup": "From start to first answer (aot) it takes 410 ms in java-a:virtual.",
+    "startup": "From start to first answer (aot), ms: 410 in java-a:virtual.",
 }
 
 

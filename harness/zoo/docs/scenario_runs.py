@@ -10,7 +10,7 @@ from zoo.analysis.held import Cost, costs
 from zoo.catalog.manifest import Catalog
 from zoo.docs.origin import origin
 from zoo.model.run import Run
-from zoo.report import scenario_sections
+from zoo.report import own_answers, scenario_sections
 from zoo.report.text.markdown import body
 from zoo.scenarios.held import HELD
 from zoo.store.run_folder import Store
@@ -20,12 +20,15 @@ FOLDER = Path("results/reference/scenarios")
 
 
 def told(root: Path, catalog: Catalog) -> str:
-    """A part for each scenario of each run, in the scenarios' order; empty without runs."""
+    """A part for each scenario of each run, its answer first, in the scenarios' order; empty without runs."""
     order = list(scenario_sections.EXPERIMENTS)
     found: list[tuple[int, str]] = []
     for store, source in _runs(root, catalog):
-        for name, section in scenario_sections.sections(store.records()):
-            found.append((order.index(name), "\n\n".join([f"### {name}", *body(section), source])))
+        records = store.records()
+        for name, section in scenario_sections.sections(records):
+            answers = own_answers.told([record for record in records if record.scenario == name])
+            first = ["\n".join(f"- {answer}" for answer in answers)] if answers else []
+            found.append((order.index(name), "\n\n".join([f"### {name}", *first, *body(section), source])))
     return "\n\n".join(part for _, part in sorted(found, key=lambda one: one[0]))
 
 

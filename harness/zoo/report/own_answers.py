@@ -68,13 +68,13 @@ def _rate(records: Sequence[Record]) -> list[str]:
         late = {e: r.latency.p99_us / 1000 for e, r in found.items() if r.latency.p99_us is not None}
         if late:
             rate = next(iter(found.values())).rate
-            made.append(f"At {rate:,} requests a second 99 % are answered within {_ranked(late, 'ms')}.")
+            made.append(f"p99 at {rate:,} requests a second, ms: {_ranked(late)}.")
     return made
 
 
 def _held(records: Sequence[Record]) -> list[str]:
     found = {entry: cost.interval.value for (entry, name), cost in costs(records).items() if name == "rss"}
-    return [f"A held connection costs {_ranked(found, 'kB')} of resident memory."] if found else []
+    return [f"Resident memory of a held connection, kB: {_ranked(found)}."] if found else []
 
 
 def _heap(records: Sequence[Record]) -> list[str]:
@@ -84,7 +84,7 @@ def _heap(records: Sequence[Record]) -> list[str]:
         known = {e: [r.smallest_mb for r in each if r.smallest_mb is not None] for e, each in found.items()}
         smallest = {entry: statistics.median(values) for entry, values in known.items() if values}
         if smallest:
-            made.append(f"The smallest heap that holds {level[1]} connections is {_ranked(smallest, 'MB')}.")
+            made.append(f"Smallest heap that holds {level[1]} connections, MB: {_ranked(smallest)}.")
     return made
 
 
@@ -104,7 +104,7 @@ def _startup(records: Sequence[Record]) -> list[str]:
         medians = {entry: round(statistics.median(values)) for entry, values in times.items() if values}
         if medians:
             way = level[0].partition(" ")[2]
-            made.append(f"From start to first answer ({way}) it takes {_ranked(medians, 'ms')}.")
+            made.append(f"From start to first answer ({way}), ms: {_ranked(medians)}.")
     return made
 
 
@@ -114,7 +114,7 @@ def _ab(records: Sequence[Record]) -> list[str]:
         found = _each(records, level, AbResult)
         speeds = {entry: statistics.median(r.requests_per_s for r in each) for entry, each in found.items()}
         if speeds:
-            made.append(f"At {level[1]} connections ApacheBench is answered {_ranked(speeds, 'requests a second')}.")
+            made.append(f"Requests a second by ApacheBench at {level[1]} connections: {_ranked(speeds)}.")
     return made
 
 
@@ -145,7 +145,7 @@ def _by_server(records: Sequence[Record], said: Mapping[str, str]) -> dict[str, 
     return {name: listed(parts) for name, parts in made.items()}
 
 
-def _ranked(values: Mapping[str, float], unit: str) -> str:
-    """`10.9 kB in rust-axum:hyper, 133 kB in java-tomcat:virtual`, the lowest first."""
+def _ranked(values: Mapping[str, float]) -> str:
+    """`10.9 in rust-axum:hyper and 133 in java-tomcat:virtual`, the lowest first."""
     ordered = sorted(values.items(), key=lambda one: one[1])
-    return listed([f"{number(value)} {unit} in {entry}" for entry, value in ordered])
+    return listed([f"{number(value)} in {entry}" for entry, value in ordered])
