@@ -53,6 +53,17 @@ def test_a_ratio(ratio: float, by: tuple[float, ...], word: Word, size: Size | N
     assert (found.word, found.size) == (word, size)
 
 
+def test_what_is_open_says_how_many_rounds_would_decide() -> None:
+    """Half-widths shrink with the square root of the rounds: 0.95 against a bound of 1, with an interval of ± 0.248."""
+    found = said(claim([BELOW], PAIR), pair(0.95, UNSTEADY)).judgement
+    assert found.why == "the interval has both directions; over 20 more rounds would decide"
+    near = said(claim([BELOW], PAIR), pair(0.85, UNSTEADY)).judgement
+    assert near.why == "the interval has both directions; about 4 more rounds would decide"
+    assert near.more == 4
+    both = said(claim([BELOW], GRID), [*pair(0.85, UNSTEADY), *pair(0.75, tier="100")]).judgement
+    assert both.why == "so in 1 of 2 cells, 2 needed; 1 not certain; about 4 more rounds would decide"
+
+
 @pytest.mark.parametrize(
     ("band", "ratio", "word", "size"),
     [
@@ -416,7 +427,8 @@ def test_one_of_many_uncertain_cells_does_not_contradict_by_chance() -> None:
     barely = (0.94, 1.0, 1.06)
     assert said(claim([BELOW], PAIR), pair(1.2, barely)).word is C
     found = said(claim([BELOW], NINE), nine(1.2, barely, UNSTEADY))
-    assert (found.word, found.judgement.why) == (OPEN, "so in 0 of 9 cells, 9 needed; 9 not certain")
+    assert found.word is OPEN
+    assert found.judgement.why == "so in 0 of 9 cells, 9 needed; 9 not certain; over 20 more rounds would decide"
     assert "by chance" in (found.parts[0].found[0][1].why or "")
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from zoo.analysis.stats import holm
-from zoo.analysis.verdict import MARGIN
+from zoo.analysis.verdict import MARGIN, REASONABLE
 from zoo.claims.estimates import Estimate
 from zoo.claims.rules import Count, Difference, Gain, Judged, Ratio, Recorded, Rule
 
@@ -62,11 +62,15 @@ class Size(StrEnum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """Direction, size where there is one, and their reason where it is not plain from the figures."""
+    """Direction, size where there is one, and their reason where it is not plain from the figures.
+
+    `more`: rounds that would decide what is open, if figures stay as they are; None where rounds alone would not.
+    """
 
     word: Word
     why: str | None = None
     size: Size | None = None
+    more: int | None = None
 
 
 def judge(rule: Rule, seen: Estimate) -> Judgement:
@@ -95,7 +99,28 @@ def _placed(rule: Judged, seen: Estimate, low: float, high: float) -> Judgement:
     if _is_noise(rule, seen):
         why = "no more than one and the same program differs from itself"
         return Judgement(Word.OPEN, why, _directed(rule, Size.OPEN))
-    return _towards(rule, low, high)
+    found = _towards(rule, low, high)
+    more = _more(rule, seen, low, high) if found.word is Word.OPEN else None
+    return replace(found, why=f"{found.why}; {_rounds(more)}", more=more) if more else found
+
+
+def _more(rule: Judged, seen: Estimate, low: float, high: float) -> int | None:
+    """Rounds until the interval no longer holds the bound that is nearest to the figure: its half-width shrinks with
+    the square root of their number. On logarithms for a ratio."""
+    side = _side(rule)
+    within = [bound for bound in ((side[1],) if side else _band(rule)) if low < bound < high]
+    if not within or not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    scale = math.log if isinstance(rule, Ratio | Gain) and low > 0 else float
+    apart = min(abs(scale(seen.value) - scale(bound)) for bound in within)
+    half = (scale(high) - scale(low)) / 2
+    return max(1, math.ceil(seen.n * (half / apart) ** 2) - seen.n) if apart > 0 else None
+
+
+def _rounds(more: int) -> str:
+    if more > REASONABLE:
+        return f"over {REASONABLE} more rounds would decide"
+    return f"about {more} more round{'s' if more > 1 else ''} would decide"
 
 
 def _towards(rule: Judged, low: float, high: float) -> Judgement:
@@ -222,7 +247,9 @@ def over_cells(rule: Rule, words: Sequence[Judgement]) -> Judgement:
         return Judgement(Word.HOLDS, said, _size_over(words, needed))
     if good + unsure + len(missing) < needed:
         return Judgement(Word.DOES_NOT, said)
-    return missing[0] if missing else Judgement(Word.OPEN, said, _size_over(words, len(words)))
+    more = max((w.more or 0 for w in words), default=0) or None
+    told = f"{said}; {_rounds(more)}" if more else said
+    return missing[0] if missing else Judgement(Word.OPEN, told, _size_over(words, len(words)), more)
 
 
 def _size_over(words: Sequence[Judgement], needed: int) -> Size | None:
