@@ -86,7 +86,7 @@ CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
 
 .PHONY: help setup wrk browser qemu tools toxiproxy build plan bench bench-all bench-quick bench-25k answer bench-liberty bench-jdbc plan-jdbc report site compare \
 	export claims claims-plan list doctor docs up down images base-image prove-aa prove-slowdown prove-designs test test-unit test-contract \
-	test-tools test-runs test-containers test-browser test-ab test-vm lint lint-python lint-rust clean
+	test-fuzz test-tools test-runs test-containers test-browser test-ab test-vm lint lint-python lint-rust clean
 
 help: ## Understand: list these commands
 	@echo "usage: make COMMAND [SERVER=java-tomcat] [VARIANT=platform,virtual] [SCENARIO=hello,sleep] [CASE=name] [TIERS=100,1k,25k] [ROUNDS=n] [DURATION=s]"
@@ -249,6 +249,9 @@ test-browser: setup browser # the pages in Chromium; `make test` skips these tes
 
 test-ab: setup tools # tests of ApacheBench; `make test` skips them where there is none
 	@$(PYTEST) harness/tests/test_ab.py harness/tests/test_agent.py
+
+test-fuzz: $(VENV)/.ready ## Develop: damaged manifests, ledgers, records, reports of wrk and topologies, 20,000 of each (5 min; FUZZ=n)
+	@FUZZ=$(or $(FUZZ),20000) $(PYTEST) -p no:schemathesis harness/tests/test_fuzz.py
 
 test-vm: setup qemu ## Develop: boot a guest, hold 1,000 connections in it, break it (Debian; 4 min)
 	@$(HARNESS) build --server rust-axum

@@ -22,6 +22,9 @@ WAITS_FOR_BODIES = ("java-spring:platform",)
 POOLED = ("platform-thread", "async-servlet")
 """Models that write an answer on a thread of a pool, which a reader that stops holds."""
 
+HEAP_MB = 1_500
+"""A JVM's heap grows by garbage, as long as it is far from its limit, before it is collected."""
+
 IDLE = 10_000
 FLOOD = request("/") * 100_000
 
@@ -129,7 +132,7 @@ def test_a_pipelined_flood_has_bounds(server: Server) -> None:
                 expect_hello(fetch(server.port, "/"))
             expect_served(server)
     grown = resident_mb(server) - before
-    assert grown < 300, f"four floods took {grown} MB"
+    assert grown < (HEAP_MB if server.target.jvm else 300), f"four floods took {grown} MB"
 
 
 def test_no_hidden_request_is_answered(server: Server) -> None:
@@ -151,7 +154,7 @@ def test_odd_requests_cost_their_own_connection(server: Server) -> None:
         with about(name):
             with Wire(server.port) as wire:
                 wire.try_send(data)
-                with suppress(ConnectionResetError, BrokenPipeError):
+                with suppress(OSError):
                     wire.socket.shutdown(socket.SHUT_WR)
                     wire.socket.recv(65_536)
             expect_hello(fetch(server.port, "/"))
@@ -168,5 +171,5 @@ def test_readers_that_stop_take_bounded_memory(server: Server) -> None:
             wire.socket.recv(1)
         expect_served(server)
         grown = resident_mb(server) - before
-        assert grown < 400, f"{count} readers that stopped took {grown} MB"
+        assert grown < (HEAP_MB if server.target.jvm else 400), f"{count} readers that stopped took {grown} MB"
     expect_served(server)

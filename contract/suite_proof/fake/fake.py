@@ -421,7 +421,7 @@ async def send(writer: asyncio.StreamWriter, parts: list[bytes]) -> None:
     for part in [data] if data else parts:
         view = memoryview(part)
         for start in range(0, len(view), PIECE):
-            writer.write(view[start:] if fault("unbounded-answers") else view[start : start + PIECE])
+            writer.write(bytes(view[start:]) if fault("unbounded-answers") else view[start : start + PIECE])
             await writer.drain()
 
 

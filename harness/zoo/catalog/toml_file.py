@@ -17,6 +17,8 @@ def read(path: Path, model: type[T], error: type[Exception]) -> T:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
         raise error(f"{path}: {fault}") from fault
+    except RecursionError:
+        raise error(f"{path}: nested too deeply") from None
     try:
         return model.model_validate(data)
     except ValidationError as fault:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,9 @@ from pathlib import Path
 from zoo.model.cores import PhysicalCore, numbers
 
 TOPOLOGY = Path("/sys/devices/system/cpu")
+LIST = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
+"""Numbers and ranges, as the kernel writes them: `0-3,8`."""
+
 AFFINITY = hasattr(os, "sched_getaffinity")
 """False on macOS, where containers run in a machine of their own and processes are not placed."""
 
@@ -18,15 +22,18 @@ ALLOWED = frozenset(os.sched_getaffinity(0) if AFFINITY else range(os.cpu_count(
 
 
 def cores(allowed: Collection[int] = ALLOWED, folder: Path = TOPOLOGY) -> list[PhysicalCore]:
-    """The physical cores of these processors; where the kernel tells nothing, each is a core of its own."""
-    found: dict[tuple[int, ...], int] = {}
+    """The physical cores of these processors; where the kernel tells nothing of use, each is a core of its own."""
+    found: list[PhysicalCore] = []
+    left = set(allowed)
     for processor in sorted(allowed):
+        if processor not in left:  # a sibling of one before
+            continue
         told = folder / f"cpu{processor}" / "topology"
-        siblings = _read(told / "thread_siblings_list")
-        together = {*(numbers(siblings) if siblings else ()), processor}
-        package = _read(told / "physical_package_id")
-        found[tuple(sorted(together & set(allowed)))] = int(package) if package else 0
-    return [PhysicalCore(package, processors) for processors, package in found.items()]
+        siblings, package = _read(told / "thread_siblings_list"), _read(told / "physical_package_id")
+        together = {processor, *(numbers(siblings) if LIST.fullmatch(siblings) else ())} & left
+        left -= together
+        found.append(PhysicalCore(int(package) if package.isdecimal() else 0, tuple(sorted(together))))
+    return found
 
 
 @contextmanager
@@ -46,5 +53,5 @@ def placed(processors: Collection[int] | None) -> Iterator[None]:
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii").strip()
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return ""

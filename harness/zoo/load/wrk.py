@@ -102,11 +102,11 @@ def read_report(text: str, shard: Shard, timeout_s: int, output: str) -> Report:
     """What wrk wrote, refused when it contradicts itself. Pure."""
     try:
         written = json.loads(text)
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):
         raise LoadError("generator_failed", "wrk ended without a report from its script", output) from None
     try:
         return parse_report(written, shard.connections, timeout_s)
-    except (HistogramError, KeyError, TypeError, ValueError) as error:
+    except (HistogramError, KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise LoadError("histogram_invalid", f"wrk's report is not usable: {error!r}", output) from error
 
 

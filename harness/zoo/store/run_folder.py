@@ -87,7 +87,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
         path = self.folder / "run.json"
         try:
             return self._read_run(path.read_text(encoding="utf-8"))
-        except (OSError, ValidationError) as error:
+        except (OSError, UnicodeDecodeError, ValidationError) as error:
             raise StoreError(f"{path}: {error}") from error
 
     def append(self, *records: RecordT) -> None:
