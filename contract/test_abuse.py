@@ -8,13 +8,10 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
-from kit.delays import connections
+from kit.delays import CROWD, connections
 from kit.rules import about, expect_hello, pattern
 from kit.server import Server
 from kit.wire import Wire, WireError, fetch, request
-
-CROWD = 230
-"""More than there are threads in a pool."""
 
 WAITS_FOR_BODIES = ("java-spring:platform",)
 """Where a body that stops holds its thread of the pool until Tomcat's connection timeout; its README says so."""

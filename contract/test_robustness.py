@@ -2,16 +2,13 @@
 
 import random
 
-from kit.delays import connections
+from kit.delays import CROWD, connections
 from kit.rules import HELLO, about, expect_hello
 from kit.server import Server
 from kit.shared import LongSleep
 from kit.wire import Wire, fetch, request
 
 HELLO_REQUEST = request("/")
-CROWD = 230
-"""More than there are threads in a pool."""
-
 GARBAGE = {
     "word": b"GARBAGE\r\n\r\n",
     "no-target": b"GET\r\n\r\n",

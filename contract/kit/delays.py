@@ -13,6 +13,9 @@ from kit import wire
 from kit.rules import expect_hello, info
 from kit.wire import Response, Wire, request, tries
 
+CROWD = 230
+"""Connections: more than there are threads in a pool."""
+
 LONGER = (0.3, 1.5, 6.0)
 """Seconds, each tried when the one before was too short for a busy machine."""
 

@@ -78,8 +78,14 @@ def _open(metric: Metric, ratio: Ratio, family: int) -> Verdict:
         half = math.expm1(t_quantile(CONFIDENCE, ratio.df) * ratio.sd_log / math.sqrt(ratio.rounds))
         return Verdict(Word.OPEN, f"noise too large: ±{100 * half:.0f} %")
     leans = Word.SAME if alike else metric.above if ratio.value > 1 else metric.below
-    rounds_more = f"about {more} more round{'s' if more > 1 else ''}"
-    return Verdict(Word.OPEN, f"leans {leans.value}; {rounds_more} would decide", more=more)
+    return Verdict(Word.OPEN, f"leans {leans.value}; {would_decide(more)}", more=more)
+
+
+def would_decide(more: int) -> str:
+    """`about 4 more rounds would decide`"""
+    if more > REASONABLE:
+        return f"over {REASONABLE} more rounds would decide"
+    return f"about {more} more round{'s' if more > 1 else ''} would decide"
 
 
 def rounds_to_decide(ratio: Ratio, family: int) -> tuple[int, bool]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from zoo.analysis.stats import holm
-from zoo.analysis.verdict import MARGIN, REASONABLE
+from zoo.analysis.verdict import MARGIN, would_decide
 from zoo.claims.estimates import Estimate
 from zoo.claims.rules import Count, Difference, Gain, Judged, Ratio, Recorded, Rule
 
@@ -101,7 +101,7 @@ def _placed(rule: Judged, seen: Estimate, low: float, high: float) -> Judgement:
         return Judgement(Word.OPEN, why, _directed(rule, Size.OPEN))
     found = _towards(rule, low, high)
     more = _more(rule, seen, low, high) if found.word is Word.OPEN else None
-    return replace(found, why=f"{found.why}; {_rounds(more)}", more=more) if more else found
+    return replace(found, why=f"{found.why}; {would_decide(more)}", more=more) if more else found
 
 
 def _more(rule: Judged, seen: Estimate, low: float, high: float) -> int | None:
@@ -115,12 +115,6 @@ def _more(rule: Judged, seen: Estimate, low: float, high: float) -> int | None:
     apart = min(abs(scale(seen.value) - scale(bound)) for bound in within)
     half = (scale(high) - scale(low)) / 2
     return max(1, math.ceil(seen.n * (half / apart) ** 2) - seen.n) if apart > 0 else None
-
-
-def _rounds(more: int) -> str:
-    if more > REASONABLE:
-        return f"over {REASONABLE} more rounds would decide"
-    return f"about {more} more round{'s' if more > 1 else ''} would decide"
 
 
 def _towards(rule: Judged, low: float, high: float) -> Judgement:
@@ -248,7 +242,7 @@ def over_cells(rule: Rule, words: Sequence[Judgement]) -> Judgement:
     if good + unsure + len(missing) < needed:
         return Judgement(Word.DOES_NOT, said)
     more = max((w.more or 0 for w in words), default=0) or None
-    told = f"{said}; {_rounds(more)}" if more else said
+    told = f"{said}; {would_decide(more)}" if more else said
     return missing[0] if missing else Judgement(Word.OPEN, told, _size_over(words, len(words)), more)
 
 

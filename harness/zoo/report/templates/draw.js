@@ -64,7 +64,9 @@
     { rootMargin: "300px" },
   );
   boxes.forEach((box) => seen.observe(box));
+  const asked = (names) => Object.values(names).some(Boolean);
   document.addEventListener("filtered", ({ detail }) => {
+    if (!asked(wanted) && !asked(detail)) return; // as at the start: no row need be looked at
     wanted = detail;
     for (const box of boxes) {
       const figure = box.closest("figure");
