@@ -73,12 +73,14 @@ class Column:
     scale: float = 1.0
 
 
+CPU, LEAST = "server CPU s/M req", "CPU, least = 1"
+
 COLUMNS = (
     Column("req/s", lambda r: r.rps),
     Column("answers", lambda r: r.answers),
     Column("p50 ms", lambda r: r.p50_us, 1e-3),
     Column("p99 ms", lambda r: r.p99_us, 1e-3),
-    Column("server CPU s/M req", lambda r: r.cpu_s_per_million),
+    Column(CPU, lambda r: r.cpu_s_per_million),
     Column("wrk CPU s/M req", lambda r: r.generator_cpu_s_per_million),
     Column("peak RSS MB", lambda r: r.rss_peak_mb),
     Column("kB per connection", lambda r: r.kb_per_connection),
@@ -107,7 +109,8 @@ def columns(cells: Cells) -> list[Column]:
 
 
 def heads(cells: Cells) -> list[str]:
-    return [*(column.title for column in columns(cells)), "CPU, least = 1", "errors"]
+    titles = [column.title for column in columns(cells)]
+    return [*titles, *([LEAST] if CPU in titles else []), "errors"]
 
 
 def lines(cells: Cells, records: Sequence[Record]) -> list[Line]:
@@ -116,15 +119,15 @@ def lines(cells: Cells, records: Sequence[Record]) -> list[Line]:
     behind: dict[tuple[str, str, str], dict[int, int]] = {}
     for line, record in enumerate(records, start=1):
         behind.setdefault((record.asked, record.tier, record.entry), {})[record.round] = line
+    ranked = LEAST in heads(cells)
     made = []
     for level in cells.levels:
         at = cells.at(level, again=True)
         least = min((row.cpu_s_per_million.median for row in at if row.cpu_s_per_million), default=None)
         for row in at:
             lines_of = sorted(behind[level.scenario, level.tier, row.entry].items())
-            made.append(
-                _line(level, row, [*(_cell(column, row) for column in filled), _relative(row, least)], lines_of)
-            )
+            figures = [_cell(column, row) for column in filled]
+            made.append(_line(level, row, [*figures, *([_relative(row, least)] if ranked else [])], lines_of))
     return made
 
 
