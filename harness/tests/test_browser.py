@@ -258,7 +258,8 @@ def test_a_run_of_twenty_rounds_opens_in_under_a_second(browser: webdriver.Chrom
 
 
 def test_a_print_has_the_charts_and_nothing_beyond_the_paper(browser: webdriver.Chrome) -> None:
-    open_all(browser)
+    parts = 'document.querySelectorAll("main > section > details").forEach((part) => { part.open = true; });'
+    browser.execute_script(f'{parts} document.dispatchEvent(new CustomEvent("unfolded"))')
     drawn(browser)
     paper = browser.execute_cdp_cmd("Page.printToPDF", {"landscape": True, "printBackground": True})
     assert len(paper["data"]) > 100_000
