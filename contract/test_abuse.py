@@ -13,9 +13,6 @@ from kit.rules import about, expect_hello, pattern
 from kit.server import Server
 from kit.wire import Wire, WireError, fetch, request
 
-WAITS_FOR_BODIES = ("java-spring:platform",)
-"""Where a body that stops holds its thread of the pool until Tomcat's connection timeout; its README says so."""
-
 POOLED = ("platform-thread", "async-servlet")
 """Models that write an answer on a thread of a pool, which a reader that stops holds."""
 
@@ -96,14 +93,13 @@ def test_slow_headers_hold_up_nobody(server: Server) -> None:
 
 
 def test_slow_bodies_cost_no_more_than_their_connection(server: Server) -> None:
-    """Elsewhere than in WAITS_FOR_BODIES a pool is kept busy by them for its upload timeout at most."""
+    """A pool is kept busy by them for its upload timeout at most."""
     with connections(server.port, CROWD) as wires:
         for wire in wires:
             wire.send(request("/", "POST", ("Content-Length: 100000",)) + b"x")
-        if server.target.id not in WAITS_FOR_BODIES:
-            expect_served(server)
-            for wire in wires:
-                wire.try_send(b"x")
+        expect_served(server)
+        for wire in wires:
+            wire.try_send(b"x")
     expect_served(server)
 
 

@@ -76,6 +76,15 @@ public class Server {
         };
     }
 
+    /** Tomcat waits for the rest of a body that nobody reads: not as long as for an idle connection. */
+    @Bean
+    WebServerFactoryCustomizer<ConfigurableTomcatWebServerFactory> uploads() {
+        return tomcat -> tomcat.addConnectorCustomizers(connector -> {
+            connector.setProperty("disableUploadTimeout", "false");
+            connector.setProperty("connectionUploadTimeout", "2000");
+        });
+    }
+
     /** BUFFERS=lean: less memory for each request in flight. */
     @Bean
     @ConditionalOnProperty(name = "BUFFERS", havingValue = "lean")
