@@ -28,6 +28,9 @@ from zoo.sample.proc import Snapshot
 IDLE_KB = 50_000
 POOL = 200
 RPS = 50_000
+BETS_AFTER = 4
+"""Loads of one kind of request, after which a compiler counts on no other."""
+
 FILES_KB = 10_000
 LAST_WORDS = "java.lang.OutOfMemoryError"
 
@@ -50,6 +53,9 @@ class FakeServer:
     busy_until_s: float = 0.0
     left_open: int = 0
     closes_at_s: float = 0.0
+    loads: int = 0
+    learnt: bool = False  # that requests differ, before its compiler bet on one kind
+    thrown_away: bool = False  # what was compiled
     ready_s: float = 0.4
     home: str = "/"
 
@@ -238,8 +244,11 @@ class FakeGenerator:
                 if on_tick:
                     on_tick(spec.duration_s * tick / 10)
             given = world.fault(call)
+            if call.server.thrown_away and given is None:
+                given = outcome(spec, [[4_000, round(RPS * spec.duration_s / 2)]])
         finally:
             world.connections = 0
+        call.server.loads, call.server.thrown_away = call.server.loads + 1, False
         world.seconds += spec.duration_s
         call.server.cpu_s += 2.0
         call.server.busy_until_s = world.seconds + world.works_on_s
@@ -389,6 +398,8 @@ class FakeInstruments:
 
     def info(self, url: str) -> Info | None:
         server = self._world.at(url)
+        server.learnt = server.learnt or 0 < server.loads <= BETS_AFTER
+        server.thrown_away = not server.learnt and server.loads > BETS_AFTER
         return _info(self._world, server) if server.running else None
 
     def answers(self, url: str) -> bool:

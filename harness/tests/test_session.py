@@ -223,6 +223,12 @@ def test_a_sleeping_cell_is_warmed_without_its_wait_and_measured_with_it(bed: Be
     assert all(c.spec.timeout_s > c.spec.duration_s for c in bed.world.calls)
 
 
+def test_the_readings_before_a_window_are_no_news_to_a_compiler(bed: Bed) -> None:
+    """One that has seen requests of one kind alone throws its code away at the first other one."""
+    first = seen(bed.run(one_block())[0])
+    assert [turn.goodput / turn.loaded_s for turn in first.windows] == pytest.approx([50_000] * len(first.windows))
+
+
 def test_a_jvm_is_warmed_longer_and_first_gently_and_every_server_briefly_at_each_further_tier(bed: Bed) -> None:
     bed.run(one_block(VIRTUAL))
     bed.run(one_block(BARE))

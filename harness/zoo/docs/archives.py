@@ -20,7 +20,7 @@ from zoo.store import kept
 from zoo.store.run_folder import Store, StoreError
 
 LEFT_OUT = {"reference", "proof", *(path.name for path in (AA, SLOWDOWN, DESIGNS))}
-UNDERSTOOD = {"servers": {2, PROTOCOL}, "jvm": {1}, "jdbc": {1}}
+UNDERSTOOD = {"servers": {2, 3, PROTOCOL}, "jvm": {1}, "jdbc": {1}}
 """Kinds of runs, and their protocols. A ratio's two sides are of one protocol; which one, does not matter to it."""
 LEAST_WARMUP_S = 10
 """Of a fork of JMH: after it executors are compared, and not how far the JIT compiler has come."""

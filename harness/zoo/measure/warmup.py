@@ -54,12 +54,19 @@ def warm_up(bench: Bench, where: str, block: Block, hosted: Hosted, first: Tier,
     ):
         now = min(GENTLE_CONNECTIONS, connections) if len(rates) < gentle else connections
         outcome = bench.load(hosted, bench.spec(url, now, profile.warmup_window_s))
+        _ask_as_readings_do(hosted)
         rates.append(_rps(outcome))
         seconds += outcome.runtime_s
         state = "steady" if steady(rates[gentle:]) else "not steady yet"
         bench.reporter.phase(where, f"warm-up window {len(rates)}: {rates[-1]:,.0f} req/s, {state}")
     reached = steady(rates[gentle:])
     return Warmup(seconds=seconds, connections=connections, gentle=gentle, window_rps=rates, reached=reached)
+
+
+def _ask_as_readings_do(hosted: Hosted) -> None:
+    """A compiler that has seen the load's requests alone bets on them: the first other one, such as the reading of
+    `/info` before a window, then costs a JVM its compiled code, and the window after it about half of its rate."""
+    hosted.instruments.info(hosted.url)
 
 
 def _paced(bench: Bench, hosted: Hosted, url: str, held: int, *, native: bool) -> Warmup:
@@ -75,6 +82,7 @@ def _paced(bench: Bench, hosted: Hosted, url: str, held: int, *, native: bool) -
     while loads < least or (loads < 2 * least and not pacing.at_once(held, longest_s, pace)):
         load = window.run(bench, hosted, spec)
         _work_off(bench, hosted)
+        _ask_as_readings_do(hosted)
         ran = load.outcome
         seconds, loads = seconds + ran.runtime_s, loads + 1
         pace = pacing.pace(connections, load.connect_s, ran.histogram.mean_us / 1e6, ran.runtime_s)

@@ -15,7 +15,7 @@ from zoo.model.measurement import Connections, Kernel, Measurement, Memory, Samp
 from zoo.model.noise import Noise
 from zoo.model.trial_results import Result
 
-PROTOCOL = 3
+PROTOCOL = 4
 """Version of the measurement protocol; runs of different protocols are not comparable."""
 
 
