@@ -10,8 +10,8 @@ import builders
 from zoo.claims import evidence
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import Claim
-from zoo.claims.sources import Evidence
-from zoo.claims.verdicts import Verdict, verdict
+from zoo.claims.sources import ClaimEvidence
+from zoo.claims.verdicts import ClaimVerdict, verdict
 from zoo.model.record import Record
 
 VIRTUAL, PLATFORM = "java-a:virtual", "java-a:platform"
@@ -52,10 +52,10 @@ def archive(made: Sequence[Record], run_id: str = "20260102-030405-full", **chan
     return evidence.of_servers(run, made, f"../results/{run_id}")
 
 
-def said(of: Claim, *made: Sequence[Record]) -> Verdict:
+def said(of: Claim, *made: Sequence[Record]) -> ClaimVerdict:
     """The verdict from runs that have these records, the newest first."""
     archives = [archive(part, f"run-{number}") for number, part in enumerate(made)]
-    return verdict(of, Evidence(archives, KNOWN, of.rounds))
+    return verdict(of, ClaimEvidence(archives, KNOWN, of.rounds))
 
 
 def times(base: float, by: Sequence[float]) -> list[float]:

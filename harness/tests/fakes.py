@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -199,7 +200,8 @@ class FakeRuntime:
         self.name = name
 
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> FakeServer:
-        launch.log.write_text(LAST_WORDS, encoding="utf-8")
+        with suppress(OSError):  # a full disk costs a server its last words
+            launch.log.write_text(LAST_WORDS, encoding="utf-8")
         self._world.refuse_start(launch)
         world = self._world
         pid = 1001 + len(world.servers)

@@ -19,7 +19,7 @@ from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.samples import Samples
 from zoo.plan.blocks import order
-from zoo.report.raw_files import Evidence
+from zoo.report.raw_files import RawFiles
 
 CONNECTIONS = {"100": 100, "1k": 1_000, "25k": 19_500}
 CUT = "nofile hard limit 20,000"
@@ -71,7 +71,7 @@ def run(rounds: int = 3) -> Run:
     return made.model_copy(update={"finished_at": "2026-01-02T04:12:30+00:00", "plan": plan})
 
 
-def records(rounds: int = 3, seed: int = 4) -> tuple[list[Record], Evidence]:
+def records(rounds: int = 3, seed: int = 4) -> tuple[list[Record], RawFiles]:
     """Every cell of every round, and its raw files."""
     chance = random.Random(seed)
     files: dict[str, Histogram | Samples] = {}
@@ -83,7 +83,7 @@ def records(rounds: int = 3, seed: int = 4) -> tuple[list[Record], Evidence]:
                     cell = _Cell(entry, scenario, tier, number, chance.uniform(0.95, 1.05), chance.randrange(2**31))
                     minutes = len(made) * 0.4
                     made.append(cell.record(position, minutes, files))
-    evidence = Evidence(
+    evidence = RawFiles(
         {name: file for name, file in files.items() if isinstance(file, Histogram)},
         {name: file for name, file in files.items() if isinstance(file, Samples)},
         frozenset([*files, "run.json", "records.ndjson", "raw/java-spring-virtual-hello-r2.log"]),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from zoo.analysis import flags, lower_bound
 from zoo.analysis.cells import cells
-from zoo.analysis.flags import ALL_OPEN, Evidence
+from zoo.analysis.flags import ALL_OPEN, CellFigures
 from zoo.analysis.metrics import held_slopes, slope
 from zoo.analysis.summary import rows, spread
 from zoo.catalog.manifest import Model
@@ -123,7 +123,7 @@ def test_only_a_pool_of_platform_threads_has_a_ceiling() -> None:
 
 # --- flags
 
-SOUND = Evidence(
+SOUND = CellFigures(
     connections=Connections(requested=1_000, actual=1_000, limited_by=None, established=1_000, lingering=0),
     errors=ErrorCounts(connect=0, read=0, write=0, status=0, timeout=0),
     little=1.0,
@@ -142,7 +142,7 @@ SOUND = Evidence(
 )
 
 
-def changed(**changes: Any) -> Evidence:  # noqa: ANN401 (any field of the evidence or of its parts)
+def changed(**changes: Any) -> CellFigures:  # noqa: ANN401 (any field of the evidence or of its parts)
     """SOUND with other values, those of its parts too."""
     made: dict[str, object] = {}
     for name, value in changes.items():

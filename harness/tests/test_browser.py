@@ -23,7 +23,8 @@ from zoo.model.run import Run
 from zoo.report.charts.svg import TOOLS
 from zoo.report.page.contents import Contents
 from zoo.report.page.html import page
-from zoo.report.raw_files import Evidence
+from zoo.report.raw_files import RawFiles
+from zoo.report.summary import Summary
 
 CELLS = (2 * len(synthetic.NATURES) + len(synthetic.TWINS)) * 3
 PHONE = 390
@@ -32,9 +33,9 @@ PHONE = 390
 pytestmark = chrome.needed
 
 
-def written(folder: Path, run: Run, records: list[Record], evidence: Evidence) -> Path:
+def written(folder: Path, run: Run, records: list[Record], evidence: RawFiles) -> Path:
     path = folder / "report.html"
-    path.write_text(page(Contents.of(run, records, evidence, synthetic.REFERENCE), TOOLS), encoding="utf-8")
+    path.write_text(page(Contents.of(Summary.of(run, records, synthetic.REFERENCE), evidence), TOOLS), encoding="utf-8")
     return path
 
 

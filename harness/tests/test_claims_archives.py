@@ -10,10 +10,10 @@ import builders
 import pytest
 from claimed import claim
 
-from zoo.claims.judge import Word
+from zoo.claims.judge import ClaimWord
 from zoo.claims.ledger import Claim
-from zoo.claims.sources import Evidence
-from zoo.claims.verdicts import Verdict, verdict
+from zoo.claims.sources import ClaimEvidence
+from zoo.claims.verdicts import ClaimVerdict, verdict
 from zoo.cli import claim_runs
 from zoo.docs import archives
 from zoo.jdbc.plan import profile
@@ -67,10 +67,10 @@ def databases(warmup_s: int = 5, iteration_s: int = 5, **changes: Any) -> dict[s
     return {**described("jdbc"), "plan": {"profile": {"name": "known", **times}}, **changes}
 
 
-def said(of: Claim, folder: Path) -> Verdict:
+def said(of: Claim, folder: Path) -> ClaimVerdict:
     found, left = archives.read([folder], folder.parent, builders.catalog())
     assert left == []
-    return verdict(of, Evidence(found, KNOWN))
+    return verdict(of, ClaimEvidence(found, KNOWN))
 
 
 def jvm(folder: Path) -> Path:
@@ -93,7 +93,7 @@ def test_the_jvm_with_no_server_is_judged_by_its_starts(tmp_path: Path) -> None:
     ratio = {"rule": "ratio", "quantity": "RSS at rest", "of": "small", "over": "default", "at_most": 1}
     took = {"rule": "bound", "quantity": "start and end", "of": "small", "at_most": 84}
     found = said(claim([bound, ratio, took], cells), jvm(tmp_path))
-    assert [part.judgement.word for part in found.parts] == [Word.HOLDS] * 3
+    assert [part.judgement.word for part in found.parts] == [ClaimWord.HOLDS] * 3
     assert found.parts[2].found[0][0].n == 6
 
 
@@ -129,11 +129,11 @@ def test_databases_are_judged_by_executor(tmp_path: Path) -> None:
         "at_least": 1.7,
         "at_most": 3.8,
     }
-    assert said(claim([ratio], cells), written(tmp_path / "jdbc", databases(), lines)).word is Word.HOLDS
+    assert said(claim([ratio], cells), written(tmp_path / "jdbc", databases(), lines)).word is ClaimWord.HOLDS
     lost = {"measurement": None, "failure": {"kind": "crashed", "message": "the database ended"}}
     spoiled = [*lines, jdbc("cached", 0.0, 3, **lost)]
     found = said(claim([ratio], cells), written(tmp_path / "spoiled", databases(), spoiled))
-    assert (found.word, found.judgement.why) == (Word.NOT_MEASURED, "cached failed in round 3: the database ended")
+    assert (found.word, found.judgement.why) == (ClaimWord.NOT_MEASURED, "cached failed in round 3: the database ended")
 
 
 def test_the_longer_windows_are_judged_before_the_newer_ones(tmp_path: Path) -> None:
@@ -150,8 +150,8 @@ def test_the_longer_windows_are_judged_before_the_newer_ones(tmp_path: Path) -> 
     ]
     found, _ = archives.read(folders, tmp_path, builders.catalog())
     of = claim([ratio], cells)
-    assert verdict(of, Evidence(found, KNOWN)).word is Word.HOLDS
-    assert verdict(of, Evidence(found[:2], KNOWN)).word is Word.NOT_REPRODUCED
+    assert verdict(of, ClaimEvidence(found, KNOWN)).word is ClaimWord.HOLDS
+    assert verdict(of, ClaimEvidence(found[:2], KNOWN)).word is ClaimWord.NOT_REPRODUCED
 
 
 def test_of_a_run_that_hardly_warms_up_only_floods_are_judged(tmp_path: Path) -> None:
@@ -175,9 +175,9 @@ def test_what_the_ledger_runs_warms_up_for_as_long_as_it_demands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "word"), [("crashed with exit code 1", Word.HOLDS), ("finished", Word.NOT_REPRODUCED)]
+    ("outcome", "word"), [("crashed with exit code 1", ClaimWord.HOLDS), ("finished", ClaimWord.NOT_REPRODUCED)]
 )
-def test_a_flood_that_crashes_is_a_finding(tmp_path: Path, outcome: str, word: Word) -> None:
+def test_a_flood_that_crashes_is_a_finding(tmp_path: Path, outcome: str, word: ClaimWord) -> None:
     flood = {"database": "postgresql", "executor": "cached", "tasks": 50_000}
     result = {"outcome": outcome, "peak_rss_kb": 900_000}
     line = {"kind": "jdbc-flood", "flood": flood, "result": result, "failure": None}

@@ -12,7 +12,7 @@ import pytest
 from zoo.catalog.load import load_catalog
 from zoo.claims.ledger import Claim, LedgerError
 from zoo.claims.points import combinations, points
-from zoo.claims.rules import Count, Judged
+from zoo.claims.rules import CountRule, Judged
 from zoo.docs import ledger
 from zoo.docs.ledger_files import load, load_file
 
@@ -94,7 +94,7 @@ def test_every_rule_has_cells_to_judge(claim: Claim) -> None:
     for rule in claim.rules:
         cells = [claim.cells[name] for name in rule.names]
         assert list(combinations(rule, cells))
-        if isinstance(rule, Judged) and not isinstance(rule, Count) and rule.leans_above is not None:
+        if isinstance(rule, Judged) and not isinstance(rule, CountRule) and rule.leans_above is not None:
             assert rule.at_least is not None
             assert rule.leans_above <= rule.at_least
 

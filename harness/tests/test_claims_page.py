@@ -11,11 +11,11 @@ import pytest
 from claimed import PLATFORM, STEADY, VIRTUAL, archive, claim, hello, records, times
 
 from zoo.claims.estimates import Estimate
-from zoo.claims.judge import Word
+from zoo.claims.judge import ClaimWord
 from zoo.claims.ledger import Ledger, LedgerFile
-from zoo.claims.rules import Ratio
-from zoo.claims.sources import Evidence
-from zoo.claims.verdicts import Verdict, verdicts
+from zoo.claims.rules import RatioRule
+from zoo.claims.sources import ClaimEvidence
+from zoo.claims.verdicts import ClaimVerdict, verdicts
 from zoo.model.record import Record
 from zoo.report.ledger import text as told
 from zoo.report.ledger.badge import badge
@@ -47,8 +47,8 @@ def measured() -> list[Record]:
     return records(VIRTUAL, times(740, STEADY)) + records(PLATFORM, [1000.0] * 3)
 
 
-def said(found: Ledger) -> list[Verdict]:
-    return verdicts(found.claims, Evidence([archive(measured())], frozenset({"hello"})))
+def said(found: Ledger) -> list[ClaimVerdict]:
+    return verdicts(found.claims, ClaimEvidence([archive(measured())], frozenset({"hello"})))
 
 
 def test_every_claim_is_a_row_that_opens_to_its_evidence() -> None:
@@ -94,7 +94,7 @@ def test_the_ledger_as_markdown_links_the_runs() -> None:
 
 
 def test_the_badge_is_a_picture_that_says_what_it_shows() -> None:
-    drawn = ElementTree.fromstring(badge({Word.HOLDS: 12, Word.NOT_MEASURED: 3}))
+    drawn = ElementTree.fromstring(badge({ClaimWord.HOLDS: 12, ClaimWord.NOT_MEASURED: 3}))
     name = "{http://www.w3.org/2000/svg}"
     assert drawn.findtext(f"{name}title") == "published claims, measured: 12 hold, 3 not measured"
     assert [text.text for text in drawn.iter(f"{name}text")] == [
@@ -107,7 +107,7 @@ def test_the_badge_is_a_picture_that_says_what_it_shows() -> None:
 
 
 def test_a_strip_shows_where_the_interval_lies_against_the_band() -> None:
-    rule = Ratio.model_validate({**RATIO})
+    rule = RatioRule.model_validate({**RATIO})
     inside = Estimate("inside", "×", 0.75, 0.7, 0.8, 3)
     above = Estimate("above", "×", 2.0, 1.5, float("inf"), 3)
     lost = Estimate("lost", why="nothing was measured")
@@ -126,6 +126,6 @@ def test_figures_are_told_with_intervals_and_units() -> None:
     assert told.measured(first) == "×0.74 [0.74, 0.74]"
     count = claim([{"rule": "count", "quantity": "failing", "of": "it", "at_most": 0}], {"it": hello(VIRTUAL)})
     failed = [builders.record(VIRTUAL, round_number=1), builders.record(VIRTUAL, round_number=2, failure="hung")]
-    (verdict,) = verdicts([count], Evidence([archive(failed)], frozenset({"hello"})))
+    (verdict,) = verdicts([count], ClaimEvidence([archive(failed)], frozenset({"hello"})))
     assert told.measured(verdict) == "0, 1"
     assert told.why(verdict) == "so in 1 of 2 rounds"

@@ -10,9 +10,9 @@ import pytest
 from claimed import PLATFORM, STEADY, UNSTEADY, VIRTUAL, archive, claim, hello, records, said, times
 from test_matrix import behind, loaded
 
-from zoo.claims.judge import Judgement, Size, Word, over_cells
-from zoo.claims.rules import Ratio
-from zoo.claims.sources import Evidence
+from zoo.claims.judge import ClaimWord, Judgement, Size, over_cells
+from zoo.claims.rules import RatioRule
+from zoo.claims.sources import ClaimEvidence
 from zoo.claims.verdicts import verdict
 from zoo.model.entry_id import twin
 from zoo.model.flag import Flag
@@ -25,7 +25,7 @@ LEVELS = ["100", "1k"]
 RATE = frozenset({"rate"})
 GRID = {"virtual": hello(VIRTUAL, LEVELS), "platform": hello(PLATFORM, LEVELS)}
 
-R, C, OPEN, N = Word.HOLDS, Word.NOT_REPRODUCED, Word.OPEN, Word.NOT_MEASURED
+R, C, OPEN, N = ClaimWord.HOLDS, ClaimWord.NOT_REPRODUCED, ClaimWord.OPEN, ClaimWord.NOT_MEASURED
 FIT, SMALL, LARGE, UNSURE = Size.AS_PUBLISHED, Size.SMALLER, Size.LARGER, Size.OPEN
 
 
@@ -48,7 +48,7 @@ def pair(ratio: float, by: tuple[float, ...] = STEADY, tier: str = "1k") -> list
         (0.75, (1.0,), OPEN, UNSURE),
     ],
 )
-def test_a_ratio(ratio: float, by: tuple[float, ...], word: Word, size: Size | None) -> None:
+def test_a_ratio(ratio: float, by: tuple[float, ...], word: ClaimWord, size: Size | None) -> None:
     found = said(claim([BELOW], PAIR), pair(ratio, by)).judgement
     assert (found.word, found.size) == (word, size)
 
@@ -77,7 +77,7 @@ def test_what_is_open_says_how_many_rounds_would_decide() -> None:
     ],
 )
 def test_a_band_on_one_side_of_no_difference_has_a_direction(
-    band: dict[str, float], ratio: float, word: Word, size: Size | None
+    band: dict[str, float], ratio: float, word: ClaimWord, size: Size | None
 ) -> None:
     found = said(claim([{**RATIO, **band}], PAIR), pair(ratio)).judgement
     assert (found.word, found.size) == (word, size)
@@ -100,7 +100,7 @@ def test_a_ratio_of_which_nothing_was_measured() -> None:
         (44, (1.0,), OPEN, UNSURE),
     ],
 )
-def test_a_bound(mb: float, by: tuple[float, ...], word: Word, size: Size | None) -> None:
+def test_a_bound(mb: float, by: tuple[float, ...], word: ClaimWord, size: Size | None) -> None:
     rule = {"rule": "bound", "quantity": "peak RSS", "of": "it", "at_least": 33, "at_most": 55, "leans_above": 33}
     found = said(claim([rule], {"it": hello(VIRTUAL)}), records(VIRTUAL, times(mb * 1024, by), name="rss_peak_kb"))
     assert (found.word, found.judgement.size) == (word, size)
@@ -116,7 +116,7 @@ def test_a_bound_of_which_nothing_was_measured() -> None:
     ("us", "word"),
     [((1, 1, 1), R), ((1, 3, 1), OPEN), ((3, 3, 3), R), ((9, 9, 9), C)],
 )
-def test_a_count(us: tuple[int, ...], word: Word) -> None:
+def test_a_count(us: tuple[int, ...], word: ClaimWord) -> None:
     """Each round by itself; one is enough to judge."""
     rule = {"rule": "count", "quantity": "p50", "of": "it", "at_most": 2, "leans_below": 5}
     found = [
@@ -153,7 +153,7 @@ def test_a_cell_that_failed_by_no_fault_of_the_server_was_not_measured() -> None
         (347, (1.0,), OPEN),
     ],
 )
-def test_a_difference(more: float, by: tuple[float, ...], word: Word) -> None:
+def test_a_difference(more: float, by: tuple[float, ...], word: ClaimWord) -> None:
     rule = {
         "rule": "difference",
         "quantity": "requests",
@@ -204,7 +204,7 @@ def test_speed_is_never_taken_from_two_runs() -> None:
         (6.0, 2.0, (0.4, 1.0, 2.5), OPEN),
     ],
 )
-def test_a_gain(first: float, second: float, by: tuple[float, ...], word: Word) -> None:
+def test_a_gain(first: float, second: float, by: tuple[float, ...], word: ClaimWord) -> None:
     rule = {
         "rule": "gain",
         "quantity": "requests",
@@ -235,7 +235,7 @@ def test_a_gain(first: float, second: float, by: tuple[float, ...], word: Word) 
         (0.7, 1.0, UNSTEADY, OPEN),
     ],
 )
-def test_a_spread(low: float, high: float, by: tuple[float, ...], word: Word) -> None:
+def test_a_spread(low: float, high: float, by: tuple[float, ...], word: ClaimWord) -> None:
     rule = {**RATIO, "rule": "spread", "at_least": 0.15, "leans_above": 0.05}
     assert said(claim([rule], GRID), pair(low, by, "100") + pair(high, by, "1k")).word is word
     assert said(claim([rule], GRID), pair(low, by, "100")).word is N
@@ -244,7 +244,7 @@ def test_a_spread(low: float, high: float, by: tuple[float, ...], word: Word) ->
 def test_what_is_recorded_is_shown_and_not_judged() -> None:
     recorded = {"rule": "recorded", "quantity": "requests", "of": "virtual"}
     alone = claim([recorded], {"virtual": PAIR["virtual"]})
-    assert said(alone, pair(9.0)).word is Word.RECORDED
+    assert said(alone, pair(9.0)).word is ClaimWord.RECORDED
     assert said(alone, records(PLATFORM, [1.0])).word is N
     extra = {**recorded, "of": "extra"}
     beside = claim([BELOW, extra], {**PAIR, "extra": hello(VIRTUAL, "100")})
@@ -280,7 +280,7 @@ def test_one_failed_round_is_enough_not_to_judge() -> None:
     ("sent", "quantity", "word"),
     [(24_000, "peak RSS", R), (24_000, "p50", N), (24_000, "share of good answers", N), (23_000, "peak RSS", N)],
 )
-def test_of_a_rate_that_was_made_too_late_only_memory_is_judged(sent: int, quantity: str, word: Word) -> None:
+def test_of_a_rate_that_was_made_too_late_only_memory_is_judged(sent: int, quantity: str, word: ClaimWord) -> None:
     found = [
         behind(loaded(entry, 70, number, mb, 1.0), sent=sent)
         for entry, mb in ((VIRTUAL, 75.0), (PLATFORM, 100.0))
@@ -290,7 +290,9 @@ def test_of_a_rate_that_was_made_too_late_only_memory_is_judged(sent: int, quant
         name: {"scenario": "rate", "entry": entry, "case": "70pct", "tier": "100"}
         for name, entry in (("virtual", VIRTUAL), ("platform", PLATFORM))
     }
-    verdict_ = verdict(claim([{**RATIO, "quantity": quantity, "at_most": 1}], cells), Evidence([archive(found)], RATE))
+    verdict_ = verdict(
+        claim([{**RATIO, "quantity": quantity, "at_most": 1}], cells), ClaimEvidence([archive(found)], RATE)
+    )
     assert verdict_.word is word
     assert (word is R) is ("too late" not in (verdict_.judgement.why or ""))
 
@@ -377,7 +379,7 @@ def judgements(words: str) -> list[Judgement]:
     made = {
         "r": Judgement(R, size=FIT),
         "p": Judgement(R, size=SMALL),
-        "c": Judgement(Word.DOES_NOT),
+        "c": Judgement(ClaimWord.DOES_NOT),
         "i": Judgement(OPEN, size=UNSURE),
         "n": Judgement(N),
     }
@@ -388,27 +390,27 @@ def judgements(words: str) -> list[Judgement]:
     ("in_cells", "words", "said_", "size"),
     [
         ("every", "rrr", R, FIT),
-        ("every", "rrc", Word.DOES_NOT, None),
+        ("every", "rrc", ClaimWord.DOES_NOT, None),
         ("every", "rri", OPEN, UNSURE),
         ("every", "rrp", R, UNSURE),
         ("every", "ppp", R, SMALL),
         ("every", "rpi", OPEN, UNSURE),
         ("every", "rrn", N, None),
-        ("every", "rnc", Word.DOES_NOT, None),
+        ("every", "rnc", ClaimWord.DOES_NOT, None),
         ("any", "ccr", R, FIT),
-        ("any", "ccc", Word.DOES_NOT, None),
+        ("any", "ccc", ClaimWord.DOES_NOT, None),
         ("any", "cci", OPEN, UNSURE),
         ("any", "ccn", N, None),
         (0.7, "rrrrrrrccc", R, FIT),
         (0.7, "rrrrrriccc", OPEN, UNSURE),
-        (0.7, "rrrrrrcccc", Word.DOES_NOT, None),
+        (0.7, "rrrrrrcccc", ClaimWord.DOES_NOT, None),
         (0.7, "rrrrrrpccc", R, UNSURE),
     ],
 )
 def test_a_band_that_must_hold_in_some_of_the_cells(
-    in_cells: object, words: str, said_: Word, size: Size | None
+    in_cells: object, words: str, said_: ClaimWord, size: Size | None
 ) -> None:
-    rule = Ratio.model_validate({**BELOW, "in_cells": in_cells})
+    rule = RatioRule.model_validate({**BELOW, "in_cells": in_cells})
     found = over_cells(rule, judgements(words))
     assert (found.word, found.size) == (said_, size)
 
@@ -440,7 +442,7 @@ def test_cells_are_set_against_those_of_the_same_load() -> None:
     found = said(claim([BELOW], GRID), pair(0.75, tier="100") + pair(1.3, tier="1k"))
     assert [(e.label, j.word) for e, j in found.parts[0].found] == [
         ("java-a:virtual, hello 100 ÷ java-a:platform, hello 100", R),
-        ("java-a:virtual, hello 1k ÷ java-a:platform, hello 1k", Word.DOES_NOT),
+        ("java-a:virtual, hello 1k ÷ java-a:platform, hello 1k", ClaimWord.DOES_NOT),
     ]
     assert found.word is C
 
@@ -503,17 +505,17 @@ def test_what_is_spoiled_or_of_another_condition_is_not_taken_in() -> None:
     changes = ({"protocol": 1}, {"host": builders.run().host.model_copy(update={"cores_usable": 8.0})})
     for change in changes:
         archives = [archive(pair(0.75)), archive(pair(1.3), "other", **change)]
-        assert verdict(of, Evidence(archives, frozenset({"hello"}), 3)).word is R
+        assert verdict(of, ClaimEvidence(archives, frozenset({"hello"}), 3)).word is R
 
 
 def test_an_older_build_stands_in_only_where_there_is_no_other() -> None:
     of = claim([BELOW], PAIR)
     newer = dataclasses.replace(archive(pair(1.3), "newer"), older=frozenset({"java-a"}))
     alone, beside = ([newer], [newer, archive(pair(0.75), "of this build")])
-    found = verdict(of, Evidence(alone, frozenset({"hello"}), 3))
+    found = verdict(of, ClaimEvidence(alone, frozenset({"hello"}), 3))
     assert found.word is C
     assert found.parts[0].found[0][0].notes == ("an older build of java-a",)
-    assert verdict(of, Evidence(beside, frozenset({"hello"}), 3)).word is R
+    assert verdict(of, ClaimEvidence(beside, frozenset({"hello"}), 3)).word is R
 
 
 def test_a_claim_is_contradicted_only_by_a_test_that_is_the_article_s() -> None:
@@ -521,17 +523,17 @@ def test_a_claim_is_contradicted_only_by_a_test_that_is_the_article_s() -> None:
     more = records(VIRTUAL, [200.0] * 3, name="rss_peak_kb") + records(PLATFORM, [100.0] * 3, name="rss_peak_kb")
     unlike, like = claim([memory], PAIR), claim([memory], PAIR, like="Memory does not depend on what differs.")
     assert (said(unlike, more).word, said(unlike, more).unlike) == (
-        Word.NOT_REPRODUCED,
+        ClaimWord.NOT_REPRODUCED,
         "machine and versions are others than the article's",
     )
-    assert said(like, more).word is Word.CONTRADICTED
+    assert said(like, more).word is ClaimWord.CONTRADICTED
     speed = claim([BELOW], PAIR, like="All is alike.")
     shared = said(speed, pair(1.3))
     assert (shared.word, shared.unlike) == (C, "the generator has the server's cores, and the figure depends on it")
     apart = dataclasses.replace(
         archive(pair(1.3)), machine=dataclasses.replace(archive(pair(1.3)).machine, apart="server 0-1, generator 2-3")
     )
-    assert verdict(speed, Evidence([apart], frozenset({"hello"}), 3)).word is Word.CONTRADICTED
+    assert verdict(speed, ClaimEvidence([apart], frozenset({"hello"}), 3)).word is ClaimWord.CONTRADICTED
 
 
 def test_memory_may_be_compared_between_runs_of_one_machine_only() -> None:
@@ -542,7 +544,7 @@ def test_memory_may_be_compared_between_runs_of_one_machine_only() -> None:
     assert found.word is R
     assert found.parts[0].found[0][0].notes == ("from different runs",)
     host = builders.run().host.model_copy(update={"cores_usable": 8.0})
-    apart = verdict(of, Evidence([archive(first), archive(second, "b", host=host)], frozenset({"hello"})))
+    apart = verdict(of, ClaimEvidence([archive(first), archive(second, "b", host=host)], frozenset({"hello"})))
     assert (apart.word, apart.judgement.why) == (N, "the runs that have its cells are of different machines")
 
 

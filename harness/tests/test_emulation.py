@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from zoo.analysis.metrics import PEAK_RSS, PER_CONNECTION, held_all
 from zoo.analysis.pairs import Kind, compare
 from zoo.analysis.summary import Row, rows
 from zoo.cli.progress import line
-from zoo.docs import readme_tables
+from zoo.docs import guest_agreement, highest_tier
 from zoo.measure.emulation import timeless
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError
@@ -29,8 +30,9 @@ from zoo.plan.request import Wish, plan_of
 from zoo.plan.tier import PlanError
 from zoo.plan.tier import tier as tier_of
 from zoo.report.page.contents import Contents
-from zoo.report.page.html import ENVIRONMENT, Tools, page
-from zoo.report.raw_files import Evidence
+from zoo.report.page.html import ENVIRONMENT, ChartTools, page
+from zoo.report.raw_files import RawFiles
+from zoo.report.summary import Summary
 from zoo.report.text.document import document
 from zoo.report.text.markdown import render
 from zoo.runtime.conditions import runtime_named
@@ -38,6 +40,11 @@ from zoo.runtime.conditions import runtime_named
 TIERS = tuple(tier_of(name) for name in ("1k", "25k"))
 BLOCK = Block(("rust-n:bare",), "sleep", TIERS, 1, 0)
 VM = Condition(runtime="vm", network="vm", accelerator="tcg", memory="4g")
+
+
+def said(run: Run, records: Sequence[Record], reference: str | None = None) -> str:
+    """The report as text."""
+    return render(document(Summary.of(run, records, reference)))
 
 
 def emulated(entry: str, tier: str = "25k", **figures: Any) -> Record:  # noqa: ANN401 (what builders.record takes)
@@ -135,13 +142,15 @@ def emulated_run() -> tuple[Run, list[Record]]:
 
 def test_the_report_of_an_emulated_host(snapshot: SnapshotAssertion) -> None:
     run, records = emulated_run()
-    assert render(document(run, records)) == snapshot
+    assert said(run, records) == snapshot
 
 
 def test_neither_report_nor_page_of_an_emulated_host_shows_speed() -> None:
     run, records = emulated_run()
-    text = render(document(run, records))
-    told = page(Contents.of(run, records, Evidence(), None), Tools(library=lambda: "", svg=lambda figure: ""))
+    text = said(run, records)
+    told = page(
+        Contents.of(Summary.of(run, records), RawFiles()), ChartTools(library=lambda: "", svg=lambda figure: "")
+    )
     told = told.replace(ENVIRONMENT.get_template("page.js").render(), "")
     assert "· emulated host" in text
     assert "closed, c = 25,000, emulated host" in told
@@ -163,7 +172,7 @@ def test_the_readme_says_what_the_tier_costs_beside_the_article() -> None:
     pool = emulated("java-tomcat:platform", flags=[Flag.POOL_CEILING], ceiling_rps=4.0)
     slow = emulated("java-liberty:virtual", flags=[Flag.NOT_AT_ONCE])
     lower = emulated("rust-axum:hyper", "1k")
-    told = readme_tables.tier({"results/reference/vm-25k/report.md": ({}, rows([held, pool, slow, lower]))})
+    told = highest_tier.tier({"results/reference/vm-25k/report.md": ({}, rows([held, pool, slow, lower]))})
     assert "in an [emulated host]" in told
     assert "`java-tomcat:virtual` [400 MB](results/reference/vm-25k/report.md) (3,800)" in told
     assert " at a time, while the others waited: `java-tomcat:platform`." in told
@@ -175,7 +184,7 @@ def test_the_readme_names_an_entry_once_and_by_the_settings_that_it_was_held_wit
     first, again = (rows([emulated("java-a:platform", rss_peak_kb=mb << 10)]) for mb in (100, 200))
     threads = {"MAX_THREADS": "25500"}
     missed = rows([emulated("java-a:platform", flags=[Flag.POOL_CEILING], ceiling_rps=4.0)])
-    told = readme_tables.tier({"one.md": ({}, first), "two.md": (threads, again), "three.md": ({}, [*again, *missed])})
+    told = highest_tier.tier({"one.md": ({}, first), "two.md": (threads, again), "three.md": ({}, [*again, *missed])})
     assert "`java-a:platform` [100 MB](one.md), `java-a:platform` with `MAX_THREADS=25500` [200 MB](two.md). " in told
     assert "at a time" not in told
 
@@ -189,7 +198,7 @@ def test_guests_are_held_against_processes() -> None:
             for name, count in tiers.items()
         )
 
-    told = readme_tables.agreement(run(10), [*run(11), *rows([emulated("java-a:virtual", delay_s=20.0)])])
+    told = guest_agreement.agreement(run(10), [*run(11), *rows([emulated("java-a:virtual", delay_s=20.0)])])
     assert told.count("| `rust-axum:hyper` | 10 | 11 | +10% |") == told.count("hyper") == 1
     assert "java-a" not in told
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,14 +35,20 @@ from zoo.model.trial_results import (
 from zoo.report.charts import svg
 from zoo.report.held import apart
 from zoo.report.page.contents import Contents
-from zoo.report.page.html import Tools, page
-from zoo.report.raw_files import Evidence
+from zoo.report.page.html import ChartTools, page
+from zoo.report.raw_files import RawFiles
+from zoo.report.summary import Summary
 from zoo.report.text.document import document
 from zoo.report.text.markdown import render
 from zoo.store.run_folder import Store
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
-PLAIN = Tools(library=lambda: "/* Vega */", svg=lambda figure: "<svg></svg>")
+PLAIN = ChartTools(library=lambda: "/* Vega */", svg=lambda figure: "<svg></svg>")
+
+
+def said(run: Run, records: Sequence[Record], reference: str | None = None) -> str:
+    """The report as text."""
+    return render(document(Summary.of(run, records, reference)))
 
 
 def run(*scenarios: str) -> Run:
@@ -213,7 +220,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("scenario", RECORDS)
 def test_a_report_tells_what_was_found(scenario: str) -> None:
-    text = render(document(run(scenario), RECORDS[scenario]))
+    text = said(run(scenario), RECORDS[scenario])
     assert f"## Scenario {scenario}" in text
     for expected in EXPECTED[scenario]:
         assert expected in text, text
@@ -234,22 +241,22 @@ ANSWERS = {
 
 @pytest.mark.parametrize("scenario", ANSWERS)
 def test_a_report_begins_with_the_answer_of_its_scenario(scenario: str) -> None:
-    contents = Contents.of(run(scenario), RECORDS[scenario], Evidence(), None)
-    assert contents.own == [ANSWERS[scenario]]
-    assert contents.last_lines[0] == ANSWERS[scenario]
-    assert f"- {ANSWERS[scenario]}" in render(document(run(scenario), RECORDS[scenario]))
+    contents = Contents.of(Summary.of(run(scenario), RECORDS[scenario]), RawFiles())
+    assert contents.summary.own == [ANSWERS[scenario]]
+    assert contents.summary.last_lines[0] == ANSWERS[scenario]
+    assert f"- {ANSWERS[scenario]}" in said(run(scenario), RECORDS[scenario])
     text = page(contents, PLAIN)
     assert text.index(ANSWERS[scenario]) < text.index(f'<section id="of-{scenario}">')
 
 
 def test_a_generator_that_fell_behind_gives_no_answer() -> None:
-    assert Contents.of(run("rate"), RECORDS["rate"], Evidence(), None).own == []
+    assert Contents.of(Summary.of(run("rate"), RECORDS["rate"]), RawFiles()).summary.own == []
 
 
 @pytest.mark.parametrize("scenario", RECORDS)
 def test_a_page_has_a_part_with_a_chart_of_it_that_can_be_drawn(scenario: str) -> None:
     made, records = run(scenario), RECORDS[scenario]
-    contents = Contents.of(made, records, Evidence(), None)
+    contents = Contents.of(Summary.of(made, records), RawFiles())
     part = next(part for part in contents.parts if part.id == f"of-{scenario}")
     figures = [figure for group in part.groups for figure in group.figures]
     names = [figure.name for figure in contents.figures]
@@ -257,37 +264,37 @@ def test_a_page_has_a_part_with_a_chart_of_it_that_can_be_drawn(scenario: str) -
     assert figures
     if scenario != "rate":
         assert all("<svg" in svg.svg(figure) for figure in figures)
-    text = page(Contents.of(made, records, Evidence(), None), PLAIN)
+    text = page(Contents.of(Summary.of(made, records), RawFiles()), PLAIN)
     assert f'<section id="of-{scenario}">' in text
     assert f'href="#of-{scenario}"' in text
 
 
 def test_a_page_of_experiments_alone_does_not_miss_pairs() -> None:
-    text = page(Contents.of(run("ramp"), RECORDS["ramp"], Evidence(), None), PLAIN)
+    text = page(Contents.of(Summary.of(run("ramp"), RECORDS["ramp"]), RawFiles()), PLAIN)
     assert "<h2>Answer</h2>" in text
     assert "No comparison" not in text
 
 
 def test_a_report_of_experiments_alone_has_no_empty_parts() -> None:
-    text = render(document(run("ramp"), RECORDS["ramp"]))
+    text = said(run("ramp"), RECORDS["ramp"])
     assert "Load: wrk" not in text
     assert "A/A" not in text
-    assert "All cells" not in page(Contents.of(run("ramp"), RECORDS["ramp"], Evidence(), None), PLAIN)
+    assert "All cells" not in page(Contents.of(Summary.of(run("ramp"), RECORDS["ramp"]), RawFiles()), PLAIN)
     both = [*RECORDS["ramp"], record(VIRTUAL)]
-    assert "Load: wrk" in render(document(run("ramp", "hello"), both))
-    assert "All cells" in page(Contents.of(run("ramp", "hello"), both, Evidence(), None), PLAIN)
+    assert "Load: wrk" in said(run("ramp", "hello"), both)
+    assert "All cells" in page(Contents.of(Summary.of(run("ramp", "hello"), both), RawFiles()), PLAIN)
 
 
 def test_a_ratio_is_drawn_over_connections_with_its_interval() -> None:
-    part = next(p for p in Contents.of(run("cpu"), RECORDS["cpu"], Evidence(), None).parts if p.id == "of-cpu")
-    figure = next(f for group in part.groups for f in group.figures if f.drawing.template == "ratios")
+    part = next(p for p in Contents.of(Summary.of(run("cpu"), RECORDS["cpu"]), RawFiles()).parts if p.id == "of-cpu")
+    figure = next(f for group in part.groups for f in group.figures if f.drawing.form.name == "ratios")
     assert [(d["connections"], d["ratio"]) for d in figure.drawing.points] == [(5, 0.74), (50, 0.74)]
     assert figure.drawing.settings == {"ticks": [5, 50]}
 
 
 def test_lines_of_held_connections_are_named_where_they_end_and_no_name_covers_another() -> None:
     records = [tried("scale", SCALE, entry, tier="400k") for entry in (VIRTUAL, PLATFORM)]
-    part = next(p for p in Contents.of(run("scale"), records, Evidence(), None).parts if p.id == "of-scale")
+    part = next(p for p in Contents.of(Summary.of(run("scale"), records), RawFiles()).parts if p.id == "of-scale")
     figure = part.groups[0].figures[0]
     named = {d["name"]: d["at"] for d in figure.drawing.points if d["name"]}
     assert set(named) == {VIRTUAL, PLATFORM}
@@ -308,7 +315,7 @@ def test_names_stand_apart_and_never_below_their_line(ends: list[float], gap: fl
 
 
 def test_sizes_and_times_stand_in_their_own_order() -> None:
-    text = render(document(run("bytes"), RECORDS["bytes"]))
+    text = said(run("bytes"), RECORDS["bytes"])
     assert text.index("bytes 256:") < text.index("bytes 1024:") < text.index("bytes 16384:")
 
 
@@ -332,14 +339,14 @@ def test_held_tells_in_how_many_rounds_all_were_held(fallen: set[tuple[int, str]
         record(VIRTUAL, r.tier, "held", r.round, failure="it ended") if (r.round, r.tier) in fallen else r
         for r in RECORDS["held"]
     ]
-    assert f"| java-a:virtual | {told} |" in render(document(run("held"), records))
+    assert f"| java-a:virtual | {told} |" in said(run("held"), records)
 
 
 def test_a_failed_trial_is_told_with_its_reason() -> None:
     failed = record(VIRTUAL, scenario="ramp", failure="vegeta is not there").model_copy(update={"case": "2s"})
-    text = render(document(run("ramp"), [failed]))
+    text = said(run("ramp"), [failed])
     assert "java-a:virtual, ramp 2s, failed in round 1: vegeta is not there" in text
-    assert "vegeta is not there" in page(Contents.of(run("ramp"), [failed], Evidence(), None), PLAIN)
+    assert "vegeta is not there" in page(Contents.of(Summary.of(run("ramp"), [failed]), RawFiles()), PLAIN)
 
 
 def test_a_document_quotes_each_scenario_of_the_committed_runs(tmp_path: Path) -> None:

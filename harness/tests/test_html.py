@@ -25,22 +25,23 @@ from zoo.model.run import Run
 from zoo.model.samples import Samples
 from zoo.report.charts import svg
 from zoo.report.page.contents import Contents
-from zoo.report.page.html import Tools, page
-from zoo.report.raw_files import Evidence
+from zoo.report.page.html import ChartTools, page
+from zoo.report.raw_files import RawFiles
+from zoo.report.summary import Summary
 
-PLAIN = Tools(library=lambda: "/* Vega */", svg=lambda figure: "<svg></svg>")
+PLAIN = ChartTools(library=lambda: "/* Vega */", svg=lambda figure: "<svg></svg>")
 ENTRIES = ["java-a:platform", "java-a:virtual", "rust-n:bare", "java-b:platform"]
 
 LONGEST = 60
 """Lines of a snapshot: more than that nobody reads."""
 
-NONE = Evidence()
+NONE = RawFiles()
 
 
 def page_of(
-    run: Run, records: list[Record], evidence: Evidence = NONE, reference: str | None = None, tools: Tools = PLAIN
+    run: Run, records: list[Record], evidence: RawFiles = NONE, reference: str | None = None, tools: ChartTools = PLAIN
 ) -> str:
-    return page(Contents.of(run, records, evidence, reference), tools)
+    return page(Contents.of(Summary.of(run, records, reference), evidence), tools)
 
 
 @cache
@@ -366,7 +367,7 @@ def test_no_set_of_records_breaks_the_page(records: list[Record], rounds: int) -
 def test_no_raw_file_breaks_the_page(histogram: Histogram, samples: Samples) -> None:
     records = [record(entry, tier, round_number=n) for entry in ENTRIES for tier in ("100", "1k") for n in (1, 2)]
     names = frozenset({"raw/h.json.gz", "raw/s.json.gz"})
-    evidence = Evidence({"raw/h.json.gz": histogram}, {"raw/s.json.gz": samples}, names)
+    evidence = RawFiles({"raw/h.json.gz": histogram}, {"raw/s.json.gz": samples}, names)
     assert Outline(page_of(builders.run(ENTRIES, rounds=2), records, evidence)).mistakes == []
 
 
@@ -388,7 +389,7 @@ def test_twenty_rounds_of_all_entries_stay_under_two_megabytes() -> None:
 @pytest.mark.parametrize("name", ["forest", "requests"])
 def test_charts_become_pictures_without_a_browser(name: str) -> None:
     records, evidence = synthetic.records(2)
-    contents = Contents.of(synthetic.run(2), records, evidence, synthetic.REFERENCE)
+    contents = Contents.of(Summary.of(synthetic.run(2), records, synthetic.REFERENCE), evidence)
     figure = next(figure for figure in contents.figures if figure.name.startswith(name))
     for picture in (svg.svg(figure), svg.alone(figure)):
         assert picture.startswith("<svg")

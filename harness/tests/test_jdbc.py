@@ -39,12 +39,12 @@ from zoo.report.jdbc import readme
 from zoo.report.jdbc.charts import answer
 from zoo.report.jdbc.page import all_figures, page
 from zoo.report.jdbc.text import document
-from zoo.report.page.html import Tools
+from zoo.report.page.html import ChartTools
 from zoo.report.text.markdown import render
 from zoo.report.text.records_csv import to_csv
 from zoo.store.run_folder import Store
 
-PLAIN = Tools(library=lambda: "/* Vega */", svg=lambda spec: "<svg></svg>")
+PLAIN = ChartTools(library=lambda: "/* Vega */", svg=lambda spec: "<svg></svg>")
 
 WIRE = Cell(
     database="postgresql", executor="virtual", query="find-by-code", pool=10, max_connections=100, latency="wire-10"

@@ -15,7 +15,7 @@ from zoo.catalog.load import load_catalog
 from zoo.cli import matrix_runs
 from zoo.cli.matrix_runs import wish_of
 from zoo.model.condition import Condition
-from zoo.model.matrix import MatrixError, Part
+from zoo.model.matrix import MatrixError, MatrixPart
 from zoo.model.option import words
 from zoo.model.record import Record
 from zoo.model.run import Run
@@ -27,8 +27,8 @@ REPOSITORY = Path(__file__).parents[2]
 MATRICES = sorted(path.parent for path in REPOSITORY.glob(f"*/{matrix_file.NAME}"))
 
 
-def part(**changes: object) -> Part:
-    return Part.model_validate({"name": "a", "asks": "Why?", "scenario": "cpu", "rounds": 2, **changes})
+def part(**changes: object) -> MatrixPart:
+    return MatrixPart.model_validate({"name": "a", "asks": "Why?", "scenario": "cpu", "rounds": 2, **changes})
 
 
 # --- what is measured

@@ -216,7 +216,7 @@ def test_the_options_of_a_trial_are_understood_and_give_the_plan_it_means() -> N
 
 
 def test_the_fixture_has_the_variants_that_the_proof_speaks_of() -> None:
-    catalog = prove.Trial(SLOWDOWN_RUN, Wish(), prove.FIXTURE).catalog()
+    catalog = prove.ProofRun(SLOWDOWN_RUN, Wish(), prove.FIXTURE).catalog()
     assert [e.id for e in catalog.entries if e.server.guest] == [PLAIN, SLOWED, UNCHANGED]
     assert [e.variant.env for e in catalog.entries if e.server.guest] == [{}, {"SLOWDOWN": "0.05"}, {}]
 

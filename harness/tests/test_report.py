@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from zoo.model.flag import Flag
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.report.section import Table
+from zoo.report.summary import Summary
 from zoo.report.text import terminal
 from zoo.report.text.document import document
 from zoo.report.text.markdown import render, render_table
@@ -35,6 +37,11 @@ ENTRIES = [PLATFORM, VIRTUAL, BARE, GONE]
 
 
 CUT: dict[str, Any] = {"actual": 19_500, "limited_by": "nofile hard limit 20,000", "flags": [Flag.CLAMPED]}
+
+
+def said(run: Run, records: Sequence[Record], reference: str | None = None) -> str:
+    """The report as text."""
+    return render(document(Summary.of(run, records, reference)))
 
 
 def one_round(n: int) -> list[Record]:
@@ -65,7 +72,7 @@ def run(rounds: int) -> Run:
 
 def printed(run_: Run, records: list[Record], width: int = 200) -> str:
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    terminal.show(document(run_, records, BARE), console)
+    terminal.show(document(Summary.of(run_, records, BARE)), console)
     assert isinstance(console.file, io.StringIO)
     return "\n".join(text.rstrip() for text in console.file.getvalue().splitlines())
 
@@ -83,7 +90,7 @@ THREE = [r for n in (1, 2, 3) for r in one_round(n)]
 
 
 def test_markdown_of_three_rounds(snapshot: SnapshotAssertion) -> None:
-    assert render(document(run(3), THREE, BARE)) == snapshot
+    assert said(run(3), THREE, BARE) == snapshot
 
 
 def test_terminal_of_three_rounds(snapshot: SnapshotAssertion) -> None:
@@ -91,32 +98,32 @@ def test_terminal_of_three_rounds(snapshot: SnapshotAssertion) -> None:
 
 
 def test_markdown_of_a_smoke_run(snapshot: SnapshotAssertion) -> None:
-    assert render(document(run(1), one_round(1), BARE)) == snapshot
+    assert said(run(1), one_round(1), BARE) == snapshot
 
 
 # --- what must be said
 
 
 def test_one_round_is_called_a_smoke_run_without_statistics() -> None:
-    for text in (render(document(run(1), one_round(1), BARE)), printed(run(1), one_round(1))):
+    for text in (said(run(1), one_round(1), BARE), printed(run(1), one_round(1))):
         assert "1 round: a smoke run, no statistics" in text
         assert "95 %" not in text
-    assert "smoke" not in render(document(run(3), THREE, BARE))
+    assert "smoke" not in said(run(3), THREE, BARE)
 
 
 def test_the_head_counts_measured_failed_and_missing_cells() -> None:
-    text = render(document(run(3), THREE, BARE))
+    text = said(run(3), THREE, BARE)
     # 4 entries x 2 scenarios x 3 tiers x 3 rounds = 72; 36 recorded, of them 3 + 1 failed
     assert "32 of 72 cells measured, 4 failed, 36 not run yet" in text
 
 
 def test_a_tier_that_was_cut_says_so_in_its_title() -> None:
-    text = render(document(run(3), THREE, BARE))
+    text = said(run(3), THREE, BARE)
     assert "**hello 25k → 19,500 (nofile hard limit 20,000) · closed, c = 19,500**" in text
 
 
 def test_lower_bounds_failures_and_ceilings_stand_in_the_tables() -> None:
-    text = render(document(run(3), THREE, BARE))
+    text = said(run(3), THREE, BARE)
     busy = {row[0]: row for row in table(text, "hello 1k")}
     assert busy[BARE][1] == "≥ 99,002 (99,001–99,003)"
     assert busy[PLATFORM][1] == "61,000 (60,500–61,500)"
@@ -131,7 +138,7 @@ def test_lower_bounds_failures_and_ceilings_stand_in_the_tables() -> None:
 
 
 def test_every_table_has_as_many_cells_in_each_row_even_with_a_bar_in_a_message() -> None:
-    text = render(document(run(3), THREE, BARE))
+    text = said(run(3), THREE, BARE)
     for title in re.findall(r"^\*\*(.*)\*\*$", text, re.MULTILINE):
         widths = {len(row) for row in table(text, title)}
         assert len(widths) == 1, title
@@ -139,7 +146,7 @@ def test_every_table_has_as_many_cells_in_each_row_even_with_a_bar_in_a_message(
 
 
 def test_every_flag_in_a_table_is_explained_and_no_other() -> None:
-    text = render(document(run(3), THREE, BARE))
+    text = said(run(3), THREE, BARE)
     used = {flag for row in rows(THREE, BARE) for flag, _ in row.flags}
     assert {flag for flag in Flag if f"`{flag.value}`: {flag.text}" in text} == used
 
@@ -154,15 +161,15 @@ def alike(*names: str, rounds: int = 3) -> list[Record]:
 
 
 def test_a_pair_has_its_word_ratio_interval_and_rounds() -> None:
-    row = table(render(document(run(3), alike(VIRTUAL, PLATFORM))), "virtual")[2]
+    row = table(said(run(3), alike(VIRTUAL, PLATFORM)), "virtual")[2]
     assert row[:4] == [VIRTUAL, "hello", "1k", "3"]
     assert re.fullmatch(r"equal within 5 % 1\.00 \[(0\.99|1\.00), 1\.0\d\]", row[4])
     apart = [*alike(VIRTUAL), *(record(PLATFORM, round_number=n, rps=50.0) for n in (1, 2, 3))]
-    assert table(render(document(run(3), apart)), "virtual")[2][4].startswith("faster ×2.0 2.00 [")
+    assert table(said(run(3), apart), "virtual")[2][4].startswith("faster ×2.0 2.00 [")
 
 
 def test_reasons_for_no_verdict_stand_below_the_table_once() -> None:
-    text = render(document(run(3), THREE, BARE))
+    text = said(run(3), THREE, BARE)
     row = next(r for r in table(text, "virtual") if r[:3] == [VIRTUAL, "sleep", "25k"])
     marks = [cell for cell in row if cell.startswith("not measured (")]
     assert marks
@@ -171,7 +178,7 @@ def test_reasons_for_no_verdict_stand_below_the_table_once() -> None:
 
 
 def test_a_a_comes_first_with_its_noise_band() -> None:
-    text = render(document(run(3), alike(VIRTUAL, twin(VIRTUAL), PLATFORM)))
+    text = said(run(3), alike(VIRTUAL, twin(VIRTUAL), PLATFORM))
     assert text.index("## The same program twice (A/A)") < text.index("## Virtual threads over platform threads")
     assert table(text, "second ÷ first")[2][:4] == [VIRTUAL, "hello", "1k", "3"]
     assert re.search(r"- noise band of hello, JVM, req/s: ± 0\.\d %", text)
@@ -179,7 +186,7 @@ def test_a_a_comes_first_with_its_noise_band() -> None:
 
 
 def test_a_run_without_a_a_says_so() -> None:
-    assert "No A/A pair was measured: no noise band." in render(document(run(3), THREE, BARE))
+    assert "No A/A pair was measured: no noise band." in said(run(3), THREE, BARE)
 
 
 def test_words_stand_left_and_figures_right() -> None:
@@ -202,7 +209,7 @@ def test_square_brackets_of_a_message_are_printed_as_they_are() -> None:
 )
 @settings(max_examples=25)
 def test_no_set_of_records_breaks_the_report(records: list[Record], rounds: int) -> None:
-    text = render(document(run(rounds), records, BARE))
+    text = said(run(rounds), records, BARE)
     assert text.startswith("# Run 20260102-030405-full\n")
     assert printed(run(rounds), records, width=100)
     for row in rows(records, BARE):
@@ -214,7 +221,7 @@ def test_the_report_is_made_of_the_runs_files_alone(tmp_path: Path) -> None:
     for one in THREE:
         store.append(one)
     again = Store.open(store.folder)
-    assert render(document(again.run(), again.records(), BARE)) == render(document(run(3), THREE, BARE))
+    assert said(again.run(), again.records(), BARE) == said(run(3), THREE, BARE)
 
 
 # --- figures

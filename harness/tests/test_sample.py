@@ -257,11 +257,11 @@ class TestSampler:
         class Probe:
             rows = 0
 
-            def row(self) -> sampler.Row:
+            def row(self) -> sampler.SampleRow:
                 self.rows += 1
                 clock.now += 0.36 if self.rows == 3 else 0.01
                 clock.cpu_s += 0.002
-                return sampler.Row(1, 1.0, 1)
+                return sampler.SampleRow(1, 1.0, 1)
 
             def watch(self, *, now: bool) -> None: ...
             def switches(self) -> None: ...
@@ -400,8 +400,8 @@ class TestWait:
         assert net.wait_for_lingering(clock=ManualTime(), count=lambda: None) == net.Wait(None, 0.0, True)
 
 
-def reading(at: float, cpu: noise.CpuTimes | None, pressure: int | None) -> noise.Reading:
-    return noise.Reading(at, cpu, dict.fromkeys(noise.RESOURCES, pressure), 0.0, 0.0)
+def reading(at: float, cpu: noise.CpuTimes | None, pressure: int | None) -> noise.HostCounters:
+    return noise.HostCounters(at, cpu, dict.fromkeys(noise.RESOURCES, pressure), 0.0, 0.0)
 
 
 class TestNoise:
@@ -430,8 +430,8 @@ class TestNoise:
         """Nor is the server's, the generator's, and the kernel's for their packets."""
         cpus = [noise.CpuTimes(1_000, 500, 0, 0), noise.CpuTimes(3_000, 2_100, 0, 0)]
         readings = [
-            noise.Reading(10, cpus[0], dict.fromkeys(noise.RESOURCES), own_cpu_s=1.0, softirq_s=5.0),
-            noise.Reading(20, cpus[1], dict.fromkeys(noise.RESOURCES), own_cpu_s=3.0, softirq_s=5.5),
+            noise.HostCounters(10, cpus[0], dict.fromkeys(noise.RESOURCES), own_cpu_s=1.0, softirq_s=5.0),
+            noise.HostCounters(20, cpus[1], dict.fromkeys(noise.RESOURCES), own_cpu_s=3.0, softirq_s=5.5),
         ]
         monkeypatch.setattr(noise, "take_reading", lambda: readings.pop(0))
         monkeypatch.setattr(os, "cpu_count", lambda: 2)

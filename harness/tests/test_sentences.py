@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import builders
 import synthetic
@@ -11,14 +12,21 @@ from builders import record
 from zoo.analysis.pairs import Kind, compare
 from zoo.model.flag import Flag
 from zoo.model.record import Record
+from zoo.model.run import Run
 from zoo.report.cells import Cells
 from zoo.report.findings import digits, findings
+from zoo.report.summary import Summary
 from zoo.report.text.document import document
 from zoo.report.text.markdown import render
 from zoo.report.text.sentences import Answer, answers
 
 A, B = ("java-a:platform", "java-a:virtual"), ("java-b:platform", "java-b:virtual")
 WOBBLE = (1.0, 1.001, 0.999)
+
+
+def said(run: Run, records: Sequence[Record], reference: str | None = None) -> str:
+    """The report as text."""
+    return render(document(Summary.of(run, records, reference)))
 
 
 def rounds(entry: str, tier: str, rps: float, *, count: int = 3, flags: tuple[Flag, ...] = ()) -> list[Record]:
@@ -88,11 +96,11 @@ def test_the_report_as_text_says_the_same_as_the_page() -> None:
     run, (records, _) = synthetic.run(), synthetic.records()
     cells = Cells.of(run, records, synthetic.REFERENCE)
     pairs = compare(run.plan.entries, records, synthetic.REFERENCE)
-    text = render(document(run, records, synthetic.REFERENCE))
+    text = said(run, records, synthetic.REFERENCE)
     assert text.index("## Answer") < text.index("## The same program twice (A/A)")
-    said = [said for answer in answers(cells, findings(pairs, Kind.MODEL)) for said in answer.texts]
-    assert len(said) > 8
-    assert all(f" · {one}" in text for one in said)
+    told = [one for answer in answers(cells, findings(pairs, Kind.MODEL)) for one in answer.texts]
+    assert len(told) > 8
+    assert all(f" · {one}" in text for one in told)
 
 
 def test_a_ratio_has_the_digits_that_tell_it_apart() -> None:

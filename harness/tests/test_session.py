@@ -512,6 +512,18 @@ def test_a_window_that_something_cut_short_is_no_data(bed: Bed) -> None:
     assert failure.message == "the load generator stopped after 5.6 of 8 s"
 
 
+@pytest.mark.parametrize("told_s", [3_600.0, 20.0], ids=["set", "suspended"])
+def test_a_window_in_which_the_clock_was_set_is_no_data(bed: Bed, told_s: float) -> None:
+    def another_time(call: Call) -> LoadOutcome:
+        return replace(outcome(call.spec, [[2_000, 500]]), runtime_s=told_s)
+
+    bed.world.fault = once(another_time, in_window(1_000))
+    records = bed.run(one_block())
+    assert kinds(records) == {"100": None, "1k": "clock_set", "25k": None}
+    assert records[1].failure is not None
+    assert f"{told_s:,.0f} s of load took 8.0" in records[1].failure.message
+
+
 def test_a_missing_generator_fails_every_cell_of_the_block(bed: Bed) -> None:
     def missing(call: Call) -> LoadOutcome:
         raise LoadError("generator_missing", "wrk is not there")

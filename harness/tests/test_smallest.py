@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.measure.trials.bisection import Found, Trial, smallest
+from zoo.measure.trials.bisection import Attempt, Found, smallest
 
 
 @given(st.integers(1, 500), st.integers(0, 500), st.integers(1, 50), st.integers(0, 3), st.integers(0, 600))
@@ -39,12 +39,12 @@ def test_a_lucky_trial_is_found_out() -> None:
     found = smallest(works, 32, 64, step=4)
     assert found.value == 52
     assert not found.steady
-    assert Trial(48, True) in found.trials
-    assert Trial(48, False) in found.trials
+    assert Attempt(48, True) in found.trials
+    assert Attempt(48, False) in found.trials
 
 
 def test_nothing_works() -> None:
-    assert smallest(lambda _: False, 16, 64, 16) == Found(None, [Trial(64, False)])
+    assert smallest(lambda _: False, 16, 64, 16) == Found(None, [Attempt(64, False)])
 
 
 @pytest.mark.parametrize(("low", "high", "step"), [(2, 1, 1), (1, 2, 0)])

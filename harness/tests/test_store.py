@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zoo.catalog.manifest import Catalog
-from zoo.docs import method_proofs, origin, readme_tables, refresh
+from zoo.docs import method_proofs, origin, refresh, zoo_results
 from zoo.docs.refresh import DocumentError
 from zoo.model.entry_id import twin
 from zoo.model.flag import Flag
@@ -242,7 +242,7 @@ def test_what_was_made_of_the_reference_run_is_stale_when_it_differs_or_is_not_w
     refresh.refresh(root, at(root), write=True)
     html, chart = (
         root / origin.REFERENCE / "report.html",
-        root / readme_tables.CHARTS / "forest-model-hello-cpu-per-request.svg",
+        root / zoo_results.CHARTS / "forest-model-hello-cpu-per-request.svg",
     )
     for path in (html, chart):
         path.write_text(path.read_text(encoding="utf-8").replace("java-a", "java-b"), encoding="utf-8")

@@ -65,6 +65,9 @@ def test_the_heading_of_fast_handlers_follows_from_the_verdicts(pairs: list[Pair
 
 
 def test_the_cheapest_held_connection_comes_first() -> None:
-    costs = {"b:x": Cost(Interval(75.0, 70.0, 80.0, 3), 1.0), "a:y": Cost(Interval(8.1, 8.0, 8.2, 3), 1.0)}
-    assert switch.held(costs).endswith("Each takes 8.1 kB in `a:y` and 75 kB in `b:x`.")
+    costs = {
+        entry: Cost(Interval(kb, kb, kb, 3), 1.0)
+        for entry, kb in {"b:x": 75.0, "c:p": 9.0, "c:q": 60.0, "a:y": 8.1}.items()
+    }
+    assert switch.held(costs).endswith("One that waits takes 8.1 kB in `a:y`, 9–60 kB in c and 75 kB in `b:x`.")
     assert switch.held({}) == ""

@@ -35,8 +35,8 @@ from zoo.plan.defaults import EMULATED
 from zoo.runtime.base import Launch
 from zoo.runtime.vm import init, qemu
 from zoo.runtime.vm.image import Images
-from zoo.runtime.vm.kernel import Kernel
-from zoo.runtime.vm.qemu import Machine
+from zoo.runtime.vm.kernel import GuestKernel
+from zoo.runtime.vm.qemu import GuestMachine
 from zoo.runtime.vm.runtime import Patience, VmRuntime
 from zoo.runtime.vm.settings import VmError, accelerator, memory_of
 from zoo.store.run_folder import Store
@@ -72,7 +72,7 @@ class NoFiles:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.kernel = Kernel("0", folder / "vmlinuz", ())
+        self.kernel = GuestKernel("0", folder / "vmlinuz", ())
 
     def parts(self, server: Server | None) -> list[Path]:
         return []
@@ -94,7 +94,7 @@ class Bed:
         words = shlex.join([sys.executable, fake_qemu.__file__, mode, str(self.folder / "fake")])
         binary.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
         binary.chmod(0o755)
-        runtime = VmRuntime(NoFiles(self.folder), Machine("tcg", "1g", 1, str(binary)), patience=PATIENCE)
+        runtime = VmRuntime(NoFiles(self.folder), GuestMachine("tcg", "1g", 1, str(binary)), patience=PATIENCE)
         runtime.build(self.catalog.servers)
         return runtime
 
@@ -310,7 +310,7 @@ def test_kvm_is_taken_where_it_runs_a_kernel(monkeypatch: pytest.MonkeyPatch, tm
 
 
 def test_a_guest_has_neither_disk_nor_network_and_dies_with_its_parent(tmp_path: Path) -> None:
-    words = Machine("tcg", "2g", 2).command(Path("/k"), Path("/f"), tmp_path / "a,b.log")
+    words = GuestMachine("tcg", "2g", 2).command(Path("/k"), Path("/f"), tmp_path / "a,b.log")
     assert words[:4] == ["setpriv", "--pdeathsig", "KILL", "--"]
     assert "-nodefaults" in words
     assert not {"-drive", "-netdev", "-nic", "-device", "-hda"} & set(words)
@@ -339,7 +339,7 @@ def test_a_servers_part_is_the_same_bytes_until_it_changes(tmp_path: Path) -> No
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
         folder.mkdir()
-    kernel = Kernel("0", tmp_path / "vmlinuz", ())
+    kernel = GuestKernel("0", tmp_path / "vmlinuz", ())
     first, second = (Images(tmp_path, folder, kernel, None)._server(server) for folder in folders)
     assert first.read_bytes() == second.read_bytes()
     assert listed(first) == ["zoo", "zoo/fake", "zoo/fake/it.jar", "zoo/fake/lib", "zoo/fake/lib/other.jar"]

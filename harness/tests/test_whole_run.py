@@ -6,30 +6,22 @@ Needs rust-axum built. One after the other, as only one run at a time is allowed
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
+from fake_zoo import fake_zoo, measured
 from rich.console import Console
 
-from zoo.catalog.load import load_catalog
 from zoo.cli import build_servers
-from zoo.cli.checkout import ROOT
-from zoo.cli.progress import Live
-from zoo.host import facts, namespace
-from zoo.measure import run as benches
-from zoo.model.condition import Condition
+from zoo.host import namespace
 from zoo.model.record import Record
-from zoo.plan import request
-from zoo.plan.request import Wish
 from zoo.store.run_folder import Store
 
 BENCH = [
@@ -173,41 +165,11 @@ def test_a_second_run_beside_the_first_is_refused(results: Path) -> None:
     assert len(list(results.glob("*-quick"))) == 1
 
 
-MANIFEST = """
-name = "fake"
-title = "A server of one file"
-language = "rust"
-port = 8199
-
-[build]
-command = ["true"]
-makes = ["fake.py"]
-sources = ["fake.py"]
-
-[run]
-command = ["PYTHON", "fake.py"]
-
-[[variants]]
-name = "eventloop"
-model = "event-loop"
-summary = "one loop"
-"""
-
-
 def test_a_folder_with_a_manifest_is_all_it_takes_to_add_a_server(results: Path) -> None:
-    folder = results / "fake"
-    folder.mkdir()
-    shutil.copy(ROOT / "contract" / "suite_proof" / "fake" / "fake.py", folder)
-    (folder / "server.toml").write_text(MANIFEST.replace("PYTHON", sys.executable), encoding="utf-8")
-    catalog = load_catalog(results)
+    catalog = fake_zoo(results, {"eventloop": {}})
     assert [entry.id for entry in catalog.entries] == ["fake:eventloop"]
     build_servers.build_all([e.server for e in catalog.entries], None, Console(quiet=True))
-
-    wish = Wish(scenarios=["hello"], tiers=["10"], quick=True, duration_s=1)
-    run = benches.new_run(results, wish, request.plan_of(wish, catalog, Condition()), facts.gather(), {})
-    store = Store.create(results / "results", run)
-    quiet = Console(quiet=True)
-    found = benches.carry_out(results, store, catalog, quiet.status, partial(Live, quiet), print)
+    found = measured(results, catalog).values()
     assert [(r.entry, r.model, r.failure) for r in found] == [("fake:eventloop", "event-loop", None)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from zoo.analysis.lower_bound import flags_of, limits, near_reference
-from zoo.analysis.metrics import PER_CONNECTION, READ, Class, Metric, held_slopes, requested
+from zoo.analysis.metrics import PER_CONNECTION, Class, Metric, held_slopes, requested
 from zoo.analysis.verdict import spoiled
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
@@ -32,10 +32,10 @@ class Cell:
 
     def figures(self, metric: Metric) -> Mapping[int, float]:
         """A metric by round, where it was seen and is above 0."""
-        if metric is PER_CONNECTION:
+        if metric.read is None:
             known = dict(self.slopes or {})
         else:
-            read = READ[metric]
+            read = metric.read
             known = {number: value for number, m in self.seen.items() if (value := read(m)) is not None}
         return {number: value for number, value in known.items() if value > 0}
 

@@ -1,4 +1,4 @@
-"""Was it the server that was measured? Flags of one cell, from its figures. Pure."""
+"""The flags of one cell, computed from its figures: what an expert would object to. Pure."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def ceiling(model: Model, max_threads: int | None, delay_s: float) -> float | No
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CellFigures:
     """What the flags are read off. `generator_share`: of its own processors, what the generator used; None without."""
 
     connections: Connections
@@ -107,7 +107,7 @@ def disturbed(foreign_share: float | None) -> bool:
     return foreign_share is not None and foreign_share > FOREIGN_LIMIT
 
 
-def flags(seen: Evidence) -> list[Flag]:
+def flags(seen: CellFigures) -> list[Flag]:
     """Everything an expert would object to, in the order of the enum."""
     busy = seen.delay_s < HOLDING_S
     established = seen.connections.established

@@ -64,9 +64,9 @@ class Cost:
     fit: float
 
 
-Reading = Callable[[Measurement], tuple[float | None, float | None]]
+BeforeAndHeld = Callable[[Measurement], tuple[float | None, float | None]]
 
-QUANTITIES: dict[str, Reading] = {
+QUANTITIES: dict[str, BeforeAndHeld] = {
     "rss": lambda m: (m.memory.rss_before_kb, m.memory.rss_peak_kb) if m.memory else (None, None),
     "anon": lambda m: (m.held.anon_before_kb, m.held.anon_kb) if m.held else (None, None),
     "heap": lambda m: (m.held.heap_before_kb, m.held.heap_used_kb) if m.held else (None, None),

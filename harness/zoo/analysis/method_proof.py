@@ -1,4 +1,4 @@
-"""What runs made for the purpose prove of the method: false differences, a known slowdown, designs compared. Pure."""
+"""What dedicated runs prove about the method: false differences, a known slowdown, designs compared. Pure."""
 
 from __future__ import annotations
 

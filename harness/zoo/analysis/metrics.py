@@ -39,19 +39,18 @@ class Class(StrEnum):
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure of a cell; `above` and `below` are the words for a ratio over and under 1."""
+    """A figure of a cell; `above` and `below` are the words for a ratio over and under 1.
+
+    `read` takes it from a measurement, `read_turn` from one turn of it; None where neither tells it.
+    """
 
     name: str
+    title: str
     kind: Class
     above: Word
     below: Word
-
-
-REQUESTS = Metric("req/s", Class.LOAD, Word.FASTER, Word.SLOWER)
-CPU = Metric("CPU per request", Class.CPU, Word.MORE, Word.LESS)
-P99 = Metric("p99", Class.LATENCY, Word.SLOWER, Word.FASTER)
-PEAK_RSS = Metric("peak RSS", Class.MEMORY, Word.MORE, Word.LESS)
-PER_CONNECTION = Metric("RSS per connection", Class.MEMORY, Word.MORE, Word.LESS)
+    read: Callable[[Measurement], float | None] | None = None
+    read_turn: Callable[[Turn], float | None] | None = None
 
 
 def cpu_per_million(seen: Measurement) -> float | None:
@@ -62,27 +61,53 @@ def cpu_per_million(seen: Measurement) -> float | None:
     return seen.work.cpu_s_per_million
 
 
-READ: dict[Metric, Callable[[Measurement], float | None]] = {
-    REQUESTS: lambda m: m.load.goodput_rps,
-    CPU: cpu_per_million,
-    P99: lambda m: m.load.latency.p99_us,
-    PEAK_RSS: lambda m: m.memory.rss_peak_kb if m.memory else None,
-}
-"""The metrics that one measurement gives; `PER_CONNECTION` takes a round's tiers together."""
-
-METRICS = (*READ, PER_CONNECTION)
-
-READ_TURN: dict[Metric, Callable[[Turn], float | None]] = {
-    REQUESTS: lambda turn: turn.goodput / turn.loaded_s if turn.loaded_s > 0 else None,
-    CPU: lambda turn: turn.cpu_s / turn.goodput if turn.cpu_s is not None and turn.goodput else None,
-    P99: lambda turn: turn.p99_us,
-}
+REQUESTS = Metric(
+    "req/s",
+    "Requests a second",
+    Class.LOAD,
+    Word.FASTER,
+    Word.SLOWER,
+    read=lambda m: m.load.goodput_rps,
+    read_turn=lambda turn: turn.goodput / turn.loaded_s if turn.loaded_s > 0 else None,
+)
+CPU = Metric(
+    "CPU per request",
+    "CPU per request",
+    Class.CPU,
+    Word.MORE,
+    Word.LESS,
+    read=cpu_per_million,
+    read_turn=lambda turn: turn.cpu_s / turn.goodput if turn.cpu_s is not None and turn.goodput else None,
+)
+P99 = Metric(
+    "p99",
+    "Latency, p99",
+    Class.LATENCY,
+    Word.SLOWER,
+    Word.FASTER,
+    read=lambda m: m.load.latency.p99_us,
+    read_turn=lambda turn: turn.p99_us,
+)
+PEAK_RSS = Metric(
+    "peak RSS",
+    "Peak memory",
+    Class.MEMORY,
+    Word.MORE,
+    Word.LESS,
+    read=lambda m: m.memory.rss_peak_kb if m.memory else None,
+)
 """Memory has no turns: a server keeps what an earlier turn made it take."""
+
+PER_CONNECTION = Metric("RSS per connection", "Memory per connection", Class.MEMORY, Word.MORE, Word.LESS)
+"""Takes a round's tiers together."""
+
+METRICS = [REQUESTS, CPU, P99, PEAK_RSS, PER_CONNECTION]
+"""Those of servers, in the order in which they are told; a further one is a declaration and a name here."""
 
 
 def of_turns(metric: Metric, seen: Measurement) -> list[float]:
     """A metric in each turn of a measurement, in their order; empty where a turn does not tell it."""
-    read = READ_TURN.get(metric)
+    read = metric.read_turn
     found = [read(turn) for turn in seen.windows] if read else []
     return [value for value in found if value is not None] if None not in found else []
 

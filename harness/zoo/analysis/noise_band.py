@@ -1,4 +1,4 @@
-"""The noise band: by how much one and the same program differs from itself in this run (A/A). Pure."""
+"""The noise band: how much one program differs from itself in this run (A/A). Pure."""
 
 from __future__ import annotations
 

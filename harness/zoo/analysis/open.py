@@ -22,7 +22,7 @@ BEYOND = 100
 
 
 @dataclass(frozen=True)
-class Lag:
+class OpenLag:
     """How long after it was due a request was sent.
 
     The start of a vegeta process is not in its results. The request that was nearest to the schedule stands for it, so
@@ -35,7 +35,7 @@ class Lag:
 
 
 @dataclass(frozen=True)
-class Latency:
+class OpenLatency:
     """Over all requests, each from when it was due; one without a good answer counts as later than any answer.
 
     None: fewer than 100 requests lie beyond the quantile, or the quantile is one of those without a good answer.
@@ -58,10 +58,10 @@ class OpenOutcome:
     total_s: float  # from the first request to the last answer or failure
     ok_per_s: float  # over the total duration
     failures: dict[str, int]  # by kind, most frequent first
-    lag: Lag
+    lag: OpenLag
     late_limit_us: int
     behind: str | None
-    latency: Latency
+    latency: OpenLatency
     answered: Histogram  # of the good answers alone, from when each request was due
 
 
@@ -83,7 +83,7 @@ def account(hits: Sequence[Hits], rate: int, duration_s: float) -> OpenOutcome:
     due = round(rate * duration_s)
     total_s = max(at + took for one in hits for at, took in zip(one.sent_us, one.took_us, strict=True)) / 1e6
     failed = failures(hits)
-    lag = Lag(*(int(q) for q in np.quantile(lags, [0.5, 0.99, 1.0], method="inverted_cdf")))
+    lag = OpenLag(*(int(q) for q in np.quantile(lags, [0.5, 0.99, 1.0], method="inverted_cdf")))
     limit = late_limit_us(took[good])
     return OpenOutcome(
         due=due,
@@ -96,7 +96,7 @@ def account(hits: Sequence[Hits], rate: int, duration_s: float) -> OpenOutcome:
         lag=lag,
         late_limit_us=limit,
         behind=not_made(due, sent, failed) or _late(lag, limit),
-        latency=Latency(*(_quantile(from_due, sent, per_mille) for per_mille in (500, 900, 990, 999))),
+        latency=OpenLatency(*(_quantile(from_due, sent, per_mille) for per_mille in (500, 900, 990, 999))),
         answered=_histogram(from_due),
     )
 
@@ -139,7 +139,7 @@ def _good(hits: Hits) -> NDArray[np.bool_]:
     return good
 
 
-def _late(lag: Lag, limit_us: int) -> str | None:
+def _late(lag: OpenLag, limit_us: int) -> str | None:
     if lag.p99_us > limit_us:
         return (
             f"1 % of the requests were sent {lag.p99_us / 1000:.1f} ms late or more; allowed {limit_us / 1000:.1f} ms"

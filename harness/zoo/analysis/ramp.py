@@ -1,4 +1,4 @@
-"""Ramp-up: how soon a server at rest serves all of C connections, each of whose requests waits D. Pure.
+"""Computes how soon a server at rest serves all of C connections, each of whose requests waits D. Pure.
 
 At its best such a server gives C/D answers a second. Windows of 100 ms show it as a curve, but are no measure of it:
 all connections begin at once, so their answers come in bursts, D apart, and a window sees a burst or nothing. What is

@@ -1,4 +1,4 @@
-"""Records of a run → rows of a summary: medians over rounds, lower bounds, memory per held connection. Pure."""
+"""Groups the records of a run into rows: medians over rounds, lower bounds, memory per held connection. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from zoo.analysis.lower_bound import flags_of, limits, near_reference
-from zoo.analysis.metrics import READ, cpu_per_million, held_all, held_slopes, requested
+from zoo.analysis.metrics import METRICS, cpu_per_million, held_all, held_slopes, requested
 from zoo.analysis.stats import outlier
 from zoo.model.entry_id import is_twin
 from zoo.model.flag import Flag
@@ -99,8 +99,9 @@ def spread(values: Iterable[float | None]) -> Spread | None:
 def outlying(seen: Sequence[tuple[Record, Measurement]]) -> list[tuple[str, int]]:
     """The metrics in which one round stands apart from the others, and which round that is."""
     found = []
-    for metric, read in READ.items():
-        known = [(record.round, value) for record, m in seen if (value := read(m)) is not None]
+    for metric in METRICS:
+        read = metric.read
+        known = [(record.round, value) for record, m in seen if read and (value := read(m)) is not None]
         place = outlier([value for _, value in known])
         if place is not None:
             found.append((metric.name, known[place][0]))

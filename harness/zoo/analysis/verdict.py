@@ -1,4 +1,4 @@
-"""From a ratio and what is known of its sides to one word. Pure."""
+"""Turns a ratio, and what is known of its two sides, into a verdict. Pure."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Build(_Table):
     sources: Words
 
 
-class Run(_Table):
+class RunCommand(_Table):
     """The start command; `{java}` and `{jvm_flags}` are filled in by the runtime."""
 
     command: Words
@@ -99,7 +99,7 @@ class Manifest(_Table):
     language: Language
     port: int = Field(ge=1024, le=32767)
     build: Build | None = None
-    run: Run
+    run: RunCommand
     jvm: dict[str, list[str]] = {}
     release: Release | None = None
     paths: list[str] = []

@@ -1,4 +1,4 @@
-"""What a rule's cells say: a figure with its interval, from the runs that have them. Pure."""
+"""Estimates a rule's figure, with its interval, from the runs that have its cells. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from zoo.analysis.metrics import Class
 from zoo.analysis.stats import Ratio, paired_ratio, unpaired_ratio
 from zoo.analysis.stats.interval import of_mean, of_median
 from zoo.analysis.stats.ratio import of_logs
-from zoo.claims.points import Point
+from zoo.claims.points import ClaimPoint
 from zoo.claims.quantities import QUANTITIES, Quantity
 from zoo.claims.series import Series
-from zoo.claims.sources import Evidence
+from zoo.claims.sources import ClaimEvidence
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Estimate:
     ratio: Ratio | None = field(default=None, repr=False)
 
 
-def figure(evidence: Evidence, point: Point, name: str) -> Estimate:
+def figure(evidence: ClaimEvidence, point: ClaimPoint, name: str) -> Estimate:
     """A quantity of one cell."""
     quantity = QUANTITIES[name]
     found = evidence.find([point], quantity)
@@ -52,7 +52,7 @@ def figure(evidence: Evidence, point: Point, name: str) -> Estimate:
     return replace(made, value=interval.value, low=interval.low, high=high, n=interval.n, counts=tuple(one.figures))
 
 
-def ratio(evidence: Evidence, over: tuple[Point, ...], name: str) -> Estimate:
+def ratio(evidence: ClaimEvidence, over: tuple[ClaimPoint, ...], name: str) -> Estimate:
     """A quantity of the first point over that of the second."""
     quantity = QUANTITIES[name]
     label = f"{over[0].text} ÷ {over[1].text}"
@@ -74,7 +74,7 @@ def ratio(evidence: Evidence, over: tuple[Point, ...], name: str) -> Estimate:
     )
 
 
-def mean_ratio(evidence: Evidence, pairs: Sequence[tuple[Point, ...]], name: str) -> Estimate:
+def mean_ratio(evidence: ClaimEvidence, pairs: Sequence[tuple[ClaimPoint, ...]], name: str) -> Estimate:
     """The geometric mean of the ratios of all pairs, round by round."""
     each = _ratios(evidence, pairs, name)
     whole = _gathered(f"mean over {len(each)} cells of {_sides(pairs)}", each)
@@ -86,7 +86,7 @@ def mean_ratio(evidence: Evidence, pairs: Sequence[tuple[Point, ...]], name: str
     return replace(found, noise=found.noise and found.noise ** (1 / math.sqrt(len(each))))
 
 
-def gain(evidence: Evidence, four: tuple[Point, ...], name: str) -> Estimate:
+def gain(evidence: ClaimEvidence, four: tuple[ClaimPoint, ...], name: str) -> Estimate:
     """The ratio of the first two points over that of the last two."""
     first, second = _ratios(evidence, [four[:2], four[2:]], name)
     whole = _gathered(f"({first.label}) ÷ ({second.label})", [first, second])
@@ -98,7 +98,7 @@ def gain(evidence: Evidence, four: tuple[Point, ...], name: str) -> Estimate:
     return replace(whole, value=made.value, low=made.low, high=made.high, n=made.rounds, ratio=made)
 
 
-def spread(evidence: Evidence, pairs: Sequence[tuple[Point, ...]], name: str) -> Estimate:
+def spread(evidence: ClaimEvidence, pairs: Sequence[tuple[ClaimPoint, ...]], name: str) -> Estimate:
     """The highest ratio less the lowest; the interval is that of the two taken apart, which is rather too wide."""
     each = _ratios(evidence, pairs, name)
     whole = _gathered(f"highest less lowest of {len(each)} cells of {_sides(pairs)}", each)
@@ -111,7 +111,7 @@ def spread(evidence: Evidence, pairs: Sequence[tuple[Point, ...]], name: str) ->
     return replace(whole, value=most.value - least.value, low=low, high=most.high - least.low, n=min(e.n for e in each))
 
 
-def difference(evidence: Evidence, less: tuple[Point, ...], name: str) -> Estimate:
+def difference(evidence: ClaimEvidence, less: tuple[ClaimPoint, ...], name: str) -> Estimate:
     """A quantity of the first point less that of the second, round by round."""
     quantity = QUANTITIES[name]
     label = f"{less[0].text} less {less[1].text}"
@@ -129,7 +129,7 @@ def difference(evidence: Evidence, less: tuple[Point, ...], name: str) -> Estima
     return replace(made, value=interval.value, low=interval.low, high=interval.high, n=interval.n)
 
 
-def _ratios(evidence: Evidence, pairs: Sequence[tuple[Point, ...]], name: str) -> list[Estimate]:
+def _ratios(evidence: ClaimEvidence, pairs: Sequence[tuple[ClaimPoint, ...]], name: str) -> list[Estimate]:
     """Those of all pairs, from one run that has them all, even where another has a better one of some."""
     found = evidence.find([point for pair in pairs for point in pair], QUANTITIES[name])
     if not isinstance(found, str) and len({s.archive.id for s in found}) == 1:
@@ -223,6 +223,6 @@ def _log(pair: Estimate, number: int) -> float:
     return math.log(a.values[number] / b.values[number])
 
 
-def _sides(pairs: Sequence[tuple[Point, ...]]) -> str:
+def _sides(pairs: Sequence[tuple[ClaimPoint, ...]]) -> str:
     """`java-tomcat:virtual ÷ java-tomcat:platform`"""
     return " ÷ ".join(", ".join(dict.fromkeys(pair[i].entry for pair in pairs)) for i in (0, 1))

@@ -12,8 +12,8 @@ from zoo.analysis.noise_band import Band, BandKey
 from zoo.analysis.open import rate_made
 from zoo.analysis.pairs import compare
 from zoo.analysis.verdict import spoiled
-from zoo.claims.points import Point
-from zoo.claims.quantities import SPOILT, Data, at
+from zoo.claims.points import ClaimPoint
+from zoo.claims.quantities import SPOILT, JsonRecord, at
 from zoo.jdbc.records import Cell, Profile
 from zoo.model.condition import Condition
 from zoo.model.cores import Cores
@@ -30,7 +30,7 @@ Key = tuple[str, str, str, str, str, str]
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineFacts:
     """What runs must share to be set against each other, and what a reader compares with the published machine."""
 
     processor: str
@@ -46,7 +46,7 @@ class Machine:
         return self.processor, self.cores, self.apart
 
     @classmethod
-    def of(cls, host: HostFacts, cores: Cores | None = None) -> Machine:
+    def of(cls, host: HostFacts, cores: Cores | None = None) -> MachineFacts:
         return cls(
             processor=host.cpu_model or "unknown processor",
             cores=host.cores_usable,
@@ -63,7 +63,7 @@ class Observation:
 
     line: int
     round: int
-    data: Data
+    data: JsonRecord
     entry: str = ""
     emulated: bool = False
     loaded_s: float | None = None
@@ -83,7 +83,7 @@ class Archive:
     started_at: str
     commit: str | None
     jdk: str | None
-    machine: Machine
+    machine: MachineFacts
     protocol: int
     cells: Mapping[Key, Mapping[int, Observation]]
     bands: Mapping[BandKey, Band] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Archive:
     older: frozenset[str] = frozenset()
     """Servers whose sources are no longer those that were measured."""
 
-    def seen(self, point: Point) -> list[Mapping[int, Observation]] | None:
+    def seen(self, point: ClaimPoint) -> list[Mapping[int, Observation]] | None:
         """Of each tier; None where the run lacks one of them, or was too short."""
         settings = canonical(point.vary)
         keys = [(point.scenario, point.entry, point.case, tier, settings, point.jdk) for tier in point.tiers]
@@ -123,7 +123,7 @@ def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str 
         started_at=run.started_at,
         commit=run.commit,
         jdk=run.plan.condition.jdk,
-        machine=Machine.of(run.host, run.plan.condition.cores),
+        machine=MachineFacts.of(run.host, run.plan.condition.cores),
         protocol=run.protocol,
         cells=cells,
         bands=compare(run.plan.entries, records, reference).bands,
@@ -154,7 +154,7 @@ def of_programs(
         started_at=run["started_at"],
         commit=run["commit"],
         jdk=run["jdk"],
-        machine=Machine.of(HostFacts.model_validate(run["host"])),
+        machine=MachineFacts.of(HostFacts.model_validate(run["host"])),
         protocol=run["protocol"],
         cells=cells,
         window_s=_window_s(run) if run["kind"] == "jdbc" else 0.0,
@@ -211,7 +211,7 @@ def _program(record: Mapping[str, Any]) -> Key:
     return ("jvm", "java-hello", record["case"], "", "", "")
 
 
-def _observed(record: Record, data: Data, line: int) -> Observation:
+def _observed(record: Record, data: JsonRecord, line: int) -> Observation:
     part = data.get("measurement") or data.get("trial") or {}
     connections = part.get("connections") or {}
     actual, limited_by = connections.get("actual"), connections.get("limited_by")

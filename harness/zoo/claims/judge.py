@@ -1,4 +1,4 @@
-"""From an estimate and a band to two words, direction and size, and from many to one pair. Pure.
+"""Turns an estimate and a band into a verdict (direction and size), and combines those of many cells. Pure.
 
 A word is given for the whole 95 % interval, never for the point alone. Each claim is a question of its own, named
 before anything is measured, so nothing is corrected for their number; of the cells of one claim that speak against it,
@@ -15,10 +15,10 @@ from enum import StrEnum
 from zoo.analysis.stats import holm
 from zoo.analysis.verdict import MARGIN, would_decide
 from zoo.claims.estimates import Estimate
-from zoo.claims.rules import Count, Difference, Gain, Judged, Ratio, Recorded, Rule
+from zoo.claims.rules import CountRule, DifferenceRule, GainRule, Judged, RatioRule, RecordedRule, Rule
 
 
-class Word(StrEnum):
+class ClaimWord(StrEnum):
     """What is said of a claim's direction. `DOES_NOT` is that of a part; of a whole claim it is one of the two after
     it."""
 
@@ -36,18 +36,23 @@ class Word(StrEnum):
 
     def of(self, count: int) -> str:
         """`1 holds`, `12 hold`, `3 open`"""
-        word = {Word.HOLDS: "hold", Word.DOES_NOT: "do not hold"}.get(self, self.value) if count != 1 else self.value
+        word = (
+            {ClaimWord.HOLDS: "hold", ClaimWord.DOES_NOT: "do not hold"}.get(self, self.value)
+            if count != 1
+            else self.value
+        )
         return f"{count} {word}"
 
 
 MEANING = {
-    Word.HOLDS: "the whole interval lies on the side published; where only a band was published, within it",
-    Word.DOES_NOT: "the whole interval lies where the claim does not hold",
-    Word.CONTRADICTED: "it does not hold, and the test is the article's in what matters",
-    Word.NOT_REPRODUCED: "it does not hold here, by a test that differs from the article's; the reason is beside it",
-    Word.OPEN: "the interval straddles a bound, or the difference is no more than noise",
-    Word.NOT_MEASURED: "nothing was measured that could decide it",
-    Word.RECORDED: "an absolute figure of another machine: shown, never judged",
+    ClaimWord.HOLDS: "the whole interval lies on the side published; where only a band was published, within it",
+    ClaimWord.DOES_NOT: "the whole interval lies where the claim does not hold",
+    ClaimWord.CONTRADICTED: "it does not hold, and the test is the article's in what matters",
+    ClaimWord.NOT_REPRODUCED: "it does not hold here, by a test that differs from the article's; the reason is "
+    "beside it",
+    ClaimWord.OPEN: "the interval straddles a bound, or the difference is no more than noise",
+    ClaimWord.NOT_MEASURED: "nothing was measured that could decide it",
+    ClaimWord.RECORDED: "an absolute figure of another machine: shown, never judged",
 }
 
 
@@ -67,7 +72,7 @@ class Judgement:
     `more`: rounds that would decide what is open, if figures stay as they are; None where rounds alone would not.
     """
 
-    word: Word
+    word: ClaimWord
     why: str | None = None
     size: Size | None = None
     more: int | None = None
@@ -76,31 +81,31 @@ class Judgement:
 def judge(rule: Rule, seen: Estimate) -> Judgement:
     """What is said of one cell, or of one figure over several."""
     if seen.why:
-        return Judgement(Word.NOT_MEASURED, seen.why)
-    if isinstance(rule, Recorded):
-        return Judgement(Word.RECORDED)
-    if isinstance(rule, Count):
+        return Judgement(ClaimWord.NOT_MEASURED, seen.why)
+    if isinstance(rule, RecordedRule):
+        return Judgement(ClaimWord.RECORDED)
+    if isinstance(rule, CountRule):
         return _counted(rule, seen.counts)
     if seen.low is None or seen.high is None:
         few = "one round has" if seen.n < 2 else "so few or so different figures have"
-        return Judgement(Word.OPEN, f"{few} no interval", _directed(rule, Size.OPEN))
+        return Judgement(ClaimWord.OPEN, f"{few} no interval", _directed(rule, Size.OPEN))
     return _placed(rule, seen, seen.low, seen.high)
 
 
-def _counted(rule: Count, counts: Sequence[float]) -> Judgement:
+def _counted(rule: CountRule, counts: Sequence[float]) -> Judgement:
     low, high = _band(rule)
     inside = [low <= count <= high for count in counts]
     if any(inside) and not all(inside):
-        return Judgement(Word.OPEN, f"so in {sum(inside)} of {len(inside)} rounds", _directed(rule, Size.OPEN))
+        return Judgement(ClaimWord.OPEN, f"so in {sum(inside)} of {len(inside)} rounds", _directed(rule, Size.OPEN))
     return _towards(rule, min(counts), max(counts))
 
 
 def _placed(rule: Judged, seen: Estimate, low: float, high: float) -> Judgement:
     if _is_noise(rule, seen):
         why = "no more than one and the same program differs from itself"
-        return Judgement(Word.OPEN, why, _directed(rule, Size.OPEN))
+        return Judgement(ClaimWord.OPEN, why, _directed(rule, Size.OPEN))
     found = _towards(rule, low, high)
-    more = _more(rule, seen, low, high) if found.word is Word.OPEN else None
+    more = _more(rule, seen, low, high) if found.word is ClaimWord.OPEN else None
     return replace(found, why=f"{found.why}; {would_decide(more)}", more=more) if more else found
 
 
@@ -111,7 +116,7 @@ def _more(rule: Judged, seen: Estimate, low: float, high: float) -> int | None:
     within = [bound for bound in ((side[1],) if side else _band(rule)) if low < bound < high]
     if not within or not (math.isfinite(low) and math.isfinite(high)):
         return None
-    scale = math.log if isinstance(rule, Ratio | Gain) and low > 0 else float
+    scale = math.log if isinstance(rule, RatioRule | GainRule) and low > 0 else float
     apart = min(abs(scale(seen.value) - scale(bound)) for bound in within)
     half = (scale(high) - scale(low)) / 2
     return max(1, math.ceil(seen.n * (half / apart) ** 2) - seen.n) if apart > 0 else None
@@ -124,24 +129,24 @@ def _towards(rule: Judged, low: float, high: float) -> Judgement:
     sign, bound = side
     near, far = (low, high) if sign > 0 else (high, low)
     if sign * (near - bound) > 0:
-        return Judgement(Word.HOLDS, size=_size(rule, sign, low, high))
+        return Judgement(ClaimWord.HOLDS, size=_size(rule, sign, low, high))
     if _alike(rule, low, high):
-        return Judgement(Word.DOES_NOT, f"surely within {100 * MARGIN:.0f} % of no difference")
+        return Judgement(ClaimWord.DOES_NOT, f"surely within {100 * MARGIN:.0f} % of no difference")
     if sign * (far - bound) <= 0:
-        return Judgement(Word.DOES_NOT)
-    return Judgement(Word.OPEN, "the interval has both directions", _size(rule, sign, low, high))
+        return Judgement(ClaimWord.DOES_NOT)
+    return Judgement(ClaimWord.OPEN, "the interval has both directions", _size(rule, sign, low, high))
 
 
 def _within(rule: Judged, low: float, high: float) -> Judgement:
     """Of a claim that is its band."""
     least, most = _band(rule)
     if least <= low and high <= most:
-        return Judgement(Word.HOLDS)
+        return Judgement(ClaimWord.HOLDS)
     if low <= most and high >= least:
-        return Judgement(Word.OPEN, "the interval straddles the bound")
+        return Judgement(ClaimWord.OPEN, "the interval straddles the bound")
     if _between(rule, low, high):
-        return Judgement(Word.OPEN, "between what reproduces and what contradicts it")
-    return Judgement(Word.DOES_NOT)
+        return Judgement(ClaimWord.OPEN, "between what reproduces and what contradicts it")
+    return Judgement(ClaimWord.DOES_NOT)
 
 
 def _side(rule: Judged) -> tuple[int, float] | None:
@@ -150,7 +155,7 @@ def _side(rule: Judged) -> tuple[int, float] | None:
         return 1, rule.leans_above
     if rule.leans_below is not None:
         return -1, rule.leans_below
-    none = {Ratio: 1.0, Gain: 1.0, Difference: 0.0}.get(type(rule))
+    none = {RatioRule: 1.0, GainRule: 1.0, DifferenceRule: 0.0}.get(type(rule))
     least, most = _band(rule)
     if none is not None and least > none:
         return 1, none
@@ -191,7 +196,7 @@ def _is_noise(rule: Judged, seen: Estimate) -> bool:
 def _alike(rule: Judged, low: float, high: float) -> bool:
     """Whether a ratio is surely no difference that matters, where one that does is claimed."""
     least, most = _band(rule)
-    claimed = isinstance(rule, Ratio | Gain) and (least > 1 + MARGIN or most < 1 / (1 + MARGIN))
+    claimed = isinstance(rule, RatioRule | GainRule) and (least > 1 + MARGIN or most < 1 / (1 + MARGIN))
     return claimed and low >= 1 / (1 + MARGIN) and high <= 1 + MARGIN
 
 
@@ -209,12 +214,14 @@ def by_chance(rule: Rule, found: Found) -> list[Judgement]:
     """The words of cells that are judged by one rule, in their order: of those that speak against it, one that Holm's
     correction over all cells does not leave is open, for among many cells one does so by chance."""
     words = [judgement for _, judgement in found]
-    if isinstance(rule, Recorded | Count) or len(found) < 2:
+    if isinstance(rule, RecordedRule | CountRule) or len(found) < 2:
         return words
-    ps = [_against(rule, seen) if word.word is Word.DOES_NOT else 1.0 for seen, word in found]
-    open_ = Judgement(Word.OPEN, f"one of {len(found)} cells is so by chance too often", _directed(rule, Size.OPEN))
+    ps = [_against(rule, seen) if word.word is ClaimWord.DOES_NOT else 1.0 for seen, word in found]
+    open_ = Judgement(
+        ClaimWord.OPEN, f"one of {len(found)} cells is so by chance too often", _directed(rule, Size.OPEN)
+    )
     kept = [adjusted.rejected for adjusted in holm(ps)]
-    return [open_ if w.word is Word.DOES_NOT and not kept[i] else w for i, w in enumerate(words)]
+    return [open_ if w.word is ClaimWord.DOES_NOT and not kept[i] else w for i, w in enumerate(words)]
 
 
 def _against(rule: Judged, seen: Estimate) -> float:
@@ -231,19 +238,19 @@ def _against(rule: Judged, seen: Estimate) -> float:
 
 def over_cells(rule: Rule, words: Sequence[Judgement]) -> Judgement:
     """One judgement of a rule that was judged in several cells."""
-    missing = [w for w in words if w.word is Word.NOT_MEASURED]
-    if len(words) == 1 or isinstance(rule, Recorded):
+    missing = [w for w in words if w.word is ClaimWord.NOT_MEASURED]
+    if len(words) == 1 or isinstance(rule, RecordedRule):
         return missing[0] if missing else words[0]
-    good, unsure = (sum(w.word is word for w in words) for word in (Word.HOLDS, Word.OPEN))
+    good, unsure = (sum(w.word is word for w in words) for word in (ClaimWord.HOLDS, ClaimWord.OPEN))
     needed = {"every": len(words), "any": 1}.get(str(rule.in_cells)) or math.ceil(float(rule.in_cells) * len(words))
     said = f"so in {good} of {len(words)} cells, {needed} needed" + (f"; {unsure} not certain" if unsure else "")
     if good >= needed:
-        return Judgement(Word.HOLDS, said, _size_over(words, needed))
+        return Judgement(ClaimWord.HOLDS, said, _size_over(words, needed))
     if good + unsure + len(missing) < needed:
-        return Judgement(Word.DOES_NOT, said)
+        return Judgement(ClaimWord.DOES_NOT, said)
     more = max((w.more or 0 for w in words), default=0) or None
     told = f"{said}; {would_decide(more)}" if more else said
-    return missing[0] if missing else Judgement(Word.OPEN, told, _size_over(words, len(words)), more)
+    return missing[0] if missing else Judgement(ClaimWord.OPEN, told, _size_over(words, len(words)), more)
 
 
 def _size_over(words: Sequence[Judgement], needed: int) -> Size | None:
@@ -254,20 +261,20 @@ def _size_over(words: Sequence[Judgement], needed: int) -> Size | None:
     return next((size for size in Size if sizes.count(size) >= needed), Size.OPEN)
 
 
-WORST_FIRST = (Word.DOES_NOT, Word.NOT_MEASURED, Word.OPEN, Word.HOLDS, Word.RECORDED)
+WORST_FIRST = (ClaimWord.DOES_NOT, ClaimWord.NOT_MEASURED, ClaimWord.OPEN, ClaimWord.HOLDS, ClaimWord.RECORDED)
 LEAST_CERTAIN_FIRST = (Size.OPEN, Size.SMALLER, Size.LARGER, Size.AS_PUBLISHED)
 
 
 def best(words: Sequence[Judgement]) -> Judgement:
     """Of alternatives: one that holds is enough. Unless all were judged, they cannot contradict."""
-    missing = next((w for w in words if w.word is Word.NOT_MEASURED), None)
+    missing = next((w for w in words if w.word is ClaimWord.NOT_MEASURED), None)
     found = max(words, key=lambda w: WORST_FIRST.index(w.word))
-    return missing if missing and found.word is Word.DOES_NOT else found
+    return missing if missing and found.word is ClaimWord.DOES_NOT else found
 
 
 def all_of(words: Sequence[Judgement]) -> Judgement:
     """Of a claim's parts: one that does not hold is enough against it, one that was not measured leaves it open."""
     worst = min(words, key=lambda w: WORST_FIRST.index(w.word))
     sizes = [w.size for w in words if w.size]
-    known = worst.word in (Word.HOLDS, Word.OPEN)
+    known = worst.word in (ClaimWord.HOLDS, ClaimWord.OPEN)
     return replace(worst, size=min(sizes, key=LEAST_CERTAIN_FIRST.index) if known and sizes else None)

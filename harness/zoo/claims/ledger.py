@@ -43,7 +43,7 @@ class Article(_Table):
     kept: bool = Field(default=True, description="false: the text is not among those whose figures a test checks")
 
 
-class Figure(_Table):
+class PublishedFigure(_Table):
     """A published figure: `quote` as it is printed there, `value` as a number in this unit."""
 
     of: str
@@ -52,7 +52,7 @@ class Figure(_Table):
     quote: str | None = Field(default=None, description="none: read off a graph")
 
 
-class Cells(_Table):
+class CellSpec(_Table):
     """What of a run a rule reads: one cell, or several where an axis has a list."""
 
     scenario: str
@@ -78,7 +78,7 @@ class Claim(_Table):
     id: str = Field(pattern=r"^[A-Z]\d+$")
     says: str
     source: str | None = Field(default=None, pattern=r"^https://\S+$", description="where the article is not it")
-    published: list[Figure] = []
+    published: list[PublishedFigure] = []
     ambiguous: str | None = None
     note: str | None = Field(default=None, description="where the test departs from what was published")
     like: str | None = Field(
@@ -86,7 +86,7 @@ class Claim(_Table):
         description="why the test is the article's in what matters; none: it is not, so it contradicts nothing",
     )
     rounds: int = Field(default=3, ge=1)
-    cells: dict[str, Cells] = {}
+    cells: dict[str, CellSpec] = {}
     rules: list[Rule] = []
     unmeasured: str | None = Field(default=None, description="why nothing here can decide it")
 

@@ -1,4 +1,4 @@
-"""Which cells the claims need that no run has yet, and how they are put together into runs. Pure."""
+"""Finds the cells that claims need and no run has, and groups them into runs. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zoo.analysis.metrics import Class, requested
 from zoo.claims import points
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import Claim
-from zoo.claims.points import Point
+from zoo.claims.points import ClaimPoint
 from zoo.claims.quantities import QUANTITIES
 from zoo.scenarios import SCENARIOS
 
@@ -23,7 +23,7 @@ HARDLY_S = 1.0
 class Want:
     """One cell of one tier: how often, and for which claims."""
 
-    point: Point
+    point: ClaimPoint
     rounds: int
     claims: tuple[str, ...]
 
@@ -60,9 +60,9 @@ class Job:
         return env, [*made, *_repeated("vary", vary), *(["--aa"] if aa else [])]
 
 
-def wanted(claims: Iterable[Claim]) -> dict[Point, Want]:
+def wanted(claims: Iterable[Claim]) -> dict[ClaimPoint, Want]:
     """Every cell that a claim names, shared ones once."""
-    found: dict[Point, Want] = {}
+    found: dict[ClaimPoint, Want] = {}
     for claim in claims:
         for group in _groups(claim):
             for point in group:
@@ -70,14 +70,16 @@ def wanted(claims: Iterable[Claim]) -> dict[Point, Want]:
     return found
 
 
-def missing(claims: Iterable[Claim], archives: Sequence[Archive]) -> tuple[dict[Point, Want], list[set[Point]]]:
+def missing(
+    claims: Iterable[Claim], archives: Sequence[Archive]
+) -> tuple[dict[ClaimPoint, Want], list[set[ClaimPoint]]]:
     """The cells that no run has as often as wanted, and which of them must be measured in the same run.
 
     Cells that are set against each other in speed are missing together. What a process holds does not drift with the
     machine, so memory may be compared between runs.
     """
-    found: dict[Point, Want] = {}
-    links: list[set[Point]] = []
+    found: dict[ClaimPoint, Want] = {}
+    links: list[set[ClaimPoint]] = []
     for claim in claims:
         for group in _groups(claim):
             if not any(_has(archive, group, claim.rounds) for archive in archives):
@@ -87,7 +89,7 @@ def missing(claims: Iterable[Claim], archives: Sequence[Archive]) -> tuple[dict[
     return found, links
 
 
-def jobs(found: dict[Point, Want], links: Iterable[set[Point]], seconds: Callable[[Job], float]) -> list[Job]:
+def jobs(found: dict[ClaimPoint, Want], links: Iterable[set[ClaimPoint]], seconds: Callable[[Job], float]) -> list[Job]:
     """Runs that keep together what belongs together, in the order in which the claims ask for them.
 
     One run measures all its entries in all its cases and tiers. So two become one only where that takes no longer by
@@ -95,11 +97,11 @@ def jobs(found: dict[Point, Want], links: Iterable[set[Point]], seconds: Callabl
     """
 
     @cache
-    def job(group: frozenset[Point]) -> Job:
+    def job(group: frozenset[ClaimPoint]) -> Job:
         return _job([want for point, want in found.items() if point in group])
 
     @cache
-    def cost(group: frozenset[Point]) -> float:
+    def cost(group: frozenset[ClaimPoint]) -> float:
         return seconds(job(group))
 
     place = {point: number for number, point in enumerate(found)}
@@ -107,7 +109,7 @@ def jobs(found: dict[Point, Want], links: Iterable[set[Point]], seconds: Callabl
     return [job(group) for group in sorted(groups, key=lambda group: min(place[point] for point in group))]
 
 
-def _groups(claim: Claim) -> Iterator[list[Point]]:
+def _groups(claim: Claim) -> Iterator[list[ClaimPoint]]:
     """The single cells that one run must have, for each combination that a rule of the claim judges."""
     for rule in claim.rules:
         apart = QUANTITIES[rule.quantity].kind is Class.MEMORY
@@ -116,25 +118,25 @@ def _groups(claim: Claim) -> Iterator[list[Point]]:
             yield from singles if apart else [[point for each in singles for point in each]]
 
 
-def _add(found: dict[Point, Want], point: Point, claim: Claim) -> None:
+def _add(found: dict[ClaimPoint, Want], point: ClaimPoint, claim: Claim) -> None:
     before = found.get(point)
     rounds = max(claim.rounds, before.rounds if before else 0)
     found[point] = Want(point, rounds, tuple(dict.fromkeys([*(before.claims if before else ()), claim.id])))
 
 
-def _has(archive: Archive, points: Iterable[Point], rounds: int) -> bool:
+def _has(archive: Archive, points: Iterable[ClaimPoint], rounds: int) -> bool:
     """Whether a run has these cells so often."""
     return all((found := archive.seen(point)) and len(found[0]) >= rounds for point in points)
 
 
-def _calibrated(found: Iterable[Point]) -> list[set[Point]]:
+def _calibrated(found: Iterable[ClaimPoint]) -> list[set[ClaimPoint]]:
     """A run finds out rounds and rates once, for all that it measures: cells that depend on them belong together."""
     return [{p for p in found if (known := SCENARIOS.get(p.scenario)) and known.calibration}]
 
 
-def _joined(groups: Iterable[set[Point]]) -> list[frozenset[Point]]:
+def _joined(groups: Iterable[set[ClaimPoint]]) -> list[frozenset[ClaimPoint]]:
     """Groups that share a cell become one; those of different scenarios or JDKs never do."""
-    made: list[frozenset[Point]] = []
+    made: list[frozenset[ClaimPoint]] = []
     for group in groups:
         for common in dict.fromkeys(map(_common, group)):
             new = frozenset(point for point in group if _common(point) == common)
@@ -145,10 +147,12 @@ def _joined(groups: Iterable[set[Point]]) -> list[frozenset[Point]]:
     return made
 
 
-def _merged(groups: list[frozenset[Point]], cost: Callable[[frozenset[Point]], float]) -> list[frozenset[Point]]:
+def _merged(
+    groups: list[frozenset[ClaimPoint]], cost: Callable[[frozenset[ClaimPoint]], float]
+) -> list[frozenset[ClaimPoint]]:
     """While two take hardly longer as one, those that save most become one."""
 
-    def saved(pair: tuple[frozenset[Point], frozenset[Point]]) -> float:
+    def saved(pair: tuple[frozenset[ClaimPoint], frozenset[ClaimPoint]]) -> float:
         a, b = pair
         return cost(a) + cost(b) - cost(a | b)
 
@@ -160,7 +164,7 @@ def _merged(groups: list[frozenset[Point]], cost: Callable[[frozenset[Point]], f
     return groups
 
 
-def _common(point: Point) -> tuple[str, str]:
+def _common(point: ClaimPoint) -> tuple[str, str]:
     """What all cells of a run have in common."""
     return point.scenario, point.jdk
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from zoo.analysis.metrics import requested
-from zoo.claims.ledger import AXES, Cells
+from zoo.claims.ledger import AXES, CellSpec
 from zoo.claims.quantities import QUANTITIES
 from zoo.claims.rules import Rule
 
@@ -17,7 +17,7 @@ def asked(scenario: str, case: str) -> str:
     return f"{scenario} {case}".strip()
 
 
-class Point(NamedTuple):
+class ClaimPoint(NamedTuple):
     """One cell; several tiers where a quantity takes them together."""
 
     scenario: str
@@ -40,18 +40,18 @@ class Point(NamedTuple):
         return ", ".join(filter(None, [self.entry, f"{self.asked} {tiers}".strip(), self.vary, jdk]))
 
 
-def points(cells: Cells, *, over_tiers: bool = False) -> list[Point]:
+def points(cells: CellSpec, *, over_tiers: bool = False) -> list[ClaimPoint]:
     """All that the lists of a cell stand for."""
     tiers = [tuple(cells.axis("tier"))] if over_tiers else [(tier,) for tier in cells.axis("tier")]
     return [
-        Point(cells.scenario, entry, case, tier, vary, cells.jdk, cells.duration)
+        ClaimPoint(cells.scenario, entry, case, tier, vary, cells.jdk, cells.duration)
         for entry, case, tier, vary in itertools.product(
             cells.axis("entry"), cells.axis("case"), tiers, cells.axis("vary")
         )
     ]
 
 
-def combinations(rule: Rule, of: Sequence[Cells], cores: float | None = None) -> Iterator[tuple[Point, ...]]:
+def combinations(rule: Rule, of: Sequence[CellSpec], cores: float | None = None) -> Iterator[tuple[ClaimPoint, ...]]:
     """The points that are judged with each other: those that agree where their cells list the same axis.
 
     `cores` of the host leaves out tiers that the cells do not want there; None takes all.
@@ -65,17 +65,17 @@ def combinations(rule: Rule, of: Sequence[Cells], cores: float | None = None) ->
             yield chosen
 
 
-def _wanted(point: Point, cells: Cells, cores: float | None) -> bool:
+def _wanted(point: ClaimPoint, cells: CellSpec, cores: float | None) -> bool:
     if cores is None or cells.tiers_from_cores is None:
         return True
     return requested(point.tiers[0]) >= cells.tiers_from_cores * cores
 
 
-def _agree(a: Point, of_a: Cells, b: Point, of_b: Cells, over_tiers: bool) -> bool:
+def _agree(a: ClaimPoint, of_a: CellSpec, b: ClaimPoint, of_b: CellSpec, over_tiers: bool) -> bool:
     axes = [axis for axis in AXES if not (over_tiers and axis == "tier")]
     shared = [axis for axis in axes if of_a.listed(axis) and of_b.listed(axis)]
     return all(_value(a, axis) == _value(b, axis) for axis in shared)
 
 
-def _value(point: Point, axis: str) -> str:
+def _value(point: ClaimPoint, axis: str) -> str:
     return point.tiers[0] if axis == "tier" else str(getattr(point, axis))

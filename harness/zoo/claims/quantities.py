@@ -9,7 +9,7 @@ from typing import Any
 from zoo.analysis import flags
 from zoo.analysis.metrics import CPU, LEAST_CPU_S, PEAK_RSS, PER_CONNECTION, REQUESTS, Class, Metric
 
-Data = Mapping[str, Any]
+JsonRecord = Mapping[str, Any]
 """A record as JSON: a figure is named by its place, as in `zoo export`."""
 
 SERVERS_OWN = frozenset({"connect_errors", "not_connected", "hung", "crashed"})
@@ -30,16 +30,16 @@ class Quantity:
     """
 
     unit: str
-    read: Callable[[Data], float | list[float] | None]
+    read: Callable[[JsonRecord], float | list[float] | None]
     kind: Class | None = None
     noise: Metric | None = None
-    censored: Callable[[Data], float | list[float] | None] | None = None
+    censored: Callable[[JsonRecord], float | list[float] | None] | None = None
     per_connection: bool = False
     over_tiers: bool = False
     counts_faults: bool = False
 
 
-def at(data: Data, place: str) -> Any:  # noqa: ANN401 (JSON)
+def at(data: JsonRecord, place: str) -> Any:  # noqa: ANN401 (JSON)
     """What stands at a place such as `measurement.load.goodput_rps`; None where there is nothing."""
     found: Any = data
     for name in place.split("."):
@@ -49,10 +49,10 @@ def at(data: Data, place: str) -> Any:  # noqa: ANN401 (JSON)
     return found
 
 
-def place(*places: str, scale: float = 1.0) -> Callable[[Data], float | list[float] | None]:
+def place(*places: str, scale: float = 1.0) -> Callable[[JsonRecord], float | list[float] | None]:
     """Reads the first of these places that is there; records of different kinds have a quantity in different ones."""
 
-    def read(data: Data) -> float | list[float] | None:
+    def read(data: JsonRecord) -> float | list[float] | None:
         for name in places:
             found = at(data, name)
             if isinstance(found, list):
@@ -64,27 +64,27 @@ def place(*places: str, scale: float = 1.0) -> Callable[[Data], float | list[flo
     return read
 
 
-def _cpu_per_million(data: Data) -> float | None:
+def _cpu_per_million(data: JsonRecord) -> float | None:
     spent = at(data, "measurement.work.cpu_s")
     known = spent is not None and spent >= LEAST_CPU_S
     found: float | None = at(data, "measurement.work.cpu_s_per_million") if known else None
     return found
 
 
-def _switches_per_request(data: Data) -> float | None:
+def _switches_per_request(data: JsonRecord) -> float | None:
     names = ("voluntary_switches", "involuntary_switches", "switches_missed")
     counted = flags.switches(*(at(data, f"measurement.work.{name}") for name in names))
     answered = at(data, "measurement.load.goodput")
     return None if counted is None or not answered else counted / answered
 
 
-def _added_per_connection(data: Data) -> float | None:
+def _added_per_connection(data: JsonRecord) -> float | None:
     peak, idle = (at(data, f"measurement.memory.rss_{name}_kb") for name in ("peak", "idle"))
     connections = at(data, "measurement.connections.actual")
     return (peak - idle) / connections if peak and idle and connections else None
 
 
-def _failing(data: Data) -> float | None:
+def _failing(data: JsonRecord) -> float | None:
     """1 where some requests were not served as they should be, 0 where all were, None where neither is known."""
     kind = at(data, "failure.kind")
     if kind is not None:

@@ -48,19 +48,19 @@ class Judged(_Base):
         return self
 
 
-class Bound(Judged):
+class BoundRule(Judged):
     """The quantity itself lies within the band."""
 
     rule: Literal["bound"]
 
 
-class Count(Judged):
+class CountRule(Judged):
     """Something counted, not estimated: every round lies within the band."""
 
     rule: Literal["count"]
 
 
-class Ratio(Judged):
+class RatioRule(Judged):
     """`of` over `over`, round by round; `together`: the geometric mean over all cells is judged, not each of them."""
 
     rule: Literal["ratio"]
@@ -72,7 +72,7 @@ class Ratio(Judged):
         return (self.of, self.over)
 
 
-class Difference(Judged):
+class DifferenceRule(Judged):
     """`of` less `less`, round by round, in the quantity's unit."""
 
     rule: Literal["difference"]
@@ -83,7 +83,7 @@ class Difference(Judged):
         return (self.of, self.less)
 
 
-class Gain(Judged):
+class GainRule(Judged):
     """The ratio `of` over `over`, over the ratio `than` over `than_over`: where is more gained?"""
 
     rule: Literal["gain"]
@@ -96,7 +96,7 @@ class Gain(Judged):
         return (self.of, self.over, self.than, self.than_over)
 
 
-class Spread(Judged):
+class SpreadRule(Judged):
     """By how much the ratio `of` over `over` differs between its highest and its lowest cell."""
 
     rule: Literal["spread"]
@@ -107,10 +107,13 @@ class Spread(Judged):
         return (self.of, self.over)
 
 
-class Recorded(_Base):
+class RecordedRule(_Base):
     """Shown, never judged: an absolute figure of another machine."""
 
     rule: Literal["recorded"]
 
 
-Rule = Annotated[Bound | Count | Ratio | Difference | Gain | Spread | Recorded, Field(discriminator="rule")]
+Rule = Annotated[
+    BoundRule | CountRule | RatioRule | DifferenceRule | GainRule | SpreadRule | RecordedRule,
+    Field(discriminator="rule"),
+]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from zoo.analysis.lower_bound import LIMITED, SHARED, limits
 from zoo.analysis.metrics import Class
 from zoo.claims.evidence import Archive, Observation
-from zoo.claims.points import Point
+from zoo.claims.points import ClaimPoint
 from zoo.claims.quantities import Quantity, at
 
 
@@ -20,7 +20,7 @@ class Series:
     """
 
     archive: Archive
-    point: Point
+    point: ClaimPoint
     values: dict[int, float]
     starts: list[float]
     at_least: bool
@@ -73,7 +73,9 @@ def pooled(parts: Sequence[Series]) -> Series:
     )
 
 
-def series(archive: Archive, point: Point, tiers: Sequence[Mapping[int, Observation]], quantity: Quantity) -> Series:
+def series(
+    archive: Archive, point: ClaimPoint, tiers: Sequence[Mapping[int, Observation]], quantity: Quantity
+) -> Series:
     """From the observations of a cell's tiers by round; the figures are those of the highest tier."""
     top = tiers[-1]
     objections = [why for tier in tiers for seen in tier.values() if (why := _against(seen, quantity))]

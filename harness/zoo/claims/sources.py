@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from zoo.analysis.metrics import Class
 from zoo.claims.evidence import Archive
-from zoo.claims.points import Point
+from zoo.claims.points import ClaimPoint
 from zoo.claims.quantities import Quantity
 from zoo.claims.series import Series, pooled, series
 
@@ -15,7 +15,7 @@ _Faults = tuple[bool, bool, bool, int]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ClaimEvidence:
     """All runs that are given, newest first, and the scenarios that this harness knows."""
 
     archives: Sequence[Archive]
@@ -27,7 +27,7 @@ class Evidence:
     def cores(self) -> float | None:
         return next((archive.machine.cores for archive in self.archives), None)
 
-    def find(self, points: Sequence[Point], quantity: Quantity) -> list[Series] | str:
+    def find(self, points: Sequence[ClaimPoint], quantity: Quantity) -> list[Series] | str:
         """A series of each point, from the runs that have all of them, else the best of each; or why there is none.
 
         Both sides of what is compared come from one run; runs of one condition are taken together. Memory is compared
@@ -50,7 +50,7 @@ class Evidence:
         alike = [f for f in together if not any(s.objection for s in f) and _measured(f) == _measured(best)]
         return [pooled(column) for column in zip(*alike, strict=True)] if len(alike) > 1 else best
 
-    def _apart(self, points: Sequence[Point], quantity: Quantity) -> list[Series] | str:
+    def _apart(self, points: Sequence[ClaimPoint], quantity: Quantity) -> list[Series] | str:
         best: list[Series] = []
         for point in points:
             some = [one for archive in self.archives if (one := _all(archive, [point], quantity))]
@@ -72,7 +72,7 @@ class Evidence:
         spoiled, cut, older = (any(getattr(s, fault) for s in found) for fault in ("objection", "cut", "older"))
         return spoiled, cut, older, max(self.wanted - few, 0)
 
-    def _missing(self, point: Point) -> str:
+    def _missing(self, point: ClaimPoint) -> str:
         if point.scenario not in self.known:
             return f"this harness has no scenario `{point.scenario}`"
         return f"no run given has {point.text}"
@@ -85,7 +85,7 @@ def _measured(found: Sequence[Series]) -> tuple[object, ...]:
     return archive.machine.alike, archive.protocol, archive.jdk, archive.window_s, *each
 
 
-def _all(archive: Archive, points: Sequence[Point], quantity: Quantity) -> list[Series] | None:
+def _all(archive: Archive, points: Sequence[ClaimPoint], quantity: Quantity) -> list[Series] | None:
     """A series of each point; None where the run lacks a tier of one."""
     made = []
     for point in points:

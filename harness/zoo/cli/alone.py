@@ -1,4 +1,4 @@
-"""One run at a time."""
+"""Makes sure that one run at a time is measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checkout that the commands work in."""
+"""The checkout that the commands work in, and its servers."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from types import FrameType
 
 from zoo.catalog.manifest import Catalog
 from zoo.host.jdk import JdkError
-from zoo.model.matrix import Part
+from zoo.model.matrix import MatrixPart
 from zoo.model.option import words
 from zoo.plan import blocks
 from zoo.plan.budget import seconds
@@ -27,13 +27,13 @@ from zoo.runtime.conditions import condition_of, runtime_named, varied
 class Planned:
     """A part as it would run here; `left_out` says why it does not."""
 
-    part: Part
+    part: MatrixPart
     cells: int = 0
     seconds: float = 0.0
     left_out: str = ""
 
 
-def wish_of(part: Part, server: str) -> Wish:
+def wish_of(part: MatrixPart, server: str) -> Wish:
     """The part as if it had been typed."""
     return Wish(
         servers=[server],
@@ -47,7 +47,7 @@ def wish_of(part: Part, server: str) -> Wish:
     )
 
 
-def planned(part: Part, server: str, catalog: Catalog, root: Path, runtime: str) -> Planned:
+def planned(part: MatrixPart, server: str, catalog: Catalog, root: Path, runtime: str) -> Planned:
     """How long the part takes. A JDK or a condition that is not to be had here leaves it out."""
     wish = wish_of(part, server)
     entries = catalog.select(wish.servers, wish.variants)
@@ -61,7 +61,7 @@ def planned(part: Part, server: str, catalog: Catalog, root: Path, runtime: str)
     return Planned(part, facts.cells, seconds(blocks.blocks_of(facts), blocks.profile_of(facts), catalog))
 
 
-def measure(part: Part, server: str, results: Path, runtime: str) -> int:
+def measure(part: MatrixPart, server: str, results: Path, runtime: str) -> int:
     """The exit code of its run. `KeyboardInterrupt` when that was stopped."""
     asked = ["bench", *words(wish_of(part, server)), "--runtime", runtime, "--results", str(results)]
     return bench(asked, part.env)

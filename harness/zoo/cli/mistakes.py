@@ -1,4 +1,4 @@
-"""A user's mistake is told in plain words, without a stack trace."""
+"""Prints a user's mistake in plain words, without a stack trace."""
 
 from __future__ import annotations
 

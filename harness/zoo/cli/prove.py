@@ -54,7 +54,7 @@ Keep = Annotated[bool, typer.Option("--keep", help="store the records in results
 
 
 @dataclass(frozen=True)
-class Trial:
+class ProofRun:
     """A run to make: where its records belong, what is measured, and the servers beside the zoo."""
 
     folder: Path
@@ -103,7 +103,7 @@ def aa(
     else:
         entries = (NATIVE[0], JVM[1])
         wish = _wish(entries, tiers.split(","), rounds, duration, warmup)
-        (store,) = _made([Trial(AA, wish)], keep=keep)
+        (store,) = _made([ProofRun(AA, wish)], keep=keep)
     found, compared = _compared(store)
     _end([method_proofs.aa(found, compared)], proved=method_proof.alarms(compared).nominally)
 
@@ -117,7 +117,7 @@ def slowdown(rounds: Rounds = 8, duration: Duration = 16, warmup: WarmUp = 6, ke
     """
     variants = (method_proof.PLAIN, method_proof.SLOWED, method_proof.UNCHANGED)
     wish = replace(_wish(variants, ["100"], rounds, duration, warmup), aa=False)
-    (store,) = _made([Trial(SLOWDOWN, wish, FIXTURE)], keep=keep)
+    (store,) = _made([ProofRun(SLOWDOWN, wish, FIXTURE)], keep=keep)
     run, compared = _compared(store)
     _end([method_proofs.slowdown(run, compared)], proved=method_proof.slowdown_found(compared))
 
@@ -143,11 +143,11 @@ def _wish(variants: Sequence[str], tiers: Sequence[str], rounds: int, duration: 
     return replace(lengths, variants=variants, scenarios=[HELLO.name], tiers=tiers)
 
 
-def equal_time(minutes: float, duration: int = DURATION_S, warmup: int = WARMUP_S) -> list[Trial]:
+def equal_time(minutes: float, duration: int = DURATION_S, warmup: int = WARMUP_S) -> list[ProofRun]:
     """A trial for each pair and design, with as many rounds as its share of the time allows."""
     one = _wish((), ["100"], 1, duration, warmup)
     trials = [
-        Trial(DESIGNS / f"{name}-{design}", replace(one, variants=pair, design=design))
+        ProofRun(DESIGNS / f"{name}-{design}", replace(one, variants=pair, design=design))
         for name, pair in PAIRS.items()
         for design in Design
     ]
@@ -155,7 +155,7 @@ def equal_time(minutes: float, duration: int = DURATION_S, warmup: int = WARMUP_
     return [replace(t, wish=replace(t.wish, rounds=n)) for t, n in zip(trials, rounds, strict=True)]
 
 
-def _made(trials: Sequence[Trial], *, keep: bool) -> list[Store]:
+def _made(trials: Sequence[ProofRun], *, keep: bool) -> list[Store]:
     """All runs, kept only when all were made."""
     console.print(f"about {sum(trial.seconds() for trial in trials) / 60:.0f} min; the machine should be idle")
     stores = [trial.run() for trial in trials]

@@ -51,6 +51,6 @@ def conclude(store: Store, catalog: Catalog) -> None:
     """Write the reports, and print what they come to."""
     contents, _, path = run_reports.write(store, catalog.reference_id)
     console.print()
-    for line in contents.last_lines:
+    for line in contents.summary.last_lines:
         console.print(line, highlight=False, markup=False)
     console.print(f"report: {checkout.shown(path)} (tables here: make report)")

@@ -1,4 +1,4 @@
-"""The first thing that the README says: should I switch? From committed runs, each sentence with its report."""
+"""The README's answer to “Should I switch?”: one sentence a case from committed runs, each with its source."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from zoo.analysis.pairs import Kind
 from zoo.catalog.manifest import Catalog
 from zoo.docs.origin import REFERENCE, older_builds
-from zoo.docs.scenario_runs import FOLDER, Held
+from zoo.docs.scenario_runs import FOLDER, HeldRun
 from zoo.jdbc import pairs as database_pairs
 from zoo.jdbc.store import JdbcStore
 from zoo.model.run import Run
-from zoo.report.page.contents import Contents
+from zoo.report.summary import Summary
 from zoo.report.text import switch
 from zoo.scenarios.hello import HELLO
 from zoo.store.run_folder import Store
@@ -23,21 +23,21 @@ TIER = "1k"
 CONNECTIONS, WIRE_MS = 10, 10
 
 
-def told(root: Path, contents: Contents, held: Sequence[Held], catalog: Catalog) -> str:
+def told(root: Path, summary: Summary, held: Sequence[HeldRun], catalog: Catalog) -> str:
     """A bullet a case, as far as there are runs of it."""
     return "\n".join(
-        f"- {sentence} {source}" for sentence, source in _sentences(root, contents, held, catalog) if sentence
+        f"- {sentence} {source}" for sentence, source in _sentences(root, summary, held, catalog) if sentence
     )
 
 
-def _sentences(root: Path, contents: Contents, held: Sequence[Held], catalog: Catalog) -> Iterator[tuple[str, str]]:
+def _sentences(root: Path, summary: Summary, held: Sequence[HeldRun], catalog: Catalog) -> Iterator[tuple[str, str]]:
     if (root / OPEN / "run.json").exists():
         store = Store.open(root / OPEN)
         yield switch.waiting(store.records()), _source(OPEN, store.run(), catalog)
     if (root / DATABASES / "run.json").exists():
         yield _database(root), f"([run]({DATABASES}))"
-    pairs = [p for p in contents.compared.of(Kind.MODEL) if (p.scenario, p.tier) == (HELLO.name, TIER)]
-    yield switch.fast(pairs), _source(REFERENCE / "report.html", contents.run, catalog)
+    pairs = [p for p in summary.compared.of(Kind.MODEL) if (p.scenario, p.tier) == (HELLO.name, TIER)]
+    yield switch.fast(pairs), _source(REFERENCE / "report.html", summary.run, catalog)
     for one in held:
         rss = {entry: cost for (entry, quantity), cost in one.costs.items() if quantity == "rss"}
         yield switch.held(rss), _source(one.folder, one.run, catalog)

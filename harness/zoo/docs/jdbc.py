@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from zoo.catalog.manifest import Catalog
+from zoo.docs.generated import Generated
 from zoo.jdbc.store import JdbcStore
 from zoo.report.jdbc import readme
 
@@ -11,8 +13,7 @@ REFERENCES = {"results": Path("results/reference/jdbc"), "article": Path("result
 """Runs of the default profile and of the article's."""
 
 
-def parts(root: Path) -> dict[Path, dict[str, str]]:
-    """By document, its generated parts by name."""
+def generated(root: Path, catalog: Catalog) -> Generated:
     found: dict[Path, dict[str, str]] = {}
     if (root / "docs/jdbc.md").exists():
         found[root / "docs/jdbc.md"] = {"profiles": readme.profiles()}
@@ -21,4 +22,4 @@ def parts(root: Path) -> dict[Path, dict[str, str]]:
             store = JdbcStore.open(root / folder)
             told = readme.results(store.run(), store.records(), f"../{folder}")
             found.setdefault(root / "java-jdbc/README.md", {})[part] = told
-    return found
+    return Generated(found)

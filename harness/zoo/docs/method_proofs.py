@@ -7,7 +7,8 @@ from pathlib import Path
 from zoo.analysis.method_proof import widths
 from zoo.analysis.pairs import Compared, compare
 from zoo.catalog.manifest import Catalog
-from zoo.docs.origin import origin
+from zoo.docs.generated import Generated
+from zoo.docs.origin import REFERENCE, origin
 from zoo.model.run import Run
 from zoo.report.section import Section
 from zoo.report.text import method_proofs
@@ -16,6 +17,11 @@ from zoo.store.run_folder import Store
 
 AA, SLOWDOWN, DESIGNS = (Path("results/reference") / name for name in ("aa", "slowdown", "designs"))
 """Runs of `zoo.cli.prove`; of designs there are several."""
+
+
+def generated(root: Path, catalog: Catalog) -> Generated:
+    found = parts(root, REFERENCE, catalog)
+    return Generated({root / "docs/method.md": found} if found else {})
 
 
 def parts(root: Path, reference: Path, catalog: Catalog) -> dict[str, str]:

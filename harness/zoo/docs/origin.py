@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from zoo.analysis.summary import Row
 from zoo.catalog.build import source_hash
 from zoo.catalog.manifest import Catalog
 from zoo.model.run import Run
@@ -34,3 +36,13 @@ def older_builds(run: Run, catalog: Catalog) -> list[str]:
     if not run.builds:
         return [server.name for server in measured]
     return [server.name for server in measured if run.builds.get(server.name) != source_hash(server)]
+
+
+def medians(run: Run, found: Sequence[Row], catalog: Catalog) -> str:
+    """The same for a table of medians, with the tier that was cut."""
+    cut = next((r for r in found if r.limited_by), None)
+    clamped = f" Tier {cut.tier} ran at {cut.actual:,} connections ({cut.limited_by})." if cut and cut.actual else ""
+    return (
+        f"Median (lowest–highest) of {run.plan.rounds} rounds; ≥ and hollow marks: a lower bound, see the report's "
+        f"flags. {origin(run, catalog)}.{clamped}"
+    )

@@ -7,9 +7,20 @@ import re
 from pathlib import Path
 
 from zoo.catalog.manifest import Catalog
+from zoo.docs import (
+    allocators,
+    container_cost,
+    guest_agreement,
+    highest_tier,
+    ledger,
+    method_proofs,
+    scenario_runs,
+    server_matrix,
+    wrk_percentiles,
+    zoo_results,
+)
 from zoo.docs import jdbc as databases
-from zoo.docs import ledger
-from zoo.docs.readme_tables import quote
+from zoo.docs.generated import Generated, Source
 from zoo.jdbc import records as jdbc
 from zoo.model import jvm_run
 from zoo.model.errors import UserError
@@ -39,15 +50,14 @@ def refresh(root: Path, catalog: Catalog, *, write: bool) -> list[Path]:
 
 def _wanted(root: Path, catalog: Catalog) -> dict[Path, str]:
     """The content that generated files, and files with generated parts, should have."""
-    quoted = quote(root, catalog)
-    parts = {root / "README.md": {"entries": render_table(_entries(catalog))}}
-    for path, more in (quoted.parts | databases.parts(root)).items():
-        parts[path] = parts.get(path, {}) | more
-    schemas = {"records": schema(), "jdbc": jdbc.schema(), "jvm": jvm_run.schema()}
-    wanted = {root / f"docs/{name}.schema.json": _pretty(form) for name, form in schemas.items()}
-    wanted |= ledger.documents(root, catalog)
-    wanted |= {path: _filled(path, path.read_text(encoding="utf-8"), named) for path, named in parts.items()}
-    return wanted | quoted.files
+    parts: dict[Path, dict[str, str]] = {}
+    wanted: dict[Path, str] = {}
+    for source in SOURCES:
+        made = source(root, catalog)
+        wanted |= made.files
+        for path, named in made.parts.items():
+            parts.setdefault(path, {}).update(named)
+    return wanted | {path: _filled(path, path.read_text(encoding="utf-8"), named) for path, named in parts.items()}
 
 
 def _pretty(form: object) -> str:
@@ -66,6 +76,30 @@ def _filled(path: Path, text: str, parts: dict[str, str]) -> str:
     return text
 
 
-def _entries(catalog: Catalog) -> Table:
+def _schemas(root: Path, catalog: Catalog) -> Generated:
+    forms = {"records": schema(), "jdbc": jdbc.schema(), "jvm": jvm_run.schema()}
+    return Generated(files={root / f"docs/{name}.schema.json": _pretty(form) for name, form in forms.items()})
+
+
+def _entries(root: Path, catalog: Catalog) -> Generated:
     body = [[f"[`{e.id}`]({e.server.name}/)", e.variant.model, e.variant.summary] for e in catalog.entries]
-    return Table("entries", ["entry", "model", "how it runs a request"], body, text=3)
+    table = Table("entries", ["entry", "model", "how it runs a request"], body, text=3)
+    return Generated({root / "README.md": {"entries": render_table(table)}})
+
+
+SOURCES: tuple[Source, ...] = (
+    _entries,
+    _schemas,
+    zoo_results.generated,
+    allocators.generated,
+    highest_tier.generated,
+    scenario_runs.generated,
+    container_cost.generated,
+    server_matrix.generated,
+    method_proofs.generated,
+    guest_agreement.generated,
+    wrk_percentiles.generated,
+    databases.generated,
+    ledger.generated,
+)
+"""All that is generated; a further part is a file in this package and a name here."""

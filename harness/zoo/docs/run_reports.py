@@ -9,6 +9,7 @@ from zoo.report.page.contents import Contents
 from zoo.report.page.html import page
 from zoo.report.raw_files import gather
 from zoo.report.section import Section
+from zoo.report.summary import Summary
 from zoo.report.text.document import document
 from zoo.report.text.markdown import render
 from zoo.store.run_folder import Store
@@ -17,7 +18,7 @@ from zoo.store.run_folder import Store
 def write(store: Store, reference: str | None, svg: Path | None = None) -> tuple[Contents, list[Section], Path]:
     """What the files say, in sections, and as a page; a folder named `svg` gets every chart of it as a picture."""
     contents = read(store, reference)
-    sections = document(contents.run, contents.records, reference, contents.evidence.notes)
+    sections = document(contents.summary, contents.evidence.notes)
     store.write_text("report.md", render(sections))
     path = store.write_text("report.html", html(contents))
     if svg is not None:
@@ -30,14 +31,13 @@ def write(store: Store, reference: str | None, svg: Path | None = None) -> tuple
 def read(store: Store, reference: str | None) -> Contents:
     """What the files of a run's folder say."""
     records = store.records()
-    return Contents.of(
-        store.run(), records, gather(records, store.files(), store.raw_names(), store.read_raw), reference
-    )
+    evidence = gather(records, store.files(), store.raw_names(), store.read_raw)
+    return Contents.of(Summary.of(store.run(), records, reference), evidence)
 
 
-def text(contents: Contents, reference: str | None) -> str:
+def text(contents: Contents) -> str:
     """`report.md`"""
-    return render(document(contents.run, contents.records, reference, contents.evidence.notes))
+    return render(document(contents.summary, contents.evidence.notes))
 
 
 def html(contents: Contents) -> str:

@@ -1,4 +1,4 @@
-"""What committed runs of scenarios with a section of their own found, as a part of docs/scenarios.md."""
+"""What committed runs of scenarios with a section of their own found, as a part of docs/findings.md."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from zoo.analysis.held import Cost, costs
 from zoo.catalog.manifest import Catalog
+from zoo.docs.generated import Generated
 from zoo.docs.origin import origin
 from zoo.model.run import Run
 from zoo.report import own_answers, scenario_sections
@@ -19,21 +20,28 @@ FOLDER = Path("results/reference/scenarios")
 """A folder a run, of whatever name."""
 
 
+def generated(root: Path, catalog: Catalog) -> Generated:
+    """What runs of further scenarios say."""
+    experiments = told(root, catalog)
+    return Generated({root / "docs/findings.md": {"experiments": experiments}} if experiments else {})
+
+
 def told(root: Path, catalog: Catalog) -> str:
-    """A part for each scenario of each run, its answer first, in the scenarios' order; empty without runs."""
-    order = list(scenario_sections.EXPERIMENTS)
-    found: list[tuple[int, str]] = []
+    """A heading for each scenario in their order; below it, of each run, its answers and folded its tables."""
+    found: dict[str, list[str]] = {name: [] for name in scenario_sections.EXPERIMENTS}
     for store, source in _runs(root, catalog):
         records = store.records()
         for name, section in scenario_sections.sections(records):
             answers = own_answers.told([record for record in records if record.scenario == name])
-            first = ["\n".join(f"- {answer}" for answer in answers)] if answers else []
-            found.append((order.index(name), "\n\n".join([f"### {name}", *first, *body(section), source])))
-    return "\n\n".join(part for _, part in sorted(found, key=lambda one: one[0]))
+            tables = "\n\n".join(["<details><summary>Tables</summary>", *body(section), "</details>"])
+            if answers:
+                found[name].append("\n".join(f"- {answer}" for answer in answers))
+            found[name] += [source, tables]
+    return "\n\n".join("\n\n".join([f"### {name}", *parts]) for name, parts in found.items() if parts)
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldRun:
     """A run that held connections: its folder, and what one costs by entry and quantity."""
 
     folder: Path
@@ -41,10 +49,10 @@ class Held:
     costs: Mapping[tuple[str, str], Cost]
 
 
-def held(root: Path) -> list[Held]:
+def held(root: Path) -> list[HeldRun]:
     """Of each run that held connections."""
     return [
-        Held(folder, store.run(), costs(r for r in store.records() if r.scenario == HELD.name))
+        HeldRun(folder, store.run(), costs(r for r in store.records() if r.scenario == HELD.name))
         for folder, store in _stores(root)
         if HELD.name in store.run().plan.scenarios
     ]

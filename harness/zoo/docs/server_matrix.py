@@ -1,4 +1,4 @@
-"""What the committed runs of a server's matrix tell, for its document in docs/."""
+"""What the committed runs of a server's matrix tell, for its document in docs/: docs/liberty.md of java-liberty."""
 
 from __future__ import annotations
 
@@ -6,13 +6,25 @@ from pathlib import Path
 
 from zoo.catalog import matrix_file
 from zoo.catalog.manifest import Catalog, Server
+from zoo.docs.generated import Generated
 from zoo.docs.origin import origin
-from zoo.model.matrix import Part
+from zoo.model.matrix import MatrixPart
 from zoo.report import matrix_study
 from zoo.report.matrix_study import Answered
 from zoo.store.run_folder import Store
 
 REFERENCE = Path("results/reference")
+
+
+def generated(root: Path, catalog: Catalog) -> Generated:
+    """Of each server with a matrix."""
+    servers = [server for server in catalog.servers if (server.folder / matrix_file.NAME).exists()]
+    return Generated({study(root, server): {"matrix": told(root, server, catalog)} for server in servers})
+
+
+def study(root: Path, server: Server) -> Path:
+    """The server's document."""
+    return root / "docs" / f"{server.name.rpartition('-')[2]}.md"
 
 
 def told(root: Path, server: Server, catalog: Catalog) -> str:
@@ -23,7 +35,7 @@ def told(root: Path, server: Server, catalog: Catalog) -> str:
     )
 
 
-def _answered(root: Path, server: str, part: Part) -> Answered:
+def _answered(root: Path, server: str, part: MatrixPart) -> Answered:
     folder = REFERENCE / server / part.name
     if not (root / folder / "run.json").exists():
         return Answered(part)

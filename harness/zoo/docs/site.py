@@ -9,13 +9,13 @@ from pathlib import Path
 
 from zoo.catalog.manifest import Catalog
 from zoo.claims.evidence import Archive
-from zoo.claims.sources import Evidence
-from zoo.claims.verdicts import Verdict, verdicts
+from zoo.claims.sources import ClaimEvidence
+from zoo.claims.verdicts import ClaimVerdict, verdicts
 from zoo.docs import archives, ledger, run_reports
 from zoo.docs.origin import REFERENCE, origin
 from zoo.report.ledger import page as ledger_page
 from zoo.report.page.contents import Contents
-from zoo.report.page.site import Entry, index, listing
+from zoo.report.page.site import SiteEntry, index, listing
 from zoo.store import kept
 from zoo.store.run_folder import Store
 
@@ -47,36 +47,36 @@ def write(to: Path, runs: Sequence[Path], root: Path, catalog: Catalog, say: Cal
     return written
 
 
-def _report(to: Path, store: Store, catalog: Catalog) -> Entry:
+def _report(to: Path, store: Store, catalog: Catalog) -> SiteEntry:
     """A run's report as the index of its folder; links to files that are not copied are left out."""
     contents = run_reports.read(store, catalog.reference_id)
-    home = _home(to, store.folder, contents.run.id)
+    home = _home(to, store.folder, contents.summary.run.id)
     shown = replace(contents.evidence, files=frozenset(path.name for path in home.iterdir()))
     (home / "index.html").write_text(run_reports.html(replace(contents, evidence=shown)), encoding="utf-8")
-    return _entry(contents, origin(contents.run, catalog))
+    return _entry(contents, origin(contents.summary.run, catalog))
 
 
-def _entry(contents: Contents, where: str) -> Entry:
-    run = contents.run
-    return Entry(
+def _entry(contents: Contents, where: str) -> SiteEntry:
+    run = contents.summary.run
+    return SiteEntry(
         id=run.id,
         href=f"{RUNS}/{run.id}/",
         title=", ".join(run.plan.scenarios),
         servers=sorted({entry.partition(":")[0] for entry in run.plan.entries}),
         date=run.started_at[:10],
         where=where,
-        lines=contents.last_lines,
+        lines=contents.summary.last_lines,
     )
 
 
-def _ledger(to: Path, root: Path, catalog: Catalog, reported: set[str]) -> list[Verdict]:
+def _ledger(to: Path, root: Path, catalog: Catalog, reported: set[str]) -> list[ClaimVerdict]:
     """The ledger by the committed runs, each of which gets its records beside it."""
     if not (root / ledger.FOLDER).is_dir():
         return []
     found = ledger.read(root, catalog)
     given, _ = archives.read(archives.folders(root / ledger.REFERENCE), root, catalog)
     moved = [replace(archive, folder=f"{RUNS}/{archive.id}") for archive in given]
-    said = verdicts(found.claims, Evidence(moved, ledger.KNOWN))
+    said = verdicts(found.claims, ClaimEvidence(moved, ledger.KNOWN))
     (to / "claims.html").write_text(ledger_page.page(found, said), encoding="utf-8")
     used = {archive.id for verdict in said for archive in verdict.archives}
     for archive in given:

@@ -17,7 +17,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from zoo.catalog.load import load_catalog
-from zoo.catalog.manifest import Entry
+from zoo.catalog.manifest import Catalog, Entry
+from zoo.docs.generated import Generated
 from zoo.host import facts, revision
 from zoo.load.shards import LocalShards, Shard
 from zoo.load.spec import LoadSpec
@@ -28,6 +29,7 @@ from zoo.runtime.base import Launch
 from zoo.runtime.process import ProcessRuntime
 
 ROOT = Path(__file__).resolve().parents[3]
+KEPT = Path("results/reference/wrk-percentiles.json.gz")
 WINDOW_S = 10
 WARM_UP_S = 30
 QUANTILES = {"50": 0.5, "75": 0.75, "90": 0.9, "99": 0.99}
@@ -62,6 +64,12 @@ class Printed(BaseModel):
     def lines(self) -> dict[str, str]:
         """Percent and latency, in wrk's own words."""
         return {percent: f"{value} {unit.replace('us', 'µs')}" for percent, value, unit in LINE.findall(self.output)}
+
+
+def generated(root: Path, catalog: Catalog) -> Generated:
+    if not (root / KEPT).exists():
+        return Generated()
+    return Generated({root / "docs/method.md": {"percentiles": told(read(root / KEPT))}})
 
 
 def read(path: Path) -> Printed:

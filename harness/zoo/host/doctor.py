@@ -1,4 +1,4 @@
-"""What this host's limits and tools mean for each tier, and how to mend them. Changes nothing."""
+"""Explains what this host's limits and tools mean for each tier, and how to raise them. Changes nothing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

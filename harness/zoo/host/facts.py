@@ -1,4 +1,4 @@
-"""What is known of the machine a run was made on: no name of it, nor of its users."""
+"""Collects what a run records about its machine; names of hosts and users are left out."""
 
 import platform
 

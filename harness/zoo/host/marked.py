@@ -1,4 +1,4 @@
-"""Processes known by a variable of their environment: found again and ended, also when who started them is gone."""
+"""Finds and ends processes by a variable of their environment, also when whoever started them is gone."""
 
 from __future__ import annotations
 

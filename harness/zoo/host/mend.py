@@ -1,4 +1,4 @@
-"""The command that mends a lack, by kind of system. Nothing here is ever run."""
+"""The command that fixes a missing tool or a low limit, by kind of system. It is printed, never run."""
 
 # For systems that do not pack a tool, or not a usable one.
 BY_HAND = {

@@ -1,4 +1,4 @@
-"""One run at a time on a machine, and nothing left of the one before."""
+"""Allows one run at a time on a machine, and removes what a killed run has left."""
 
 from __future__ import annotations
 

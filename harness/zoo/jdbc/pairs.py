@@ -19,8 +19,8 @@ from zoo.jdbc.records import Cell, CellRecord, FloodRecord, JdbcRun, Measurement
 
 Records = Sequence[CellRecord | FloodRecord]
 
-OPS = Metric("ops/s", Class.LOAD, Word.FASTER, Word.SLOWER)
-CLIENT_CPU = Metric("client CPU per op", Class.CPU, Word.MORE, Word.LESS)
+OPS = Metric("ops/s", "Operations a second", Class.LOAD, Word.FASTER, Word.SLOWER)
+CLIENT_CPU = Metric("client CPU per op", "Client CPU per operation", Class.CPU, Word.MORE, Word.LESS)
 FIELDS = {OPS: "ops_per_s", CLIENT_CPU: "client_cpu_us", PEAK_RSS: "memory_peak_kb"}
 """The metrics that are compared, and where a measurement has them."""
 

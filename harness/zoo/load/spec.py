@@ -30,7 +30,8 @@ class LoadError(UserError):
     """The generator gave no outcome that may be used.
 
     kind: `spec_invalid` · `generator_missing` · `generator_failed` (exit code, no report) · `generator_hung` ·
-    `generator_cut` (it stopped before its time) · `histogram_invalid` (the report contradicts itself).
+    `generator_cut` (it stopped before its time) · `clock_set` (its time and the harness's are not the same) ·
+    `histogram_invalid` (the report contradicts itself).
     """
 
     def __init__(self, kind: str, message: str, output: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Finds out what a plan leaves open before a run begins: the rounds of work, the rates."""
+"""Finds out what a plan leaves open, before its first cell: the rounds of `/cpu`, the rates."""
 
 from __future__ import annotations
 

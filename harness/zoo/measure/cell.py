@@ -13,6 +13,7 @@ from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError
 from zoo.measure import record_parts, wait_idle, window
 from zoo.measure.emulation import SPEED_COLUMNS, timeless
+from zoo.measure.interval import Readings
 from zoo.measure.subject import Subject
 from zoo.measure.warmup import BRIEF_CONNECTIONS
 from zoo.measure.window import Bench, Window
@@ -63,11 +64,7 @@ class CellReadings:
             self._bench.clock.rest(max(0.0, self._subject.server.asleep_until_s - self._bench.clock.seconds()))
             self._left_open = wait_idle.released(self._bench, self._hosted, self._delay_s)
             self._lingering = self._tools.settle_sockets(wait=self._feasible.actual > timing.MANY)
-            self._tools.reset_peak(self._hosted.pid)
-            self._info_before = self._tools.info(self._hosted.url)
-            self._before = self._tools.snapshot(self._hosted.pid, deep=self._holding)
-            self._group_before = self._tools.cgroup(self._hosted.pid)
-            self._counters = self._tools.counters(self._hosted.pid)
+            self._readings = Readings(self._hosted, deep=self._holding)
 
     def load(self, place: int, of: int) -> None:
         """The window at this place among those of all cells."""
@@ -94,15 +91,12 @@ class CellReadings:
         full = pool is not None and pool < self._feasible.actual
         seen = known(self._tools.snapshot(self._hosted.pid, deep=True))
         info = None if full else self._tools.info(self._hosted.url)
-        self._held = record_parts.held(known(self._before), self._info_before, established, seen, info)
+        before = self._readings
+        self._held = record_parts.held(known(before.before), before.info_before, established, seen, info)
 
     def close(self) -> None:
         with self._guarded():
-            pid = self._hosted.pid
-            self._group_after = self._tools.cgroup(pid)
-            self._after = self._tools.snapshot(pid, deep=True)
-            self._counted = self._tools.counters(pid)
-            self._info_after = self._tools.info(self._hosted.url)
+            self._readings.end()
 
     def result(self, *, rested: bool) -> Measurement:
         rested_kb: int | None = None
@@ -138,12 +132,11 @@ class CellReadings:
             lingering=self._lingering,
             left_open=self._left_open,
         )
-        kernel = record_parts.kernel(self._counters, self._counted)
+        kernel = self._readings.kernel
         pool = record_parts.pool(subject.server.info, samples.threads)
         load = self._load_of(outcome, sum(w.connect_s for w in windows), pool)
-        before, after, info = self._before, self._after, self._info_after
-        work = record_parts.work(cpu_s, outcome.goodput, samples, before, after, self._info_before, info)
-        evidence = flags.Evidence(
+        work = self._readings.work(cpu_s, outcome.goodput, samples)
+        evidence = flags.CellFigures(
             connections=connections,
             errors=load.errors,
             little=load.little,
@@ -164,9 +157,9 @@ class CellReadings:
             connections=connections,
             load=load,
             windows=[made.turn(place) for place, made in self._windows],
-            memory=record_parts.memory(subject.server.idle_kb, before, samples, after, rested_kb, info),
+            memory=self._readings.memory(subject.server.idle_kb, samples, rested_kb),
             held=self._held,
-            container=record_parts.container(self._group_before, self._group_after),
+            container=self._readings.container,
             work=work,
             warmup=subject.server.warmup,
             noise=heard,

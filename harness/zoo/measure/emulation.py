@@ -1,4 +1,4 @@
-"""What an emulated host may tell: nothing that depends on how fast it is. Pure."""
+"""Removes from a measurement what an emulated host cannot tell: all that depends on speed. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds that are added to a run until its pairs are known as well as was asked for, within its budget. Pure."""
+"""Decides how many rounds to add until the named pairs are precise enough, within the budget. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a load does at this moment, for the person who waits: nobody is asked for it, and nothing of it is recorded."""
+"""Live figures of a load, read from /proc while it runs: shown on the terminal, not stored."""
 
 from __future__ import annotations
 

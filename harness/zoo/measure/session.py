@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 from zoo.catalog.manifest import Catalog
 from zoo.load.spec import LoadError
@@ -170,10 +169,9 @@ class _BlockRun:
 
     def _launch(self, name: str) -> Launch:
         block, condition = self._block, self._session.condition(name)
-        log = self._session.store.raw / f"{stem(name, block.asked)}-r{block.round}.log"
         return Launch(
             entry=self._session.catalog.entry(name),
-            log=_fresh(log),
+            log=self._session.store.new_log(f"{stem(name, block.asked)}-r{block.round}"),
             env=condition.env,
             jvm_flags=tuple(condition.jvm_flags),
             cpus=condition.cpus,
@@ -211,13 +209,3 @@ def _failure(error: RuntimeFailure | LoadError) -> Failure:
     if isinstance(error, RuntimeFailure):
         return Failure(kind=error.kind, message=error.message, log_tail=error.log_tail)
     return Failure(kind=error.kind, message=error.message, log_tail=error.output)
-
-
-def _fresh(log: Path) -> Path:
-    """A name not taken yet: a restarted server must not overwrite the log that tells why."""
-    number = 2
-    path = log
-    while path.exists():
-        path = log.with_name(f"{log.stem}-{number}{log.suffix}")
-        number += 1
-    return path

@@ -10,6 +10,7 @@ from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.measure import record_parts
 from zoo.measure.clock import Clock
+from zoo.measure.interval import Sampled
 from zoo.measure.live_figures import Pulse
 from zoo.measure.reporter import Reporter
 from zoo.model.host import Limits
@@ -22,7 +23,11 @@ from zoo.runtime.base import Hosted
 from zoo.store.run_folder import Store
 
 CUT = 0.98
-"""A load below this share of its time was cut short. The rest allows for a clock that is set meanwhile."""
+"""A load below this share of its time was cut short. The rest allows for a clock that is corrected meanwhile."""
+
+CLOCKS_APART = 1.25
+"""The generator counts by the time of day, which can be set and goes on while the machine is suspended; the harness by
+a clock that does neither. A guest's may run that much faster than its host's."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,14 @@ class Bench:
                 if elapsed < spec.duration_s:  # else this process was starved, and the load may be over
                     call()
 
+        begun = self.clock.seconds()
         outcome = hosted.generator.run(spec, tick)
+        took_s = self.clock.seconds() - begun
+        if outcome.runtime_s > CLOCKS_APART * took_s + spec.duration_s * (1 - CUT):
+            message = (
+                f"the clock was set or the machine was suspended: {outcome.runtime_s:,.0f} s of load took {took_s:.1f}"
+            )
+            raise LoadError("clock_set", message)
         if outcome.runtime_s < CUT * spec.duration_s:
             message = f"the load generator stopped after {outcome.runtime_s:.1f} of {spec.duration_s:g} s"
             raise LoadError("generator_cut", message)
@@ -111,32 +123,24 @@ def run(bench: Bench, hosted: Hosted, spec: LoadSpec, look: Callable[[int | None
 
     `look` is called once in mid-run, with the number of established connections; not when it would come too late.
     """
-    tools, pid = hosted.instruments, hosted.pid
     established: int | None = None
     begun = 0.0
 
     def count() -> None:
         nonlocal established
-        counted = tools.established(hosted.url)
+        counted = hosted.instruments.established(hosted.url)
         # Counted later, by a starved harness, it would be of a load that is over.
         established = counted if bench.clock.seconds() - begun < spec.duration_s else None
         if look is not None:
             look(established)
 
-    before = tools.snapshot(pid)
-    noise = tools.noise()
-    sampler = tools.sample(pid)
-    begun = bench.clock.seconds()
-    try:
+    with Sampled(hosted) as seen:
+        begun = bench.clock.seconds()
         outcome = bench.load(hosted, spec, count)
-    finally:
-        samples = sampler.stop()
-    after = tools.snapshot(pid)
-    cpu_s = None if before is None or after is None else after.cpu_s - before.cpu_s
-    heard = noise.stop(cpu_s, outcome.cpu_s, runnable=samples.mean_runnable)
+        seen.generator_cpu_s = outcome.cpu_s
     visible = bench.emulated or spec.connections > windows.MANY
-    connect_s = _connecting(samples, spec.connections, outcome.runtime_s) if visible else 0.0
-    return Window(outcome, samples, heard, established, connect_s, cpu_s)
+    connect_s = _connecting(seen.samples, spec.connections, outcome.runtime_s) if visible else 0.0
+    return Window(outcome, seen.samples, seen.noise, established, connect_s, seen.cpu_s)
 
 
 def _connecting(samples: Samples, connections: int, runtime_s: float) -> float:

@@ -14,7 +14,7 @@ class MatrixError(UserError):
     """A matrix that cannot be used; the message says why."""
 
 
-class Part(Data):
+class MatrixPart(Data):
     """One run: what it asks, the options of `zoo bench`, and the environment in front of it."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
@@ -34,7 +34,7 @@ class Part(Data):
 class Matrix(Data):
     """All parts, in the order they are measured."""
 
-    parts: list[Part] = Field(min_length=1)
+    parts: list[MatrixPart] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
@@ -43,7 +43,7 @@ class Matrix(Data):
             raise ValueError("parts must have different names")
         return self
 
-    def chosen(self, names: list[str]) -> list[Part]:
+    def chosen(self, names: list[str]) -> list[MatrixPart]:
         """The parts of these names; all without names. `MatrixError` for one that there is not."""
         known = [part.name for part in self.parts]
         for name in names:

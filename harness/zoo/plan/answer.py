@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zoo.model.matrix import Matrix, Part
+from zoo.model.matrix import Matrix, MatrixPart
 from zoo.scenarios.hello import HELLO
 from zoo.scenarios.open import OPEN
 from zoo.scenarios.sleep import SLEEP
@@ -11,21 +11,21 @@ COST, WAITING, ARRIVING = "cost", "waiting", "arriving"
 
 ANSWER = Matrix(
     parts=[
-        Part(
+        MatrixPart(
             name=WAITING,
             asks="How many of 1,000 requests that wait are served at once?",
             scenario=SLEEP.name,
             tiers=["1k"],
             rounds=1,
         ),
-        Part(
+        MatrixPart(
             name=ARRIVING,
             asks="How many of 400 requests a second that wait 4 s each are answered?",
             scenario=OPEN.name,
             rounds=1,
             duration_s=20,
         ),
-        Part(
+        MatrixPart(
             name=COST,
             asks="What does it cost where nothing waits?",
             scenario=HELLO.name,

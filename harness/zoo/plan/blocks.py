@@ -1,4 +1,4 @@
-"""Which cells in which order. Pure."""
+"""The blocks of a plan: which cells are measured together, and in which order. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a plan takes, before it is carried out. Pure."""
+"""Estimates how long a plan takes, before it is carried out. Pure."""
 
 from __future__ import annotations
 

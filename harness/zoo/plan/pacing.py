@@ -1,4 +1,4 @@
-"""Waits and windows that depend on how fast a server turned out to be. Pure.
+"""Lengths of waits and windows that depend on how fast a server turned out to be. Pure.
 
 A sleeping cell is to hold all connections at once: so the first request must still be waiting when the last one has
 been read.

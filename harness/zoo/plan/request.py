@@ -1,4 +1,4 @@
-"""From what a person asked for to the plan of a run. Pure."""
+"""Turns a person's options into the plan of a run. Pure."""
 
 from __future__ import annotations
 

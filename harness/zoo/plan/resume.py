@@ -1,4 +1,4 @@
-"""What a resumed run still has to measure: every cell that has no record, or whose last one says that it failed."""
+"""What a resumed run still measures: every cell without a record, or whose last record is a failure."""
 
 from __future__ import annotations
 

@@ -9,13 +9,12 @@ from zoo.analysis.summary import spread
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import OpenResult
-from zoo.report.charts import chart
-from zoo.report.charts.chart import Drawing
-from zoo.report.charts.gallery import Figure, Group, slug
-from zoo.report.charts.points import Datum, short
+from zoo.report.charts.dots import DOTS
+from zoo.report.charts.figure import Datum, Drawing, Figure, Group, logarithmic, short, slug
+from zoo.report.charts.latency import LATENCY
 from zoo.report.section import Section, Table
 from zoo.report.text.wording import shown
-from zoo.report.trial_rows import Kinds, Level, dots, levels, notes, peak_mb, results, said
+from zoo.report.trial_rows import Kinds, LoadKey, dots, levels, notes, peak_mb, results, said
 
 TEXT = {
     "open": "Requests come at a constant rate whatever the server does, each on a connection of its own. OK/s is over "
@@ -54,13 +53,13 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
                 level[0],
                 "answered well, %",
                 f"Answered well, %: {said(data)}",
-                Drawing("dots", data),
+                Drawing(DOTS, data),
             )
         ]
         late = _quantiles(kinds, found)
         if late:
             told = "Latency quantiles in milliseconds. The figures are in the table."
-            drawing = chart.logarithmic("latency", late, [d["ms"] for d in late])
+            drawing = logarithmic(LATENCY, late, [d["ms"] for d in late])
             figures.append(Figure(slug("late", *level), level[0], "latency, ms: ● p50, ▲ p99, ◆ p99.9", told, drawing))
         if found:
             made.append(Group(_title(records, level), figures))
@@ -84,12 +83,12 @@ def newest(records: Sequence[Record]) -> dict[str, OpenResult]:
     }
 
 
-def _title(records: Sequence[Record], level: Level) -> str:
+def _title(records: Sequence[Record], level: LoadKey) -> str:
     of = [result for found in results(records, level, OpenResult).values() for _, result in found]
     return f"{level[0]} · open, {of[0].rate:,}/s" if of else level[0]
 
 
-def _table(records: Sequence[Record], level: Level) -> Table:
+def _table(records: Sequence[Record], level: LoadKey) -> Table:
     body = []
     for entry, found in sorted(results(records, level, OpenResult).items()):
         each = [result for _, result in _sound(found)]

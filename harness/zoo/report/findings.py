@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from zoo.analysis.lower_bound import LOWER_BOUND
-from zoo.analysis.metrics import CPU, P99, PEAK_RSS, PER_CONNECTION, REQUESTS, Class, Metric, Word
+from zoo.analysis.metrics import Class, Metric, Word
 from zoo.analysis.noise_band import Band
 from zoo.analysis.pairs import Compared, Comparison, Kind, Pair
 from zoo.analysis.stats import Ratio
@@ -14,14 +14,6 @@ from zoo.analysis.summary import Row
 from zoo.model.flag import Flag
 from zoo.report.cells import Cells, Level, server, variant
 from zoo.report.text.wording import within, words
-
-TITLES = {
-    REQUESTS: "Requests a second",
-    CPU: "CPU per request",
-    P99: "Latency, p99",
-    PEAK_RSS: "Peak memory",
-    PER_CONNECTION: "Memory per connection",
-}
 
 GOOD, BAD = (Word.FASTER, Word.LESS), (Word.SLOWER, Word.MORE)
 
@@ -46,7 +38,7 @@ class Finding:
 
     @property
     def title(self) -> str:
-        return TITLES[self.metric]
+        return self.metric.title
 
     @property
     def server(self) -> str:

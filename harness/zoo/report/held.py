@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, cast
+
+import altair as alt
 
 from zoo.analysis.held import Cost, costs, given_back
 from zoo.analysis.metrics import held_throughout, requested
@@ -13,10 +16,11 @@ from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import HeapResult, ScaleResult
 from zoo.report.cells import Cells
-from zoo.report.charts import gallery
-from zoo.report.charts.chart import Drawing
-from zoo.report.charts.gallery import Figure, Group
-from zoo.report.charts.points import Datum, short
+from zoo.report.charts import held as lines
+from zoo.report.charts.dots import DOTS
+from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis, shaped
+from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
+from zoo.report.charts.looks import KINDS
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text.wording import number, shown
 from zoo.report.trial_rows import Kinds, dots, latest, levels, notes, results, said
@@ -92,7 +96,7 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
                     "Memory of held connections",
                     caption,
                     f"{caption}: {said(data)}",
-                    Drawing("dots", data),
+                    Drawing(DOTS, data),
                 )
             )
     back = {entry: shares([r for r in records if r.entry == entry]) for entry in {r.entry for r in records}}
@@ -100,12 +104,10 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     if data:
         caption = "Given back after the rest, % of what was added"
         figures.append(
-            Figure(
-                "held-back", "Memory of held connections", caption, f"{caption}: {said(data)}", Drawing("dots", data)
-            )
+            Figure("held-back", "Memory of held connections", caption, f"{caption}: {said(data)}", Drawing(DOTS, data))
         )
     made = [Group("What a held connection costs", figures)] if figures else []
-    return made + gallery.held(Cells.of(run, records, None), records)
+    return made + lines.groups(Cells.of(run, records, None), records)
 
 
 HEAP_TEXT = (
@@ -153,10 +155,8 @@ def heap_groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group
         data = dots(kinds, values, of_mean, {entry: "none does" for entry, of in values.items() if not of})
         if data:
             caption = f"Smallest -Xmx, MB, {level[1]} connections"
-            name = gallery.slug("heap", *level)
-            figures.append(
-                Figure(name, "The smallest heap", caption, f"{caption}: {said(data)}", Drawing("dots", data))
-            )
+            name = slug("heap", *level)
+            figures.append(Figure(name, "The smallest heap", caption, f"{caption}: {said(data)}", Drawing(DOTS, data)))
     return [Group("", figures)] if figures else []
 
 
@@ -191,7 +191,7 @@ def scale_groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Grou
         if lives:
             caption = "RSS over held connections"
             told = f"{caption}: " + "; ".join(f"{entry} {_end(result)}" for entry, _, result in lives)
-            name = gallery.slug("scale", *level)
+            name = slug("scale", *level)
             figures.append(Figure(name, "Held connections", caption, told, _reaches(kinds, lives)))
     return [Group("", figures)] if figures else []
 
@@ -220,7 +220,7 @@ def _reaches(kinds: Kinds, lives: Sequence[tuple[str, Record, ScaleResult]]) -> 
                 }
             )
     counts = sorted({d["connections"] for d in data})
-    return Drawing("reach", data, {"most": 1.4 * counts[-1], "ticks": [0, *counts]})
+    return Drawing(REACH, data, {"most": 1.4 * counts[-1], "ticks": [0, *counts]})
 
 
 def apart(values: Sequence[float], gap: float) -> list[float]:
@@ -267,3 +267,19 @@ def _most_held(records: Sequence[Record]) -> str | None:
 
 def _top(records: Sequence[Record]) -> int:
     return max(requested(r.tier) for r in records)
+
+
+def _lives() -> Chart:
+    """Memory over held connections, a line a life, named where it ends."""
+    scale = alt.Scale(domain=cast("Any", [0, alt.ExprRef("most")]), nice=False)
+    axis = alt.Axis(values=alt.ExprRef("ticks"), format=",d", title="held connections")
+    base = named_points().encode(x=alt.X("connections:Q", scale=scale, axis=axis), color=coloured("kind", KINDS))
+    lives = base.encode(detail=["entry:N", "round:N"], y=alt.Y("mb:Q", axis=plain_axis("MB")))
+    point = lives.mark_point(size=40, filled=True).encode(
+        shape=shaped(), tooltip=["entry:N", "round:N", "connections:Q", alt.Tooltip("mb:Q", title="RSS MB")]
+    )
+    name = base.transform_filter("datum.name != ''").mark_text(align="left", dx=9, fontSize=11)
+    return alt.layer(lives.mark_line(strokeWidth=1.5, opacity=0.6), point, name.encode(y=alt.Y("at:Q"), text="name:N"))
+
+
+REACH = Form("reach", _lives, 260)

@@ -13,7 +13,7 @@ from zoo.analysis.pairs import Kind, Pair, compare
 from zoo.analysis.stats import paired_ratio
 from zoo.analysis.stats.interval import Interval
 from zoo.analysis.summary import spread
-from zoo.model.matrix import Part
+from zoo.model.matrix import MatrixPart
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import OpenResult, RampResult
@@ -36,7 +36,7 @@ CURVE_S = (2, 5, 10, 20, 30, 60, 90, 120, 180, 240)
 class Answered:
     """A part with its run and where that is kept; None and empty where it was not measured."""
 
-    part: Part
+    part: MatrixPart
     run: Run | None = None
     records: Sequence[Record] = ()
     link: str = ""
@@ -219,7 +219,7 @@ def _peak(records: Sequence[Record], entry: str, tier: str) -> str:
     return shown(spread(m.memory.rss_peak_kb / 1024 for m in seen if m and m.memory))
 
 
-Reading = Callable[[Record], int | None]
+ReadMemory = Callable[[Record], int | None]
 
 
 def _peak_kb(record: Record) -> int | None:
@@ -264,12 +264,12 @@ def _opened(records: Sequence[Record]) -> list[tuple[Record, OpenResult]]:
     return [one for level in levels(records) for of in results(records, level, OpenResult).values() for one in of]
 
 
-def _spread(records: Iterable[Record], read: Reading) -> str:
+def _spread(records: Iterable[Record], read: ReadMemory) -> str:
     known = [kb / 1024 for record in records if (kb := read(record)) is not None]
     return shown(spread(known)) if known else NONE
 
 
-def _change(less: dict[int, Record], more: dict[int, Record], read: Reading) -> str:
+def _change(less: dict[int, Record], more: dict[int, Record], read: ReadMemory) -> str:
     """`12 % smaller [20 % smaller, 3 % smaller]`, from the rounds that have both."""
     both = [(read(less[n]), read(more[n])) for n in sorted(less.keys() & more.keys())]
     known = [(a, b) for a, b in both if a and b]

@@ -1,12 +1,15 @@
-"""What the report of a scenario says first: its own answer, a sentence a server, or one for all entries. Pure."""
+"""The first sentences of a scenario's report: its own answer, by server or for all entries. Pure."""
 
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from zoo.analysis.held import costs
+from zoo.analysis.metrics import REQUESTS
+from zoo.analysis.pairs import Kind, compare
 from zoo.model.record import Record
 from zoo.model.trial_results import AbResult, HeapResult, RampResult, ScaleResult, StartupResult
 from zoo.report.arrival_rates import newest
@@ -118,6 +121,21 @@ def _ab(records: Sequence[Record]) -> list[str]:
     return made
 
 
+def _sweep(records: Sequence[Record]) -> list[str]:
+    """Who serves more requests a second, counted over the cases and connection counts that two variants share."""
+    models = {record.entry: record.model for record in records}
+    words: dict[tuple[str, str], Counter[str]] = {}
+    for pair in compare(list(models), records).pairs:
+        compared = pair.comparisons.get(REQUESTS)
+        if pair.kind in (Kind.MODEL, Kind.VARIANT) and compared is not None:
+            words.setdefault((pair.a, pair.b), Counter())[compared.verdict.word.value] += 1
+    return [
+        f"{server(a)}, requests a second of {MODELS.get(models[a], a)} over {MODELS.get(models[b], b)}: "
+        f"{listed([f'{word} in {count}' for word, count in counts.most_common()])} of {counts.total()} cells."
+        for (a, b), counts in words.items()
+    ]
+
+
 ANSWERS: dict[str, Callable[[Sequence[Record]], list[str]]] = {
     "ramp": _ramp,
     "held": _held,
@@ -127,6 +145,9 @@ ANSWERS: dict[str, Callable[[Sequence[Record]], list[str]]] = {
     "rate": _rate,
     "ab": _ab,
     "startup": _startup,
+    "service": _sweep,
+    "cpu": _sweep,
+    "bytes": _sweep,
 }
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import altair as alt
+
 from zoo.analysis.summary import spread
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import RampResult
 from zoo.report.cells import server
-from zoo.report.charts.chart import Drawing
-from zoo.report.charts.gallery import Figure, Group, slug
-from zoo.report.charts.points import Datum, short
+from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis
+from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
+from zoo.report.charts.looks import KINDS, RULE
 from zoo.report.section import Section, Table
 from zoo.report.text.wording import shown
-from zoo.report.trial_rows import Kinds, Level, levels, notes, peak_mb, results, thinned
+from zoo.report.trial_rows import Kinds, LoadKey, levels, notes, peak_mb, results, thinned
 
 TEXT = (
     "All connections begin at once on a server at rest, and every request waits. t95: the first window of 100 ms at "
@@ -35,10 +37,8 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     for level in levels(records):
         found = results(records, level, RampResult)
         servers = sorted({server(entry) for entry in found})
-        shares = [
-            _figure(level, name, "ramp", "connections served, %", _shares(kinds, found, name)) for name in servers
-        ]
-        threads = [_figure(level, name, "threads", "OS threads", _threads(kinds, found, name)) for name in servers]
+        shares = [_figure(level, name, RAMP, "connections served, %", _shares(kinds, found, name)) for name in servers]
+        threads = [_figure(level, name, THREADS, "OS threads", _threads(kinds, found, name)) for name in servers]
         title = f"{level[0]}, {level[1]} connections"
         if found:
             made.append(Group(f"{title}: share that was answered within the last wait", shares))
@@ -49,7 +49,7 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
 Found = dict[str, list[tuple[Record, RampResult]]]
 
 
-def _table(records: Sequence[Record], level: Level) -> Table:
+def _table(records: Sequence[Record], level: LoadKey) -> Table:
     body = []
     for entry, found in sorted(results(records, level, RampResult).items()):
         each = [result for _, result in found]
@@ -77,14 +77,14 @@ def _t95(each: Sequence[RampResult]) -> str:
     return text if not never else f"{text}, never in {never} of {len(each)}"
 
 
-def _figure(level: Level, name: str, template: str, what: str, data: list[Datum]) -> Figure:
+def _figure(level: LoadKey, name: str, form: Form, what: str, data: list[Datum]) -> Figure:
     return Figure(
-        slug(template, *level, name),
+        slug(form.name, *level, name),
         f"{what}, {level[0]}",
         name,
         f"{what} over the seconds since the load began, {name}, {level[0]}, {level[1]} connections. "
         "The times are in the table.",
-        Drawing(template, data),
+        Drawing(form, data),
     )
 
 
@@ -120,3 +120,41 @@ def _threads(kinds: Kinds, found: Found, of_server: str) -> list[Datum]:
 
 def _percent(share: float | None) -> float | None:
     return None if share is None else 100 * share
+
+
+def _served() -> Chart:
+    """Connections served within the last delay, in percent, over the seconds of the load; dashed: 95 %."""
+    base = named_points()
+    line = base.mark_line(strokeWidth=2, interpolate="step-after").encode(
+        x=_seconds(),
+        y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 105]), axis=plain_axis("% served")),
+        color=coloured("kind", KINDS),
+        detail=["entry:N", "round:N"],
+        tooltip=["entry:N", "round:N", alt.Tooltip("s:Q", title="s"), alt.Tooltip("share:Q", title="% served")],
+    )
+    limit = base.mark_rule(color=RULE, strokeDash=[4, 3]).encode(y=alt.YDatum(95))
+    return alt.layer(limit, line)
+
+
+def _counted() -> Chart:
+    """OS threads over the seconds of the load."""
+    chart: alt.Chart = (
+        named_points()
+        .mark_line(strokeWidth=2, interpolate="step-after")
+        .encode(
+            x=_seconds(),
+            y=alt.Y("threads:Q", axis=plain_axis("threads")),
+            color=coloured("kind", KINDS),
+            detail=["entry:N", "round:N"],
+            tooltip=["entry:N", "round:N", alt.Tooltip("s:Q", title="s"), "threads:Q"],
+        )
+    )
+    return chart
+
+
+def _seconds() -> alt.X:
+    return alt.X("s:Q", title="s", axis=alt.Axis(tickCount=6, grid=False))
+
+
+RAMP = Form("ramp", _served, 170)
+THREADS = Form("threads", _counted, 110)

@@ -14,7 +14,7 @@ NOT_KEPT = "Raw files are not kept with this run: every figure is from its recor
 
 
 @dataclass(frozen=True)
-class Evidence:
+class RawFiles:
     """By the names that records give them; empty where a run was kept without its raw files."""
 
     histograms: Mapping[str, Histogram] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class Evidence:
 
 def gather(
     records: Iterable[Record], files: frozenset[str], raw: frozenset[str], read: Callable[[str], Any]
-) -> Evidence:
+) -> RawFiles:
     """What the records name and the run's folder holds; `read` gives the content of one of its `raw` files."""
     histograms: dict[str, Histogram] = {}
     samples: dict[str, Samples] = {}
@@ -38,7 +38,7 @@ def gather(
             histograms[seen.load.histogram] = Histogram.from_pairs(read(seen.load.histogram))
         if seen.sampling.samples in raw:
             samples[seen.sampling.samples] = Samples.model_validate(read(seen.sampling.samples))
-    return Evidence(histograms, samples, files, notes(raw))
+    return RawFiles(histograms, samples, files, notes(raw))
 
 
 def notes(raw: frozenset[str]) -> tuple[str, ...]:

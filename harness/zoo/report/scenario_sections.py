@@ -9,7 +9,7 @@ from functools import partial
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.report import arrival_rates, held, ramp, starts, sweeps
-from zoo.report.charts.gallery import Group
+from zoo.report.charts.figure import Group
 from zoo.report.section import Section
 from zoo.report.trial_rows import Kinds
 

@@ -9,8 +9,8 @@ from zoo.analysis.summary import spread
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import AbResult, StartupResult
-from zoo.report.charts.chart import Drawing
-from zoo.report.charts.gallery import Figure, Group, slug
+from zoo.report.charts.dots import DOTS
+from zoo.report.charts.figure import Drawing, Figure, Group, slug
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text.wording import number, shown
 from zoo.report.trial_rows import Kinds, dots, levels, notes, peak_mb, results, said
@@ -64,7 +64,7 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
             if data:
                 caption = f"{way}: {title}"
                 figures.append(
-                    Figure(slug(name, *level), level[0], caption, f"{caption}: {said(data)}", Drawing("dots", data))
+                    Figure(slug(name, *level), level[0], caption, f"{caption}: {said(data)}", Drawing(DOTS, data))
                 )
     return [Group(title, of) for title, of in (("Time", times), ("Memory", memory)) if of]
 
@@ -106,7 +106,7 @@ def ab_groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
             data = dots(kinds, values, of_mean)
             if data:
                 figures.append(
-                    Figure(slug(*level, title), level[0], title, f"{title}: {said(data)}", Drawing("dots", data))
+                    Figure(slug(*level, title), level[0], title, f"{title}: {said(data)}", Drawing(DOTS, data))
                 )
         if figures:
             made.append(Group(f"ab, {level[1]} connections", figures))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import altair as alt
+
 from zoo.analysis import flags
 from zoo.analysis.metrics import REQUESTS, requested
 from zoo.analysis.pairs import Kind, compare
@@ -12,9 +14,9 @@ from zoo.model.measurement import Measurement
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.report.cells import server
-from zoo.report.charts.chart import Drawing
-from zoo.report.charts.gallery import Figure, Group, slug
-from zoo.report.charts.points import Datum, short
+from zoo.report.charts.encoding import Chart, coloured, log_axis, named_points, plain_axis, shaped
+from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
+from zoo.report.charts.looks import KINDS, RULE
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text.wording import number, shown
 from zoo.report.trial_rows import Kinds, latest, notes
@@ -75,7 +77,7 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
             if data:
                 caption = f"{name} · {asked}"
                 told = f"Requests a second by connections, {caption}. The figures are in the table."
-                lines.append(Figure(slug("sweep", asked, name), asked, caption, told, _over(data, "sweep")))
+                lines.append(Figure(slug("sweep", asked, name), asked, caption, told, _over(data, SWEEP)))
     ratios = []
     for asked in _asked(records):
         for entry, data in _ratios(run, [r for r in records if r.asked == asked]).items():
@@ -83,7 +85,7 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
             told = f"Ratio of requests a second by connections, {caption}: " + "; ".join(
                 f"{d['connections']} {d['text']}" for d in data
             )
-            ratios.append(Figure(slug("ratios", asked, entry), asked, caption, told, _over(data, "ratios")))
+            ratios.append(Figure(slug("ratios", asked, entry), asked, caption, told, _over(data, RATIOS)))
     made = [Group("Requests a second by connections", lines)] if lines else []
     if ratios:
         made.append(Group("Virtual ÷ platform threads, requests a second: above 1 virtual threads are ahead", ratios))
@@ -162,6 +164,46 @@ def _ratios(run: Run, records: Sequence[Record]) -> dict[str, list[Datum]]:
     return {entry: sorted(data, key=lambda d: d["connections"]) for entry, data in made.items()}
 
 
-def _over(data: list[Datum], template: str) -> Drawing:
+def _over(data: list[Datum], form: Form) -> Drawing:
     """Over connections, with a tick at each count."""
-    return Drawing(template, data, {"ticks": sorted({d["connections"] for d in data})})
+    return Drawing(form, data, {"ticks": sorted({d["connections"] for d in data})})
+
+
+def _medians() -> Chart:
+    """A figure of each entry over the number of connections: medians joined by a line, bars from round to round."""
+    base = named_points().encode(x=_connections(), color=coloured("kind", KINDS), detail="entry:N")
+    bar = base.mark_rule(strokeWidth=3, opacity=0.35).encode(y=alt.Y("low:Q", axis=plain_axis()), y2="high:Q")
+    line = base.mark_line(strokeWidth=1.5).encode(y=alt.Y("value:Q", axis=plain_axis()))
+    point = base.mark_point(size=45, filled=True).encode(
+        y=alt.Y("value:Q", axis=plain_axis()),
+        shape=shaped(),
+        tooltip=["entry:N", "connections:Q", alt.Tooltip("text:N", title="by round")],
+    )
+    return alt.layer(bar, line, point)
+
+
+def _intervals() -> Chart:
+    """Virtual over platform threads by the number of connections, with intervals; a line at 1."""
+    scale = alt.Scale(zero=False)
+    base = named_points().encode(x=_connections())
+    one = named_points().mark_rule(color=RULE, strokeWidth=1.5).encode(y=alt.YDatum(1, scale=scale))
+    bar = base.mark_rule(strokeWidth=3, opacity=0.4, color=KINDS["virtual-thread"][0]).encode(
+        y=alt.Y("low:Q", scale=scale, axis=plain_axis()), y2="high:Q"
+    )
+    line = base.mark_line(strokeWidth=1.5, color=KINDS["virtual-thread"][0]).encode(
+        y=alt.Y("ratio:Q", scale=scale, axis=plain_axis())
+    )
+    point = base.mark_point(size=45, filled=True, color=KINDS["virtual-thread"][0]).encode(
+        y=alt.Y("ratio:Q", scale=scale, axis=plain_axis()),
+        tooltip=["connections:Q", alt.Tooltip("text:N", title="ratio"), alt.Tooltip("verdict:N", title="verdict")],
+    )
+    return alt.layer(one, bar, line, point)
+
+
+def _connections() -> alt.X:
+    """Each count is a tick."""
+    return alt.X("connections:Q", scale=alt.Scale(type="log", nice=False, padding=14), axis=log_axis("connections"))
+
+
+SWEEP = Form("sweep", _medians, 180)
+RATIOS = Form("ratios", _intervals, 150)

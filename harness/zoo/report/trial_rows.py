@@ -10,11 +10,11 @@ from typing import TypeVar
 from zoo.analysis.stats.interval import Interval
 from zoo.model.flag import Flag
 from zoo.model.record import Record, newest_records
-from zoo.report.charts.points import Datum, short
+from zoo.report.charts.figure import Datum, short
 from zoo.report.text.wording import number
 
 R = TypeVar("R")
-Level = tuple[str, str]
+LoadKey = tuple[str, str]
 """What was asked, and the tier."""
 
 Kinds = Mapping[str, str]
@@ -28,12 +28,12 @@ def latest(records: Iterable[Record]) -> list[Record]:
     return sorted(newest_records(records), key=lambda record: record.round)
 
 
-def levels(records: Iterable[Record]) -> list[Level]:
+def levels(records: Iterable[Record]) -> list[LoadKey]:
     """In the order they were first measured."""
     return sorted({(record.asked, record.tier) for record in records})
 
 
-def results(records: Iterable[Record], level: Level, kind: type[R]) -> dict[str, list[tuple[Record, R]]]:
+def results(records: Iterable[Record], level: LoadKey, kind: type[R]) -> dict[str, list[tuple[Record, R]]]:
     """What a load gave, by entry and round."""
     found: dict[str, list[tuple[Record, R]]] = {}
     for record in latest(records):

@@ -1,4 +1,4 @@
-"""A runtime for each condition of a run, ready to start its entries."""
+"""Makes a runtime for each condition of a run, ready to start its entries."""
 
 from __future__ import annotations
 

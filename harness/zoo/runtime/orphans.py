@@ -1,4 +1,4 @@
-"""By what the containers of a run are found again and removed; without their engine too, by their processes."""
+"""Finds and removes the containers of a run, also without their engine, by their processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract probe: is this the entry it says it is, and does it answer as promised?"""
+"""Probes a server before it is measured: is it the entry it claims to be, and does it keep the contract?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many rounds of `/cpu` make so much work, asked of one server: every server is then given the same rounds.
+"""Times `/cpu` on one server to find how many rounds make a given amount of work; all servers get the same.
 
 Needs no library, so that it can run where the agent runs.
 """

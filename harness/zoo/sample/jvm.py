@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-Model = Literal["platform-thread", "virtual-thread", "event-loop", "async-task", "async-servlet"]
+ModelName = Literal["platform-thread", "virtual-thread", "event-loop", "async-task", "async-servlet"]
 
 # A proxy of the environment must not come between us and the server.
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -36,7 +36,7 @@ class Info(BaseModel):
 
     server: str
     variant: str
-    model: Model
+    model: ModelName
     framework: str
     framework_version: str
     runtime: str

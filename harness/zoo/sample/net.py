@@ -89,7 +89,7 @@ def lingering(pid: int | str = "self") -> int | None:
     return sockets.time_wait if sockets else None
 
 
-class Clock(Protocol):
+class SleepClock(Protocol):
     """Time that a test can fake; the `time` module is one."""
 
     def monotonic(self) -> float: ...
@@ -108,7 +108,7 @@ class Wait:
 def wait_for_lingering(
     max_sockets: int = 5_000,
     timeout: float = 60.0,
-    clock: Clock = time,
+    clock: SleepClock = time,
     count: Callable[[], int | None] = lingering,
 ) -> Wait:
     """Until at most `max_sockets` linger in TIME_WAIT, or the time is up. Does not wait where nothing is known."""

@@ -6,9 +6,10 @@ Other JVMs are not asked: jcmd starts a thread in them, which the next window wo
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
+
+from zoo.sample import jcmd
 
 FLAG = b"-XX:NativeMemoryTracking="
 THREADS = re.compile(r"^-\s+Thread \(reserved=(\d+)KB, committed=(\d+)KB\)", re.MULTILINE)
@@ -17,7 +18,6 @@ HEAPS = re.compile(
     r"\bused (\d+)K",
     re.MULTILINE | re.IGNORECASE,
 )
-LIMIT_S = 10.0
 
 
 class ThreadMemory(NamedTuple):
@@ -27,27 +27,22 @@ class ThreadMemory(NamedTuple):
     committed_kb: int
 
 
-class Told(NamedTuple):
+class NativeMemory(NamedTuple):
     """None where jcmd did not say it, or not in a way known here."""
 
     threads: ThreadMemory | None
     heap_used_kb: int | None
 
 
-def told(pid: int) -> Told | None:
+def told(pid: int) -> NativeMemory | None:
     """None where the process is no JVM that keeps account of it, or its JDK has no jcmd beside it."""
     try:
         if FLAG not in Path(f"/proc/{pid}/cmdline").read_bytes():
             return None
-        jcmd = Path(f"/proc/{pid}/exe").resolve().with_name("jcmd")
-        return Told(parse(_said(jcmd, pid, "VM.native_memory", "summary")), heap_used(_said(jcmd, pid, "GC.heap_info")))
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError:
         return None
-
-
-def _said(jcmd: Path, pid: int, *words: str) -> str:
-    done = subprocess.run([jcmd, str(pid), *words], capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    return done.stdout
+    summary, heap = jcmd.said(pid, "VM.native_memory", "summary"), jcmd.said(pid, "GC.heap_info")
+    return None if summary is None or heap is None else NativeMemory(parse(summary), heap_used(heap))
 
 
 def parse(summary: str) -> ThreadMemory | None:

@@ -28,7 +28,7 @@ class CpuTimes:
 
 
 @dataclass(frozen=True)
-class Reading:
+class HostCounters:
     """The host's counters at one moment."""
 
     at: float
@@ -56,8 +56,8 @@ def parse_pressure(text: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def take_reading() -> Reading:
-    return Reading(
+def take_reading() -> HostCounters:
+    return HostCounters(
         at=time.monotonic(),
         cpu=parse_cpu(read("/proc/stat")),
         pressure_us={name: parse_pressure(read(f"/proc/pressure/{name}")) for name in RESOURCES},
@@ -79,7 +79,7 @@ def softirq_seconds() -> float:
 
 
 def between(
-    first: Reading, last: Reading, known_cpu_s: float | None, runnable: float | None, cores: int | None
+    first: HostCounters, last: HostCounters, known_cpu_s: float | None, runnable: float | None, cores: int | None
 ) -> Noise:
     """What happened from one reading to the next; `known_cpu_s` is what server, generator and harness used, None where
     the server's part is not known."""
@@ -110,7 +110,7 @@ def _shares(first: CpuTimes | None, last: CpuTimes | None) -> tuple[float, float
     return busy, interrupt, steal
 
 
-def _rate(first: Reading, last: Reading, name: str) -> float | None:
+def _rate(first: HostCounters, last: HostCounters, name: str) -> float | None:
     before, after = first.pressure_us.get(name), last.pressure_us.get(name)
     elapsed = last.at - first.at
     if before is None or after is None or elapsed <= 0:
@@ -122,7 +122,7 @@ class NoiseProbe:
     """Brackets a cell."""
 
     def __init__(self) -> None:
-        self._first: Reading | None = None
+        self._first: HostCounters | None = None
 
     def start(self) -> "NoiseProbe":
         self._first = take_reading()

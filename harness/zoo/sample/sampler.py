@@ -16,7 +16,7 @@ CHILDREN_EVERY_S = 10.0
 
 
 @dataclass(frozen=True)
-class Row:
+class SampleRow:
     """One sample."""
 
     rss_kb: int
@@ -64,12 +64,12 @@ class Member:
         self._stat = File(f"/proc/{pid}/stat")
         self._statm = File(f"/proc/{pid}/statm")
 
-    def row(self) -> Row | None:
+    def row(self) -> SampleRow | None:
         """None when it has ended, waited for or not."""
         stat, rss_kb = parse_stat(self._stat.read()), parse_statm(self._statm.read())
         if stat is None or rss_kb is None or stat.state in DEAD:
             return None
-        return Row(rss_kb, stat.cpu_ticks / TICKS, stat.threads)
+        return SampleRow(rss_kb, stat.cpu_ticks / TICKS, stat.threads)
 
     def close(self) -> None:
         self._stat.close()
@@ -88,7 +88,7 @@ class LinuxProbe:
         self._looked = -CHILDREN_EVERY_S
         self._watcher = Watcher()
 
-    def row(self) -> Row | None:
+    def row(self) -> SampleRow | None:
         """None when the process has ended."""
         self._look_for_children()
         rows = {pid: member.row() for pid, member in self._members.items()}
@@ -96,7 +96,7 @@ class LinuxProbe:
             return None
         alive = [row for row in rows.values() if row is not None]
         sockets = parse_sockstat(self._sockstat.read())
-        return Row(
+        return SampleRow(
             rss_kb=sum(row.rss_kb for row in alive),
             cpu_s=sum(row.cpu_s for row in alive),
             threads=sum(row.threads for row in alive),
@@ -138,12 +138,12 @@ class PortableProbe:
     def __init__(self, pid: int) -> None:
         self._pid = pid
 
-    def row(self) -> Row | None:
+    def row(self) -> SampleRow | None:
         try:
             now = snapshot(self._pid)
         except ProcessLookupError:
             return None
-        return Row(now.rss_kb, now.cpu_s, now.threads)
+        return SampleRow(now.rss_kb, now.cpu_s, now.threads)
 
     def watch(self, *, now: bool) -> None:
         """This system does not tell."""
@@ -167,7 +167,7 @@ class Sampler:
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._times: list[float] = []
-        self._rows: list[Row] = []
+        self._rows: list[SampleRow] = []
         self._vanished = False
         self._elapsed_s = 0.0
         self._own_cpu_s = 0.0

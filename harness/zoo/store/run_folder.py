@@ -6,6 +6,7 @@ A run that is kept in git may have its records and raw files packed, see `kept`.
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import os
 import zlib
@@ -122,6 +123,13 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
         with _writing(path), gzip.GzipFile(path, "wb", mtime=0) as out:
             out.write(json.dumps(data, separators=(",", ":")).encode())
         return f"raw/{path.name}"
+
+    def new_log(self, name: str) -> Path:
+        """An empty file below `raw/` for what a server says, beside those of its earlier starts."""
+        path = next(p for n in itertools.count(1) if not (p := self.raw / f"{name}{f'-{n}' * (n > 1)}.log").exists())
+        with _writing(path):
+            path.touch()
+        return path
 
     def read_raw(self, name: str) -> Any:  # noqa: ANN401 (JSON)
         """What `write_raw` stored under the path it gave."""

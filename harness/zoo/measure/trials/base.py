@@ -15,6 +15,7 @@ from zoo.host import feasible
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError
 from zoo.measure import record_parts
+from zoo.measure.interval import Readings, Sampled
 from zoo.measure.warm_server import WarmServer, begin
 from zoo.measure.window import Bench
 from zoo.model.flag import Flag
@@ -26,7 +27,6 @@ from zoo.plan.blocks import Block
 from zoo.plan.tier import Tier
 from zoo.plan.windows import BACKLOG_GRACE_S
 from zoo.runtime.base import Launch, Runtime
-from zoo.sample.instruments import known
 
 
 @dataclass(frozen=True)
@@ -88,41 +88,25 @@ class TrialCell:
         return Watch(self, server)
 
 
-class Watch:
-    """Samples and counters around a load: a context in which the load runs and its CPU time is set.
-
-    ProcessLookupError at its end when the server has ended.
-    """
+class Watch(Sampled):
+    """Samples and readings around a load: a context in which the load runs and its CPU time is set."""
 
     def __init__(self, cell: TrialCell, server: WarmServer) -> None:
+        super().__init__(server.hosted)
         self._cell = cell
         self._server = server
-        self._tools = server.hosted.instruments
         self._told = 0.0
-        self.generator_cpu_s = 0.0
 
     def __enter__(self) -> Self:
-        pid, tools = self._server.hosted.pid, self._tools
-        tools.reset_peak(pid)
-        self._info_before = tools.info(self._server.hosted.url)
-        self._counters = tools.counters(pid)
-        self._before = known(tools.snapshot(pid))
-        self._noise = tools.noise()
-        self._sampler = tools.sample(pid)
-        return self
+        self._readings = Readings(self._server.hosted)
+        return super().__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.samples = self._sampler.stop()
-        if error is not None:
-            return
-        pid = self._server.hosted.pid
-        self._after = known(self._tools.snapshot(pid, deep=True))
-        self._cpu_s = self._after.cpu_s - self._before.cpu_s
-        self._heard = self._noise.stop(self._cpu_s, self.generator_cpu_s, runnable=self.samples.mean_runnable)
-        self._kernel = record_parts.kernel(self._counters, self._tools.counters(pid))
-        self._info = self._tools.info(self._server.hosted.url)
+        super().__exit__(kind, error, trace)
+        if error is None:
+            self._readings.end()
 
     def tick(self, elapsed_s: float) -> None:
         """Tells the reporter how time goes by."""
@@ -133,26 +117,24 @@ class Watch:
         self, result: Result, good: int, connections: Connections | None = None, flags: Sequence[Flag] = ()
     ) -> Trial:
         """The result with all that was read around it; `good` are the good answers."""
-        cell, server, samples = self._cell, self._server, self.samples
+        cell, server, samples, kernel = self._cell, self._server, self.samples, self._readings.kernel
         raised = {
             Flag.CLAMPED: connections is not None and connections.limited_by is not None,
-            Flag.LISTEN_DROPS: self._kernel is not None and self._kernel.listen_drops > 0,
-            Flag.FOREIGN_CPU: disturbed(self._heard.foreign_share),
+            Flag.LISTEN_DROPS: kernel is not None and kernel.listen_drops > 0,
+            Flag.FOREIGN_CPU: disturbed(self.noise.foreign_share),
             **dict.fromkeys(flags, True),
         }
         return Trial(
             result=result,
             connections=connections,
-            memory=record_parts.memory(server.idle_kb, self._before, samples, self._after, None, self._info),
-            work=record_parts.work(
-                self._cpu_s, good, samples, self._before, self._after, self._info_before, self._info
-            ),
+            memory=self._readings.memory(server.idle_kb, samples),
+            work=self._readings.work(self.cpu_s, good, samples),
             warmup=server.warmup,
-            noise=self._heard,
-            kernel=self._kernel,
+            noise=self.noise,
+            kernel=kernel,
             canary_s=server.canary_s,
             sampling=Sampling(
-                sampler=self._tools.sampler,
+                sampler=server.hosted.instruments.sampler,
                 hz=samples.hz,
                 cpu_share=samples.cost,
                 samples=cell.bench.store.write_raw(f"{cell.name}-samples", samples.model_dump()),

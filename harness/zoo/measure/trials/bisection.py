@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Trial:
+class Attempt:
     value: int
     worked: bool
 
@@ -17,7 +17,7 @@ class Found:
     """`value` is None when even the largest did not work. All trials in the order they were made."""
 
     value: int | None
-    trials: list[Trial]
+    trials: list[Attempt]
 
     @property
     def steady(self) -> bool:
@@ -36,11 +36,11 @@ def smallest(works: Callable[[int], bool], low: int, high: int, step: int = 1, c
     """
     if step < 1 or high < low:
         raise ValueError("a search needs a range and a step of at least 1")
-    trials: list[Trial] = []
+    trials: list[Attempt] = []
 
     def tried(index: int) -> bool:
         value = low + index * step
-        trials.append(Trial(value, works(value)))
+        trials.append(Attempt(value, works(value)))
         return trials[-1].worked
 
     last = (high - low) // step

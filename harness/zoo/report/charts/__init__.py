@@ -1,1 +1,1 @@
-"""The charts of a run: rows, forms, captions. Pure."""
+"""The charts of a report: one file each, with its rows, its form, its caption and its description."""

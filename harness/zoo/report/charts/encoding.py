@@ -6,6 +6,8 @@ from typing import Any
 
 import altair as alt
 
+from zoo.report.charts.looks import KINDS
+
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 
@@ -50,3 +52,8 @@ def marked(name: str, looks: dict[str, tuple[str, str]]) -> dict[str, Any]:
         "shape": scaled(alt.Shape, name, {key: shape for key, (_, shape) in looks.items()}),
         "fillOpacity": alt.when("datum.bound").then(alt.value(0)).otherwise(alt.value(1)),
     }
+
+
+def shaped() -> Any:  # noqa: ANN401
+    """By thread model."""
+    return scaled(alt.Shape, "kind", {name: shape for name, (_, shape) in KINDS.items()})

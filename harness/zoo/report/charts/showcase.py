@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zoo.report.charts.gallery import Figure
+from zoo.report.charts.figure import Figure
 from zoo.report.page.contents import Contents
 
 OF_ZOO = ("forest-model-hello-cpu-per-request",)

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import vl_convert
 
-from zoo.report.charts.forms import Spec
-from zoo.report.charts.gallery import Figure
+from zoo.report.charts.figure import Figure, Spec
 from zoo.report.charts.looks import DARK, PAPER, THEME
-from zoo.report.page.html import Tools
+from zoo.report.page.html import ChartTools
 
 NARROW, WIDE = 320, 560
 """Of a chart within a page, and of one that stands alone."""
@@ -75,4 +74,4 @@ def _drawn(figure: Figure, more: Spec) -> str:
     return re.sub(r"\bclip\d+\b", lambda found: clips[found[0]], text) if clips else text
 
 
-TOOLS = Tools(library, svg)
+TOOLS = ChartTools(library, svg)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import altair as alt
+
 from zoo.analysis.pairs import Kind
 from zoo.jdbc.analysis import Row, last_floods, rows
 from zoo.jdbc.pairs import BASELINE, OPS, VIRTUAL, Records, compare
 from zoo.jdbc.published import TABLES
 from zoo.jdbc.records import Cell, FloodRecord
-from zoo.report.charts import chart
-from zoo.report.charts.gallery import Figure, Group, slug
-from zoo.report.charts.points import Datum, short
+from zoo.report.charts import forest
+from zoo.report.charts.dots import DOTS
+from zoo.report.charts.encoding import Chart, coloured, entry_rows, log_axis, log_scale, named_points, scaled
+from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, logarithmic, short, slug
+from zoo.report.charts.looks import KINDS as LOOKS
+from zoo.report.charts.looks import RULE
 from zoo.report.findings import Finding, findings
 from zoo.report.text.wording import number
 
@@ -55,7 +60,7 @@ def floods(records: Records) -> list[Group]:
     data = [_flood(record, place) for place, record in enumerate(finished)]
     said = "Peak resident memory in MB: " + "; ".join(f"{d['entry']} {d['text']} ({d['note']})" for d in data)
     title = "All tasks at once on executors without a bound"
-    figure = Figure("floods", title, "Peak resident memory, MB", said, chart.Drawing("dots", data))
+    figure = Figure("floods", title, "Peak resident memory, MB", said, Drawing(DOTS, data))
     return _group("All tasks at once", [figure] if data else [])
 
 
@@ -70,7 +75,7 @@ def _gains(records: Records) -> list[Figure]:
     said = "; ".join(f"{d['row']}: {d['text']}, published {d['published'] or 'not'}" for d in data)
     caption = f"Right of 1: {VIRTUAL} is ahead of {BASELINE}; hollow: the pool limited a side; ◇ as published"
     title = f"Operations a second, {VIRTUAL} ÷ {BASELINE}"
-    return [Figure("gains", title, caption, f"{title}. {said}", chart.beside(data))] if data else []
+    return [Figure("gains", title, caption, f"{title}. {said}", _beside(data))] if data else []
 
 
 def _gain(f: Finding, place: int, *, bound: bool) -> Datum:
@@ -117,7 +122,7 @@ def _pools(found: dict[Cell, Row]) -> list[Figure]:
         ]
         caption = question + (" · dashed: connections ÷ latency" if bounds else "")
         said = "; ".join(f"{d['executor']}, {d['connections']:g} connections: {d['text']}" for d in data if d["text"])
-        drawing = chart.logarithmic("pools", data, [*values, *bounds])
+        drawing = logarithmic(POOLS, data, [*values, *bounds])
         title = "Operations a second over the connections of the pool"
         figures.append(Figure(slug("pools", question), title, caption, f"{title}, {question}. {said}", drawing))
     return figures
@@ -181,7 +186,7 @@ def _executors(question: tuple[str, str], found: dict[Cell, Row]) -> list[Figure
         return []
     caption = f"{question[0]} · pool {question[1]}"
     said = "; ".join(f"{d['entry']} {d['text']}" for d in data)
-    drawing = chart.Drawing("dots", data)
+    drawing = Drawing(DOTS, data)
     title = "Operations a second by executor"
     return [Figure(slug("executors", *question), title, caption, f"{title}, {caption}. {said}", drawing)]
 
@@ -225,3 +230,58 @@ def _flood(record: FloodRecord, place: int) -> Datum:
 
 def _group(title: str, figures: list[Figure]) -> list[Group]:
     return [Group(title, figures)] if figures else []
+
+
+def _beside(points: list[Datum]) -> Drawing:
+    """The same with the published ratio of each pair."""
+    known = [{**d, "ratio": d["published"], "low": None, "high": None} for d in points if d["published"] is not None]
+    return Drawing(BESIDE, points, forest.drawing([*points, *known]).settings)
+
+
+def _forest_and_published() -> Chart:
+    """A forest with a hollow diamond where the published ratio is."""
+    published = (
+        named_points()
+        .transform_filter("datum.published != null")
+        .mark_point(shape="diamond", size=130, strokeWidth=2, color=RULE)
+        .encode(
+            y=entry_rows("row"),
+            x=alt.X("published:Q", scale=log_scale(), axis=log_axis()),
+            tooltip=[alt.Tooltip("pair:N", title="pair"), alt.Tooltip("published:Q", title="published")],
+        )
+    )
+    return alt.layer(*forest.layers().layer, published)
+
+
+def _operations() -> Chart:
+    """Operations a second over a pool's connections, a line an executor; dashed, what pool ÷ latency allows."""
+    x = alt.X("connections:Q", scale=alt.Scale(type="log", nice=False, padding=30), axis=_pool_axis())
+    scale, axis = log_scale(), log_axis("ops/s")
+    base = named_points().encode(x=x, detail="executor:N")
+    hue = coloured("kind", LOOKS)
+    bound = base.transform_filter("datum.bound != null").mark_line(color=RULE, strokeDash=[6, 4], strokeWidth=2)
+    measured = base.transform_filter("datum.ops != null")
+    line = measured.mark_line(strokeWidth=2, opacity=0.7)
+    span = measured.mark_rule(strokeWidth=4, opacity=0.35)
+    point = measured.mark_point(size=70, filled=True)
+    name = base.transform_filter("datum.name != ''").mark_text(align="right", dx=-9, dy=-9, fontSize=11)
+    return alt.layer(
+        bound.encode(y=alt.Y("bound:Q", scale=scale, axis=axis)),
+        line.encode(y=alt.Y("ops:Q", scale=scale, axis=axis), color=hue),
+        span.encode(y=alt.Y("low:Q", scale=scale, axis=axis), y2="high:Q", color=hue),
+        point.encode(
+            y=alt.Y("ops:Q", scale=scale, axis=axis),
+            color=hue,
+            shape=scaled(alt.Shape, "kind", {kind: shape for kind, (_, shape) in LOOKS.items()}),
+            tooltip=["executor:N", "connections:Q", alt.Tooltip("text:N", title="ops/s by round")],
+        ),
+        name.encode(y=alt.Y("at:Q", scale=scale, axis=axis), text="name:N"),
+    )
+
+
+def _pool_axis() -> alt.Axis:
+    return alt.Axis(values=[10, 20, 50, 100, 200, 500, 1000], format=",~g", title="connections", grid=False)
+
+
+BESIDE = Form("beside", _forest_and_published)
+POOLS = Form("pools", _operations, 260)

@@ -10,12 +10,12 @@ from markupsafe import Markup, escape
 
 from zoo.jdbc.pairs import Records
 from zoo.jdbc.records import JdbcRun
-from zoo.report.charts.gallery import Figure, Group
+from zoo.report.charts.figure import Figure, Group
 from zoo.report.charts.looks import KINDS, OUTLINES
 from zoo.report.jdbc import charts
 from zoo.report.jdbc.text import ANSWER, CELLS, FLOODS, document
 from zoo.report.page.contents import figures_of
-from zoo.report.page.html import ENVIRONMENT, Tools, printable, scripts, stills
+from zoo.report.page.html import ENVIRONMENT, ChartTools, printable, scripts, stills
 from zoo.report.section import Section
 
 CHARTS: dict[str, Callable[[Records], list[Group]]] = {
@@ -27,7 +27,7 @@ CHARTS: dict[str, Callable[[Records], list[Group]]] = {
 
 
 @dataclass(frozen=True)
-class Part:
+class JdbcPart:
     """A section with its charts."""
 
     section: Section
@@ -38,10 +38,10 @@ class Part:
         return re.sub(r"[^a-z]+", "-", self.section.heading.lower()).strip("-")
 
 
-def page(run: JdbcRun, records: Records, tools: Tools, notes: Sequence[str] = ()) -> str:
+def page(run: JdbcRun, records: Records, tools: ChartTools, notes: Sequence[str] = ()) -> str:
     """The whole page."""
     head, *rest = document(run, records, notes)
-    parts = [Part(section, _groups(section.heading, records)) for section in rest]
+    parts = [JdbcPart(section, _groups(section.heading, records)) for section in rest]
     drawn = [figure for part in parts for figure in figures_of(part.groups)]
     return ENVIRONMENT.get_template("jdbc.html").render(
         run=run,

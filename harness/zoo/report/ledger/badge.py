@@ -6,23 +6,23 @@ from collections.abc import Mapping
 
 from markupsafe import Markup, escape
 
-from zoo.claims.judge import Word
+from zoo.claims.judge import ClaimWord
 
 LABEL = "published claims, measured"
 COLOURS = {
-    Word.HOLDS: "#0b6e4f",
-    Word.CONTRADICTED: "#b34700",
-    Word.NOT_REPRODUCED: "#0b5cad",
-    Word.OPEN: "#6b5b00",
-    Word.NOT_MEASURED: "#5f6770",
-    Word.RECORDED: "#5f6770",
+    ClaimWord.HOLDS: "#0b6e4f",
+    ClaimWord.CONTRADICTED: "#b34700",
+    ClaimWord.NOT_REPRODUCED: "#0b5cad",
+    ClaimWord.OPEN: "#6b5b00",
+    ClaimWord.NOT_MEASURED: "#5f6770",
+    ClaimWord.RECORDED: "#5f6770",
 }
 """White text stands at over 4.5:1 on each of them."""
 
 HEIGHT, PADDING, LETTER = 20, 7, 6.6
 
 
-def badge(words: Mapping[Word, int]) -> str:
+def badge(words: Mapping[ClaimWord, int]) -> str:
     """An SVG that says in its title what it shows."""
     cells = [(LABEL, "#1c2126"), *((word.of(count), COLOURS[word]) for word, count in words.items())]
     title = f"{LABEL}: {', '.join(text for text, _ in cells[1:]) or 'none'}"

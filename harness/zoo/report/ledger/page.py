@@ -9,29 +9,29 @@ from markupsafe import Markup
 
 from zoo.claims.estimates import Estimate
 from zoo.claims.evidence import Archive
-from zoo.claims.judge import Judgement, Word
+from zoo.claims.judge import ClaimWord, Judgement
 from zoo.claims.ledger import Article, Claim, Ledger
-from zoo.claims.rules import Count, Recorded
-from zoo.claims.verdicts import Part, Verdict
+from zoo.claims.rules import CountRule, RecordedRule
+from zoo.claims.verdicts import ClaimVerdict, RuleVerdict
 from zoo.report.ledger import text as claims
 from zoo.report.ledger.badge import badge
 from zoo.report.ledger.strips import Strip, strips
 from zoo.report.page.html import ENVIRONMENT, policy
 
 SIDES = {
-    Word.HOLDS: "ahead",
-    Word.DOES_NOT: "behind",
-    Word.CONTRADICTED: "behind",
-    Word.NOT_REPRODUCED: "same",
-    Word.OPEN: "open",
-    Word.NOT_MEASURED: "open",
-    Word.RECORDED: "open",
+    ClaimWord.HOLDS: "ahead",
+    ClaimWord.DOES_NOT: "behind",
+    ClaimWord.CONTRADICTED: "behind",
+    ClaimWord.NOT_REPRODUCED: "same",
+    ClaimWord.OPEN: "open",
+    ClaimWord.NOT_MEASURED: "open",
+    ClaimWord.RECORDED: "open",
 }
 """The style of each verdict: mark and colour."""
 
 
 @dataclass(frozen=True)
-class Figure:
+class LedgerFigure:
     """One estimate of a part, and its place on a line."""
 
     label: str
@@ -43,23 +43,23 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class LedgerSource:
     """A part as it is shown."""
 
     asked: str
-    word: Word
+    word: ClaimWord
     why: str | None
     notes: list[str]
-    figures: list[Figure]
+    figures: list[LedgerFigure]
 
 
 @dataclass(frozen=True)
-class Row:
+class LedgerRow:
     """A claim as it is shown."""
 
     claim: Claim
     article: Article
-    word: Word
+    word: ClaimWord
     side: str
     size: str
     older: bool
@@ -69,11 +69,11 @@ class Row:
     why: str | None
     parts: str | None
     differences: str
-    evidence: list[Evidence]
+    evidence: list[LedgerSource]
     archives: list[Archive]
 
 
-def page(ledger: Ledger, verdicts: Sequence[Verdict]) -> str:
+def page(ledger: Ledger, verdicts: Sequence[ClaimVerdict]) -> str:
     """The whole page."""
     counted = claims.Counted.of(verdicts)
     script = ENVIRONMENT.get_template("ledger.js").render()
@@ -91,8 +91,8 @@ def page(ledger: Ledger, verdicts: Sequence[Verdict]) -> str:
     )
 
 
-def _row(article: Article, verdict: Verdict) -> Row:
-    return Row(
+def _row(article: Article, verdict: ClaimVerdict) -> LedgerRow:
+    return LedgerRow(
         claim=verdict.claim,
         article=article,
         word=verdict.word,
@@ -110,16 +110,16 @@ def _row(article: Article, verdict: Verdict) -> Row:
     )
 
 
-def _evidence(part: Part) -> Evidence:
+def _evidence(part: RuleVerdict) -> LedgerSource:
     rule, found = part.rule, [estimate for estimate, _ in part.found]
     drawn: list[Strip | None] = [None] * len(found)
-    if not isinstance(rule, Count | Recorded):
+    if not isinstance(rule, CountRule | RecordedRule):
         drawn = strips(rule, found)
     figures = [
-        Figure(seen.label, claims.value(rule, seen), seen.n or len(seen.counts), said, strip, _records(seen))
+        LedgerFigure(seen.label, claims.value(rule, seen), seen.n or len(seen.counts), said, strip, _records(seen))
         for (seen, said), strip in zip(part.found, drawn, strict=True)
     ]
-    return Evidence(claims.asked(rule), part.judgement.word, part.judgement.why, claims.notes(part), figures)
+    return LedgerSource(claims.asked(rule), part.judgement.word, part.judgement.why, claims.notes(part), figures)
 
 
 def _records(seen: Estimate) -> list[tuple[Archive, tuple[int, ...]]]:

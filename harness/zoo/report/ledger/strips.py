@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zoo.claims.estimates import Estimate
-from zoo.claims.rules import Difference, Judged, Spread
+from zoo.claims.rules import DifferenceRule, Judged, SpreadRule
 
 MARGIN = 0.06
 """Of the line, left free at both ends."""
@@ -27,10 +27,10 @@ class Strip:
 
 def strips(rule: Judged, found: Sequence[Estimate]) -> list[Strip | None]:
     """One for each estimate that has a figure, all on the same axis."""
-    plain = isinstance(rule, Difference | Spread) or any(seen.value <= 0 for seen in found if not seen.why)
+    plain = isinstance(rule, DifferenceRule | SpreadRule) or any(seen.value <= 0 for seen in found if not seen.why)
     known = [rule.at_least, rule.at_most, *(end for seen in found for end in (seen.value, seen.low, seen.high))]
     marks = [end for end in known if end is not None and math.isfinite(end) and (plain or end > 0)]
-    ratio = any(seen.unit == "×" for seen in found) and not isinstance(rule, Spread)
+    ratio = any(seen.unit == "×" for seen in found) and not isinstance(rule, SpreadRule)
     if ratio:
         marks.append(1.0)
     axis = _Axis(min(marks), max(marks), plain)

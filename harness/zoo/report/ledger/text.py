@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from zoo.claims.estimates import Estimate
-from zoo.claims.evidence import Archive, Machine
-from zoo.claims.judge import Judgement, Word
-from zoo.claims.ledger import Article, Claim, Figure, Ledger
+from zoo.claims.evidence import Archive, MachineFacts
+from zoo.claims.judge import ClaimWord, Judgement
+from zoo.claims.ledger import Article, Claim, Ledger, PublishedFigure
 from zoo.claims.quantities import QUANTITIES
-from zoo.claims.rules import Count, Difference, Gain, Judged, Ratio, Recorded, Rule, Spread
-from zoo.claims.verdicts import Part, Verdict
+from zoo.claims.rules import CountRule, DifferenceRule, GainRule, Judged, RatioRule, RecordedRule, Rule, SpreadRule
+from zoo.claims.verdicts import ClaimVerdict, RuleVerdict
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text.wording import number
 
@@ -31,12 +31,12 @@ ABOUT = (
 class Counted:
     """How often each verdict was given."""
 
-    words: dict[Word, int]
+    words: dict[ClaimWord, int]
 
     @classmethod
-    def of(cls, verdicts: Iterable[Verdict]) -> Counted:
+    def of(cls, verdicts: Iterable[ClaimVerdict]) -> Counted:
         words = [verdict.word for verdict in verdicts]
-        return cls({word: words.count(word) for word in Word if word in words})
+        return cls({word: words.count(word) for word in ClaimWord if word in words})
 
     @property
     def text(self) -> str:
@@ -44,7 +44,7 @@ class Counted:
         return ", ".join(word.of(count) for word, count in self.words.items())
 
 
-def sections(ledger: Ledger, verdicts: Sequence[Verdict], *, links: bool = False) -> list[Section]:
+def sections(ledger: Ledger, verdicts: Sequence[ClaimVerdict], *, links: bool = False) -> list[Section]:
     """The ledger as tables: one an article, then the reasons; with links to the records where the form has them."""
     made = [Section("Published claims", [ABOUT, _where(verdicts), *_caveat(verdicts), f"{Counted.of(verdicts).text}."])]
     for article in ledger.articles.values():
@@ -55,7 +55,7 @@ def sections(ledger: Ledger, verdicts: Sequence[Verdict], *, links: bool = False
     return [*made, Section("What the verdicts mean", bullets=bullets)]
 
 
-def _section(article: Article, verdicts: Sequence[Verdict], *, links: bool) -> Section:
+def _section(article: Article, verdicts: Sequence[ClaimVerdict], *, links: bool) -> Section:
     columns = ["claim", "what it says", "published", "accepted if", "measured here", "direction", "size"]
     rows = [
         [
@@ -83,13 +83,13 @@ def _says(claim: Claim, *, links: bool) -> str:
     return f"{claim.says} ([source]({claim.source}))" if links and claim.source else claim.says
 
 
-def _runs(verdict: Verdict) -> str:
+def _runs(verdict: ClaimVerdict) -> str:
     """The runs behind it, and of which an older build of a server was measured."""
     links = ", ".join(f"[{number}]({archive.folder}/)" for number, archive in enumerate(verdict.archives, start=1))
     return f"{links} (older build)" if older(verdict) else links or NONE
 
 
-def older(verdict: Verdict) -> bool:
+def older(verdict: ClaimVerdict) -> bool:
     """True where a server was measured whose sources have changed since."""
     return any(one.older for part in verdict.parts for estimate, _ in part.found for one in estimate.series)
 
@@ -106,15 +106,15 @@ def published(claim: Claim) -> str:
 
 def accepted(claim: Claim) -> str:
     """What all of its rules demand, which is wider than the figure published: another machine is no second witness."""
-    return "; ".join(asked(rule) for rule in claim.rules if not isinstance(rule, Recorded)) or NONE
+    return "; ".join(asked(rule) for rule in claim.rules if not isinstance(rule, RecordedRule)) or NONE
 
 
-def _figure(figure: Figure) -> str:
+def _figure(figure: PublishedFigure) -> str:
     read = "" if figure.quote else " (graph)"
     return " ".join(filter(None, [figure.of, number(figure.value), figure.unit])) + read
 
 
-def measured(verdict: Verdict) -> str:
+def measured(verdict: ClaimVerdict) -> str:
     """The figures of each part that has some, the first two of several."""
     said = []
     for part in verdict.parts:
@@ -130,7 +130,7 @@ def value(rule: Rule, seen: Estimate) -> str:
     """`×1.21 [1.10, 1.33]`, `44.1 MB [43.8, 44.6]`; of a count what each round gave."""
     if seen.why:
         return NONE
-    if isinstance(rule, Count):
+    if isinstance(rule, CountRule):
         return ", ".join(dict.fromkeys(f"{number(count)} {seen.unit}".strip() for count in seen.counts))
     ratio = seen.unit == "×"
     text = f"×{_digits(seen.value)}" if ratio else f"{number(seen.value)} {seen.unit}".strip()
@@ -151,27 +151,27 @@ def _digits(ratio: float) -> str:
 def asked(rule: Rule) -> str:
     """What a rule demands: `requests, many ÷ few: 0.5 to 0.9`."""
     match rule:
-        case Ratio() | Spread():
+        case RatioRule() | SpreadRule():
             sides = f"{rule.of} ÷ {rule.over}"
-        case Difference():
+        case DifferenceRule():
             sides = f"{rule.of} less {rule.less}"
-        case Gain():
+        case GainRule():
             sides = f"({rule.of} ÷ {rule.over}) ÷ ({rule.than} ÷ {rule.than_over})"
         case _:
             sides = rule.of
     text = f"{rule.quantity}, {sides.replace('_', ' ')}: "
-    if isinstance(rule, Recorded):
+    if isinstance(rule, RecordedRule):
         return f"{text}recorded"
-    if isinstance(rule, Spread):
+    if isinstance(rule, SpreadRule):
         text += "highest less lowest "
-    if isinstance(rule, Ratio) and rule.together:
+    if isinstance(rule, RatioRule) and rule.together:
         text += "their mean "
     return text + band(rule) + _extent(rule)
 
 
 def band(rule: Judged) -> str:
     """`0.5 to 0.9 req/s`, `at least 2`"""
-    unit = "" if isinstance(rule, Ratio | Gain | Spread) else QUANTITIES[rule.quantity].unit
+    unit = "" if isinstance(rule, RatioRule | GainRule | SpreadRule) else QUANTITIES[rule.quantity].unit
     low, high = rule.at_least, rule.at_most
     if low is None or high is None:
         text = f"at most {high:g}" if low is None else f"at least {low:g}"
@@ -186,17 +186,17 @@ def _extent(rule: Judged) -> str:
     return ", in any cell" if rule.in_cells == "any" else f", in at least {100 * rule.in_cells:g} % of the cells"
 
 
-def why(verdict: Verdict) -> str | None:
+def why(verdict: ClaimVerdict) -> str | None:
     """The reason, with the part it is of where a claim has several; None where the figures say it all."""
     reasons = _reasons(verdict)
     return "; ".join(filter(None, [verdict.unlike, reasons])) or None
 
 
-def _reasons(verdict: Verdict) -> str | None:
+def _reasons(verdict: ClaimVerdict) -> str | None:
     if not verdict.parts:
         return verdict.judgement.why
-    word = Word.DOES_NOT if verdict.word in (Word.CONTRADICTED, Word.NOT_REPRODUCED) else verdict.word
-    deciding = [part for part in verdict.parts if not isinstance(part.rule, Recorded)] or verdict.parts
+    word = ClaimWord.DOES_NOT if verdict.word in (ClaimWord.CONTRADICTED, ClaimWord.NOT_REPRODUCED) else verdict.word
+    deciding = [part for part in verdict.parts if not isinstance(part.rule, RecordedRule)] or verdict.parts
     mine = [part for part in deciding if part.judgement.why and part.judgement.word is word]
     reasons = list(dict.fromkeys(part.judgement.why for part in mine if part.judgement.why))
     if len(deciding) == 1 or (len(mine) == len(deciding) and len(reasons) == 1):
@@ -204,16 +204,16 @@ def _reasons(verdict: Verdict) -> str | None:
     return "; ".join(f"{asked(part.rule)}: {part.judgement.why}" for part in mine) or None
 
 
-def parts(verdict: Verdict) -> str | None:
+def parts(verdict: ClaimVerdict) -> str | None:
     """`of 3 parts 2 hold, 1 not measured`; None for a claim of one part."""
     words = [part.judgement.word for part in verdict.parts]
     if len(words) < 2:
         return None
-    counts = ", ".join(word.of(words.count(word)) for word in Word if word in words)
+    counts = ", ".join(word.of(words.count(word)) for word in ClaimWord if word in words)
     return f"of {len(words)} parts {counts}"
 
 
-def notes(part: Part) -> list[str]:
+def notes(part: RuleVerdict) -> list[str]:
     """What a reader must know beside the figures of a part."""
     return list(dict.fromkeys(note for estimate, _ in part.found for note in estimate.notes))
 
@@ -250,11 +250,11 @@ def _cores(cores: float | None) -> str:
     return "cores not known" if cores is None else f"{cores:g} cores"
 
 
-def _machine(machine: Machine) -> str:
+def _machine(machine: MachineFacts) -> str:
     return f"{machine.processor}, {_cores(machine.cores)}"
 
 
-def _caveat(verdicts: Sequence[Verdict]) -> list[str]:
+def _caveat(verdicts: Sequence[ClaimVerdict]) -> list[str]:
     """What the machine means for all verdicts; nothing where the generator had cores of its own."""
     machines = [archive.machine for verdict in verdicts for archive in verdict.archives]
     if not machines or all(machine.apart for machine in machines):
@@ -266,7 +266,7 @@ def _caveat(verdicts: Sequence[Verdict]) -> list[str]:
     ]
 
 
-def _where(verdicts: Sequence[Verdict]) -> str:
+def _where(verdicts: Sequence[ClaimVerdict]) -> str:
     archives = list(dict.fromkeys(archive for verdict in verdicts for archive in verdict.archives))
     if not archives:
         return "No run given has any of their cells."

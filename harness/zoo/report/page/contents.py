@@ -6,26 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from zoo.analysis.pairs import Compared, Kind, compare
+from zoo.analysis.pairs import Kind
 from zoo.model.record import Record
 from zoo.model.run import Run
-from zoo.report import findings, own_answers, scenario_sections
-from zoo.report.cells import Cells
-from zoo.report.charts import gallery
-from zoo.report.charts.gallery import Figure, Group
+from zoo.report import findings, scenario_sections
+from zoo.report.charts import forest
+from zoo.report.charts.figure import Drawn, Figure, Group
+from zoo.report.charts.parts import PARTS
 from zoo.report.findings import Finding
-from zoo.report.page import tables
-from zoo.report.raw_files import Evidence
+from zoo.report.raw_files import RawFiles
 from zoo.report.section import Section, Table
+from zoo.report.summary import Summary
 from zoo.report.text import comparisons, sentences
-from zoo.report.text.ending import SHOWN, ending
-from zoo.report.text.sentences import QUESTIONS, Answer, Asked
-
-MOST_LINES = 10
+from zoo.report.text.ending import SHOWN
+from zoo.report.text.sentences import QUESTIONS, Answer, Framing
 
 AGAIN = "A/A, an entry ÷ itself"
-
-ESTIMATE = "Tick: a round; mark: their median; bar: 95 % interval of their geometric mean (Student, on logarithms)."
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,7 @@ class Question:
     """The pairs of a kind: what is asked, the answer in sentences, the findings behind it, charts, and a table."""
 
     kind: Kind
-    asked: Asked
+    asked: Framing
     answers: list[Answer]
     found: list[Finding]
     groups: list[Group]
@@ -60,39 +56,26 @@ class Question:
 
 @dataclass(frozen=True)
 class Contents:
-    """What there is no chart or pair of is left out; the first question is what the run is about.
+    """What there is no chart or pair of is left out; the first question is what the run is about."""
 
-    `plain` are the cells of scenarios without a part of their own, which share all others; `own` are the answers of
-    those that have one.
-    """
-
-    run: Run
-    records: Sequence[Record]
-    evidence: Evidence
-    cells: Cells
-    plain: Cells
-    compared: Compared
-    own: list[str]
+    summary: Summary
+    evidence: RawFiles
     questions: list[Question]
     again: list[Group]
     parts: list[Part]
 
     @classmethod
-    def of(cls, run: Run, records: Sequence[Record], evidence: Evidence, reference: str | None) -> Contents:
-        cells = Cells.of(run, records, reference)
-        shared = scenario_sections.plain(records)
-        plain = Cells.of(run, shared, reference)
-        compared = compare(run.plan.entries, records, reference, run.plan.guests)
-        again = gallery.forests(plain, findings.findings(compared, Kind.AGAIN), AGAIN, ranked=False)
-        parts = [*_own(run, cells.kinds, records), *(p for p in _parts(plain, shared, evidence) if p.groups)]
-        questions = _questions(run, cells, plain, compared)
-        own = own_answers.told(records)
-        return cls(run, records, evidence, cells, plain, compared, own, questions, again, parts)
-
-    @property
-    def last_lines(self) -> list[str]:
-        """What the run came to, in at most ten lines."""
-        return [*self.own, *ending(self.cells, self.compared)][:MOST_LINES]
+    def of(cls, summary: Summary, evidence: RawFiles) -> Contents:
+        run, records, plain = summary.run, summary.records, summary.plain
+        twice = findings.findings(summary.compared, Kind.AGAIN)
+        drawn = Drawn(plain, scenario_sections.plain(records), evidence)
+        return cls(
+            summary,
+            evidence,
+            questions=_questions(summary),
+            again=forest.forests(plain, twice, AGAIN, ranked=False),
+            parts=[*_own(run, summary.cells.kinds, records), *_parts(drawn)],
+        )
 
     @property
     def figures(self) -> list[Figure]:
@@ -100,14 +83,14 @@ class Contents:
         return figures_of([*asked, *self.again, *chain.from_iterable(part.groups for part in self.parts)])
 
 
-def _questions(run: Run, cells: Cells, plain: Cells, compared: Compared) -> list[Question]:
+def _questions(summary: Summary) -> list[Question]:
     made: list[Question] = []
     for kind, asked in QUESTIONS.items():
-        found = findings.findings(compared, kind)
+        found = findings.findings(summary.compared, kind)
         if found:
-            told = sentences.answers(cells, found, noted=not made)
-            table = comparisons.verdicts(kind, compared.of(kind), run.plan.rounds)
-            made.append(Question(kind, asked, told, found, gallery.forests(plain, found, asked.title), table))
+            told = sentences.answers(summary.cells, found, noted=not made)
+            table = comparisons.verdicts(kind, summary.compared.of(kind), summary.run.plan.rounds)
+            made.append(Question(kind, asked, told, found, forest.forests(summary.plain, found, asked.title), table))
     return made
 
 
@@ -134,66 +117,7 @@ def figures_of(groups: Sequence[Group]) -> list[Figure]:
     return [figure for group in groups for figure in group.figures]
 
 
-def _parts(cells: Cells, records: Sequence[Record], evidence: Evidence) -> list[Part]:
-    return [
-        Part(
-            "throughput",
-            "Throughput",
-            "Requests a second",
-            f"{ESTIMATE} Hollow marks are lower bounds: something other than the server limited them.",
-            gallery.by_level(cells, "requests", "req/s", bounds=True),
-        ),
-        Part(
-            "cpu",
-            "CPU",
-            "CPU-seconds of the server per million requests",
-            f"{ESTIMATE} Compares servers even where generator and server share the cores. Not shown below 0.2 s.",
-            gallery.by_level(cells, "cpu", "CPU s per million requests"),
-        ),
-        Part(
-            "latency",
-            "Latency",
-            "Latency quantiles, ms",
-            "● p50, ▲ p99, ◆ p99.9; a mark a round. A quantile is shown only with 100 samples beyond it. Closed load: "
-            "what a client of this load waited, not what users of an open system would.",
-            gallery.quantiles(cells),
-        ),
-        Part(
-            "curves",
-            "Curves",
-            "Latency over the share of requests, ms",
-            "All rounds merged, for the picture only; wrk's correction for coordinated omission is taken out again.",
-            gallery.curves(cells, evidence),
-        ),
-        Part(
-            "memory",
-            "Memory",
-            "Memory",
-            "Resident memory of the server (RSS), sampled several times a second: median of the rounds and "
-            "their range. Memory of the kernel's sockets is not in it.",
-            [*gallery.costs(cells, records), *gallery.held(cells, records), *gallery.memory(cells, evidence)],
-        ),
-        Part(
-            "threads",
-            "Threads",
-            "Peak number of OS threads",
-            "Virtual threads are not among them.",
-            gallery.by_level(cells, "threads", "threads", log=True),
-        ),
-        Part(
-            "warmup",
-            "Warm-up",
-            "Warm-up",
-            "Load goes on in windows until throughput is steady or the time is up. A line a round; hollow marks: it "
-            "had not settled. A server is loaded in turns; a first turn below the others was not warm yet.",
-            gallery.warmups(cells, records),
-            tables.first_turns(cells),
-        ),
-        Part(
-            "noise",
-            "Noise",
-            "What else the machine did",
-            "The dashed line is where a cell is flagged.",
-            gallery.noise(records),
-        ),
-    ]
+def _parts(drawn: Drawn) -> list[Part]:
+    """Those sections of charts that have something to draw."""
+    made = [Part(p.id, p.short, p.heading, p.text, p.groups(drawn), p.tables(drawn.cells)) for p in PARTS]
+    return [part for part in made if part.groups]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zoo.model.run import Run
 from zoo.plan import blocks
-from zoo.report.cells import Cells
+from zoo.report.cells import Cells, variant
+from zoo.report.charts.looks import KINDS
 
 
 def host(run: Run) -> str:
@@ -81,3 +82,11 @@ def orders(run: Run) -> list[tuple[int, list[str]]]:
     for block in blocks.blocks_of(run.plan):
         rounds.setdefault(block.round, []).append(f"{' with '.join(block.entries)} {block.asked}")
     return list(rounds.items())
+
+
+def variants(cells: Cells) -> Iterator[tuple[str, str, str, str]]:
+    """Kind, colour, shape and the variants of it, for the legend."""
+    for kind, (hue, shape) in KINDS.items():
+        names = [entry for entry in cells.entries if cells.kinds[entry] == kind]
+        if names:
+            yield kind, hue, shape, ", ".join(sorted({variant(n) for n in names}))

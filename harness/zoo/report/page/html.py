@@ -16,8 +16,7 @@ from markupsafe import Markup
 from zoo.analysis.pairs import Kind
 from zoo.model.flag import Flag
 from zoo.report import findings
-from zoo.report.charts import gallery
-from zoo.report.charts.gallery import Figure, Group
+from zoo.report.charts.figure import Figure, Group
 from zoo.report.charts.looks import DASHES, OUTLINES
 from zoo.report.page import facts, tables
 from zoo.report.page.contents import Contents, figures_of
@@ -31,7 +30,7 @@ FIRST = 4
 
 
 @dataclass(frozen=True)
-class Tools:
+class ChartTools:
     """What turns figures into pictures: in the browser, and beforehand for those without scripts."""
 
     library: Callable[[], str]
@@ -64,17 +63,18 @@ ENVIRONMENT.filters["told"] = told
 ENVIRONMENT.filters["decided"] = decided
 
 
-def page(contents: Contents, tools: Tools) -> str:
+def page(contents: Contents, tools: ChartTools) -> str:
     """The whole page."""
-    run, cells, figures = contents.run, contents.cells, contents.figures
-    lines = tables.lines(cells, contents.records)
+    summary, figures = contents.summary, contents.figures
+    run, cells, records = summary.run, summary.cells, summary.records
+    lines = tables.lines(cells, records)
     first, further = _first(contents.questions[0].groups if contents.questions else [])
     return ENVIRONMENT.get_template("page.html").render(
         run=run,
-        head=head(run, contents.records, contents.evidence.notes).paragraphs,
+        head=head(run, records, contents.evidence.notes).paragraphs,
         host=facts.host(run),
         cells=cells,
-        own=contents.own,
+        own=summary.own,
         questions=contents.questions,
         four=first,
         further=further,
@@ -82,25 +82,25 @@ def page(contents: Contents, tools: Tools) -> str:
         again=contents.again,
         parts=contents.parts,
         answers=findings,
-        bands=findings.bands(contents.compared, run.plan.rounds),
-        strayed=comparisons.outside(contents.compared.of(Kind.AGAIN)),
-        again_table=comparisons.again(contents.compared, run.plan.rounds),
+        bands=findings.bands(summary.compared, run.plan.rounds),
+        strayed=comparisons.outside(summary.compared.of(Kind.AGAIN)),
+        again_table=comparisons.again(summary.compared, run.plan.rounds),
         still=stills(first, tools),
-        kinds=list(gallery.variants(cells)),
+        kinds=list(facts.variants(cells)),
         shapes=OUTLINES,
         dashes=[
-            (tier, " ".join(map(str, dash))) for tier, dash in zip(contents.plain.tiers, DASHES.values(), strict=False)
+            (tier, " ".join(map(str, dash))) for tier, dash in zip(summary.plain.tiers, DASHES.values(), strict=False)
         ],
         lines=lines,
         cell_heads=tables.heads(cells),
         flags=[flag for flag in Flag if any(mark.flag is flag for line in lines for mark in line.marks)],
-        failures=tables.failures(contents.records, contents.evidence),
-        count=len(contents.records),
+        failures=tables.failures(records, contents.evidence),
+        count=len(records),
         files=sorted(name for name in contents.evidence.files if "/" not in name),
         orders=facts.orders(run),
         run_facts=facts.of_run(run),
         servers=facts.of_servers(cells),
-        **scripts(figures, tools, "page.js", {"records": tables.sources(contents.records, contents.evidence)}),
+        **scripts(figures, tools, "page.js", {"records": tables.sources(records, contents.evidence)}),
     )
 
 
@@ -111,7 +111,7 @@ def _first(groups: Sequence[Group]) -> tuple[list[Figure], list[Group]]:
     return shown, [group for group in left if group.figures]
 
 
-def scripts(figures: Sequence[Figure], tools: Tools, name: str, data: dict[str, Any]) -> dict[str, str]:
+def scripts(figures: Sequence[Figure], tools: ChartTools, name: str, data: dict[str, Any]) -> dict[str, str]:
     """What a page's template needs to draw its charts: their data and more, Vega, a script, and the policy for both."""
     script = ENVIRONMENT.get_template(name).render()
     library = _closed(tools.library()) if figures else ""
@@ -123,7 +123,7 @@ def scripts(figures: Sequence[Figure], tools: Tools, name: str, data: dict[str, 
     }
 
 
-def stills(figures: Sequence[Figure], tools: Tools) -> dict[str, Markup]:
+def stills(figures: Sequence[Figure], tools: ChartTools) -> dict[str, Markup]:
     """Charts that are there before a script runs, or without one."""
     return {figure.name: Markup(tools.svg(figure)) for figure in figures}
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from zoo.report.charts.forms import template
-from zoo.report.charts.gallery import Figure
+from zoo.report.charts.figure import Datum, Figure
 from zoo.report.charts.looks import THEME
-from zoo.report.charts.points import Datum
 
 
 def packed(figures: Sequence[Figure]) -> dict[str, Any]:
@@ -20,10 +18,10 @@ def packed(figures: Sequence[Figure]) -> dict[str, Any]:
         place = next((n for n, known in enumerate(sets) if known is drawing.points), len(sets))
         if place == len(sets):
             sets.append(drawing.points)
-        drawn[figure.name] = [drawing.template, place, drawing.height, drawing.settings]
+        drawn[figure.name] = [drawing.form.name, place, drawing.height, drawing.settings]
     return {
         "theme": THEME,
-        "templates": {name: template(name) for name in dict.fromkeys(f.drawing.template for f in figures)},
+        "templates": {form.name: form.template for form in dict.fromkeys(f.drawing.form for f in figures)},
         "sets": [{name: column([d[name] for d in points]) for name in points[0]} for points in sets],
         "figures": drawn,
     }

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zoo.claims.evidence import Archive
-from zoo.claims.verdicts import Verdict
+from zoo.claims.verdicts import ClaimVerdict
 from zoo.report.ledger.text import Counted
 from zoo.report.page.html import ENVIRONMENT, policy
 
 
 @dataclass(frozen=True)
-class Entry:
+class SiteEntry:
     """A run as the index shows it: what was asked of whom, when and where, and what it came to."""
 
     id: str
@@ -24,7 +24,7 @@ class Entry:
     lines: list[str]
 
 
-def index(entries: Sequence[Entry], said: Sequence[Verdict]) -> str:
+def index(entries: Sequence[SiteEntry], said: Sequence[ClaimVerdict]) -> str:
     """The first page."""
     claims = Counted.of(said).text if said else ""
     return ENVIRONMENT.get_template("site.html").render(entries=entries, claims=claims, policy=policy())

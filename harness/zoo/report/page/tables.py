@@ -15,13 +15,13 @@ from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record, stem
 from zoo.report.cells import Cells, Level, server, variant
-from zoo.report.raw_files import Evidence
+from zoo.report.raw_files import RawFiles
 from zoo.report.section import NONE, Table
 from zoo.report.text.wording import number, shown, words
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """`order` is what a column sorts by, None stands last; `over` is the range over the rounds."""
 
     text: str
@@ -30,7 +30,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Mark:
+class FlagMark:
     """A flag of a row, with the rounds that had it."""
 
     flag: Flag
@@ -48,8 +48,8 @@ class Line:
     entry: str
     model: str
     level: Level
-    cells: list[Cell]
-    marks: list[Mark]
+    cells: list[TableCell]
+    marks: list[FlagMark]
     outliers: list[tuple[str, int]] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     lines: list[tuple[int, int]] = field(default_factory=list)
@@ -157,31 +157,31 @@ def choices(cells: Cells) -> dict[str, list[str]]:
     }
 
 
-def _line(level: Level, row: Row, cells: Sequence[Cell], behind: list[tuple[int, int]]) -> Line:
-    errors = Cell(f"{row.errors:,}", row.errors) if row.measured else Cell(NONE)
-    marks = [Mark(flag, "" if count == row.measured else f"{count} of {row.measured}") for flag, count in row.flags]
+def _line(level: Level, row: Row, cells: Sequence[TableCell], behind: list[tuple[int, int]]) -> Line:
+    errors = TableCell(f"{row.errors:,}", row.errors) if row.measured else TableCell(NONE)
+    marks = [FlagMark(flag, "" if count == row.measured else f"{count} of {row.measured}") for flag, count in row.flags]
     return Line(row.entry, row.model, level, [*cells, errors], marks, row.outliers, row.failures, behind)
 
 
-def _relative(row: Row, least: float | None) -> Cell:
+def _relative(row: Row, least: float | None) -> TableCell:
     """CPU per request over the least of the load: a ratio of medians, to rank by; pairs have the intervals."""
     if not least or row.cpu_s_per_million is None:
-        return Cell(NONE)
+        return TableCell(NONE)
     ratio = row.cpu_s_per_million.median / least
-    return Cell(f"{ratio:.2f}", ratio)
+    return TableCell(f"{ratio:.2f}", ratio)
 
 
-def _cell(column: Column, row: Row) -> Cell:
+def _cell(column: Column, row: Row) -> TableCell:
     value = column.read(row)
     if value is None:
-        return Cell(NONE)
+        return TableCell(NONE)
     bound = column.title == "req/s" and row.lower_bound
     text, _, over = shown(value, column.scale, bound=bound).partition(" (")
     one = number(value.low * column.scale) == number(value.high * column.scale)
-    return Cell(text, value.median * column.scale, "" if one else over.rstrip(")"))
+    return TableCell(text, value.median * column.scale, "" if one else over.rstrip(")"))
 
 
-def sources(records: Sequence[Record], evidence: Evidence) -> dict[str, Any]:
+def sources(records: Sequence[Record], evidence: RawFiles) -> dict[str, Any]:
     """Every record of the run in the order it was written, for the page's script, which makes a table of them.
 
     As HTML they would be half of the page of a long run. `files` are the patterns of the names of raw files: a row has
@@ -202,7 +202,7 @@ def sources(records: Sequence[Record], evidence: Evidence) -> dict[str, Any]:
     return {"columns": ["entry", "scenario", "tier", "round", *filled], "rows": rows, "files": list(patterns)}
 
 
-def failures(records: Sequence[Record], evidence: Evidence) -> list[tuple[int, Record, list[str]]]:
+def failures(records: Sequence[Record], evidence: RawFiles) -> list[tuple[int, Record, list[str]]]:
     """Line, record and logs of each cell without figures."""
     found = _logs(evidence.files)
     return [(line, r, logs(r, found)) for line, r in enumerate(records, start=1) if r.failure is not None]

@@ -1,4 +1,4 @@
-"""What a run is going to measure, in words. Pure."""
+"""What a run is going to measure, as text. Pure."""
 
 from __future__ import annotations
 

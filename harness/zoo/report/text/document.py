@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from zoo.analysis.pairs import Compared, compare
-from zoo.analysis.summary import Row, rows
+from zoo.analysis.pairs import Compared
+from zoo.analysis.summary import Row
 from zoo.model.flag import Flag
 from zoo.model.record import Record, newest_records
 from zoo.model.run import Run, Target
-from zoo.report import own_answers, scenario_sections
+from zoo.report import scenario_sections
 from zoo.report.cells import Cells
 from zoo.report.findings import findings
 from zoo.report.section import NONE, Section, Table
+from zoo.report.summary import Summary
 from zoo.report.text import comparisons
 from zoo.report.text.sentences import QUESTIONS, answers
 from zoo.report.text.wording import number, shown, tier_label
@@ -37,17 +38,14 @@ PACED = (
 )
 
 
-def document(
-    run: Run, records: Sequence[Record], reference: str | None = None, notes: Sequence[str] = ()
-) -> list[Section]:
+def document(summary: Summary, notes: Sequence[str] = ()) -> list[Section]:
     """The whole report of a run; `notes` stand in its head."""
-    compared = compare(run.plan.entries, records, reference, run.plan.guests)
-    told = own_answers.told(records)
+    run, records = summary.run, summary.records
     sections = [head(run, records, notes)]
-    sections += [Section("Answer", bullets=told)] if told else _answer(Cells.of(run, records, reference), compared)
+    sections += [Section("Answer", bullets=summary.own)] if summary.own else _answer(summary.cells, summary.compared)
     if not _only_trials(records):
-        sections += comparisons.sections(compared, run.plan.rounds)
-    plain = rows(scenario_sections.plain(records), reference)
+        sections += comparisons.sections(summary.compared, run.plan.rounds)
+    plain = list(summary.plain.rows.values())
     for scenario in dict.fromkeys(r.scenario for r in plain):
         sections.append(_scenario(scenario, [r for r in plain if r.scenario == scenario]))
     sections += [section for _, section in scenario_sections.sections(records)]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from zoo.analysis.metrics import Word
+from zoo.analysis.metrics import METRICS, Word
 from zoo.analysis.pairs import Kind
 from zoo.report.cells import Cells
-from zoo.report.findings import BAD, GOOD, LIMITS, SIDES, TITLES, Finding, digits, limiting
+from zoo.report.findings import BAD, GOOD, LIMITS, SIDES, Finding, digits, limiting
 from zoo.report.text.wording import WHOLE, listed, shown, words
 
 
 @dataclass(frozen=True)
-class Asked:
+class Framing:
     """How a kind of pair is put to a reader: a heading, how to read its ratios, and a title for its charts."""
 
     short: str
@@ -23,28 +23,28 @@ class Asked:
 
 
 QUESTIONS = {
-    Kind.GUEST: Asked(
+    Kind.GUEST: Framing(
         "From outside",
         "Servers from outside against entries of the zoo",
         "Each server that is not of the zoo against each entry of it, in the same rounds under the same load. "
         "×2 would mean twice as much by the one from outside.",
         "server from outside ÷ entry of the zoo",
     ),
-    Kind.MODEL: Asked(
+    Kind.MODEL: Framing(
         "Threads",
         "Virtual against platform threads",
         "Each server once with a pool of platform threads and once with virtual threads, all else equal. "
         "×2 would mean twice as much with virtual threads.",
         "virtual ÷ platform threads of the same server",
     ),
-    Kind.CONDITION: Asked(
+    Kind.CONDITION: Framing(
         "Conditions",
         "The same entry under another condition",
         "Each entry under the condition named after the @ and under the run's own, all else equal. "
         "×2 would mean twice as much under the other condition.",
         "entry@condition ÷ entry",
     ),
-    Kind.VARIANT: Asked(
+    Kind.VARIANT: Framing(
         "Variants",
         "Other variants of a server against its default",
         "Each variant against the first in its server's manifest. ×2 would mean twice as much.",
@@ -95,8 +95,8 @@ def answers(cells: Cells, found: Sequence[Finding], *, noted: bool = True) -> li
     for scenario in cells.scenarios:
         of = [f for f in found if f.pair.scenario == scenario]
         sentences = [
-            Sentence(title, _clauses([f for f in of if f.metric == metric]))
-            for metric, title in TITLES.items()
+            Sentence(metric.title, _clauses([f for f in of if f.metric == metric]))
+            for metric in METRICS
             if any(f.metric == metric and f.ratio for f in of)
         ]
         if sentences:

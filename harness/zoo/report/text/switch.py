@@ -27,7 +27,7 @@ def waiting(records: Sequence[Record]) -> str:
         return ""
     share = _range([pools[s].ok_share for s in short])
     rate, delay = pools[short[0]].rate, pools[short[0]].delay_s
-    also = f" The pool answers all too in {listed(alike)}." if alike else ""
+    also = f" In {listed(alike)} the pool answers all too." if alike else ""
     return (
         f"**Requests that wait: yes.** At {rate:,} requests a second that wait {delay:g} s each, the pool of platform "
         f"threads answers {share} in {listed(short)}; virtual threads answer all.{also}"
@@ -44,7 +44,7 @@ def database(comparison: Comparison, connections: int, wire_ms: int) -> str:
         heading = "virtual threads do more" if ratio.value > 1 else "virtual threads do less"
     return (
         f"**A small database pool: {heading}.** With {connections} connections and {wire_ms} ms to the database, "
-        f"virtual threads make {_times(ratio)} the queries of a cached pool of threads."
+        f"virtual threads do {_times(ratio)} times the queries that a cached pool of threads does."
     )
 
 
@@ -57,20 +57,27 @@ def fast(pairs: Sequence[Pair]) -> str:
     at = f"At {pairs[0].requested:,} connections and no wait"
     rest = listed([f"{server} ({c.verdict.word.value})" for server, c in known.items() if server not in decided])
     if not decided:
-        return f"**Fast handlers: not decided.** {at}, CPU per request: {rest}."
+        return f"**Fast handlers: not decided.** {at}, CPU time for each request: {rest}."
     dearer = [ratio.value > 1 for ratio in decided.values()]
-    heading = "it costs CPU" if all(dearer) else "it depends on the server" if any(dearer) else "it saves CPU"
-    told = listed([f"{_percent(ratio)} in {server}" for server, ratio in decided.items()])
-    return f"**Fast handlers: {heading}.** {at}, a request on a virtual thread takes this much CPU time: {told}." + (
-        f" Others: {rest}." if rest else ""
-    )
+    heading, much = ("it costs CPU", "more") if all(dearer) else ("it saves CPU", "less")
+    mixed = any(dearer) and not all(dearer)
+    if mixed:
+        heading, much = "it depends on the server", "more or less"
+    told = listed([f"{_percent(ratio, named=mixed)} in {server}" for server, ratio in decided.items()])
+    others = f" Others: {rest}." if rest else ""
+    return f"**Fast handlers: {heading}.** {at}, virtual threads take {much} CPU time for each request: {told}.{others}"
 
 
 def held(costs: Mapping[str, Cost]) -> str:
-    """What a held connection costs, cheapest first."""
-    ordered = sorted(costs.items(), key=lambda one: one[1].interval.value)
-    told = [f"{number(cost.interval.value)} kB in `{entry}`" for entry, cost in ordered]
-    return f"**Thousands of open connections.** Each takes {listed(told)}." if told else ""
+    """What a held connection costs in each server, cheapest first; a variant alone under its own name."""
+    by_server: dict[str, list[tuple[float, str]]] = {}
+    for entry, cost in costs.items():
+        by_server.setdefault(_server(entry), []).append((cost.interval.value, entry))
+    told = []
+    for server, found in sorted(by_server.items(), key=lambda one: min(one[1])):
+        low, high = number(min(found)[0]), number(max(found)[0])
+        told.append(f"{low} kB in `{found[0][1]}`" if len(found) == 1 else f"{low}–{high} kB in {server}")
+    return f"**Thousands of open connections: memory.** One that waits takes {listed(told)}." if told else ""
 
 
 def _server(entry: str) -> str:
@@ -84,14 +91,14 @@ def _range(shares: Sequence[float]) -> str:
 
 def _times(ratio: Ratio) -> str:
     interval = f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.low is not None and ratio.high is not None else ""
-    return f"×{ratio.value:.2f}{interval}"
+    return f"{ratio.value:.2f}{interval}"
 
 
-def _percent(ratio: Ratio) -> str:
-    """`49 % (37–63) more`"""
-    word = "more" if ratio.value > 1 else "less"
+def _percent(ratio: Ratio, *, named: bool) -> str:
+    """`49 % (37–63)`, with `more` or `less` where that is not said before."""
+    word = (" more" if ratio.value > 1 else " less") if named else ""
     text = f"{abs(ratio.value - 1):.0%}".replace("%", " %")
     if ratio.low is None or ratio.high is None:
-        return f"{text} {word}"
+        return f"{text}{word}"
     low, high = sorted(abs(100 * (end - 1)) for end in (ratio.low, ratio.high))
-    return f"{text} ({low:.0f}–{high:.0f}) {word}"
+    return f"{text} ({low:.0f}–{high:.0f}){word}"

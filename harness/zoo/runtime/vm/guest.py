@@ -22,7 +22,7 @@ HZ = 2.0
 """The sampler is Python on the same slow processors."""
 
 
-class Guest(Agent):
+class GuestAgent(Agent):
     """An agent that also starts and ends the server. What the server prints goes to the console, as ours does."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ def main() -> None:
     tty.setraw(line)
     with os.fdopen(line, encoding="utf-8") as requests, os.fdopen(os.dup(line), "w", encoding="utf-8") as answers:
         print(READY, flush=True)
-        serve(Guest(), requests, answers)
+        serve(GuestAgent(), requests, answers)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from pathlib import Path
 from zoo.catalog.manifest import Server
 from zoo.model.jdk import Jdk
 from zoo.runtime.vm import cpio
-from zoo.runtime.vm.kernel import Kernel
+from zoo.runtime.vm.kernel import GuestKernel
 
 PYTHON = "/python/bin/python3"
 JAVA = "/java/bin/java"
@@ -57,7 +57,7 @@ class Images:
 
     root: Path
     folder: Path
-    kernel: Kernel
+    kernel: GuestKernel
     jdk: Jdk | None
 
     def parts(self, server: Server | None) -> list[Path]:

@@ -21,7 +21,7 @@ class KernelError(Exception):
 
 
 @dataclass(frozen=True)
-class Kernel:
+class GuestKernel:
     """`modules` in the order in which they are loaded."""
 
     version: str
@@ -29,20 +29,20 @@ class Kernel:
     modules: tuple[Path, ...]
 
 
-def kernel(folder: Path) -> Kernel:
+def kernel(folder: Path) -> GuestKernel:
     """The one in `folder`, else the package's newest, which is then kept there."""
     return _found(folder) or _fetched(folder)
 
 
-def _found(folder: Path) -> Kernel | None:
+def _found(folder: Path) -> GuestKernel | None:
     images = sorted(folder.glob("vmlinuz-*"))
     if not images:
         return None
     present = tuple(path for name in MODULES if (path := folder / f"{name}.ko").exists())
-    return Kernel(images[-1].name.removeprefix("vmlinuz-"), images[-1], present)
+    return GuestKernel(images[-1].name.removeprefix("vmlinuz-"), images[-1], present)
 
 
-def _fetched(folder: Path) -> Kernel:
+def _fetched(folder: Path) -> GuestKernel:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as name:
         depends = re.findall(r"Depends: (linux-image-\S+)", _run("apt-cache", "depends", PACKAGE))

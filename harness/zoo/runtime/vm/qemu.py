@@ -72,7 +72,7 @@ def missing() -> str | None:
 
 
 @dataclass(frozen=True)
-class Machine:
+class GuestMachine:
     """The virtual host; `memory` as QEMU takes it: 6g, 512m."""
 
     accelerator: str

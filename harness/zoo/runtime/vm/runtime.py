@@ -32,7 +32,7 @@ from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
 from zoo.runtime.base import Launch
 from zoo.runtime.process import command
 from zoo.runtime.vm import guest, image, kernel, qemu
-from zoo.runtime.vm.qemu import Machine
+from zoo.runtime.vm.qemu import GuestMachine
 from zoo.runtime.vm.settings import FOLDER, VmError
 from zoo.sample.instruments import Instruments
 from zoo.sample.jvm import Info
@@ -58,7 +58,7 @@ class Files(Protocol):
     """What a guest boots."""
 
     @property
-    def kernel(self) -> kernel.Kernel: ...
+    def kernel(self) -> kernel.GuestKernel: ...
     @property
     def folder(self) -> Path: ...
     def parts(self, server: Server | None) -> Sequence[Path]:
@@ -191,7 +191,7 @@ class VmRuntime:
     """Starts entries in guests of this machine; `broken` has the servers whose files could not be put together."""
 
     files: Files
-    machine: Machine
+    machine: GuestMachine
     jdk: Jdk | None = None
     patience: Patience = Patience()
     broken: dict[str, str] = field(default_factory=dict)
@@ -278,7 +278,7 @@ def hosting(
         left.unlink(missing_ok=True)
     try:
         files = image.Images(root, folder, kernel.kernel(folder / "kernel"), jdk)
-        runtime = VmRuntime(files, Machine(accelerated_by, memory, qemu.cores()), jdk)
+        runtime = VmRuntime(files, GuestMachine(accelerated_by, memory, qemu.cores()), jdk)
         runtime.build(list({e.server.name: e.server for e in entries}.values()))
         seen = runtime.facts()
     except (image.ImageError, kernel.KernelError) as error:

@@ -1,0 +1,95 @@
+"""Peak memory over held connections, with the line fitted to each round. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+import altair as alt
+
+from zoo.analysis.metrics import held_points
+from zoo.model.record import Record, newest_records
+from zoo.report.cells import Cells, server, variant
+from zoo.report.charts.costs import unheld
+from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis, scaled
+from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
+from zoo.report.charts.looks import KINDS
+from zoo.report.text.wording import shown
+
+
+def groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
+    """Memory against held connections, a figure a server."""
+    groups = []
+    for scenario in cells.scenarios:
+        figures = []
+        for name in cells.servers:
+            data = _rows(cells, records, name, scenario)
+            if not data:
+                continue
+            cost = ", ".join(f"{of} {text}" for of, text in _slopes(cells, name, scenario))
+            title = f"Peak memory over held connections, {scenario}"
+            said = f"{title}, {name}. Slope: {cost}."
+            caption = f"{name} · {cost}"
+            about = {"scenario": scenario, "server": name}
+            figures.append(Figure(slug("held", scenario, name), title, caption, said, Drawing(HELD, data), about))
+        if figures:
+            groups.append(Group(f"{scenario}: the line of each round that this slope is taken from", figures))
+    return groups
+
+
+def _rows(cells: Cells, records: Sequence[Record], of_server: str, scenario: str) -> list[Datum]:
+    """Peak resident memory against held connections, a point a tier and round, with the line fitted to each round."""
+    made = []
+    for (entry, of_scenario), lives in held_points(newest_records(records)).items():
+        if server(entry) != of_server or of_scenario != scenario:
+            continue
+        for life, points in lives.items():
+            fit = statistics.linear_regression([x for x, _ in points], [y for _, y in points])
+            for connections, kb in sorted(points):
+                made.append(
+                    {
+                        "entry": entry,
+                        "kind": cells.kinds[entry],
+                        "round": life,
+                        "connections": connections,
+                        "mb": short(kb / 1024),
+                        "fit": short((fit.intercept + fit.slope * connections) / 1024),
+                    }
+                )
+    return made
+
+
+def _slopes(cells: Cells, of_server: str, scenario: str) -> list[tuple[str, str]]:
+    """What a held connection costs, in words, for each entry of a server."""
+    found = []
+    for entry in cells.entries:
+        if server(entry) != of_server:
+            continue
+        at = [row for (s, _, e), row in cells.rows.items() if s == scenario and e == entry]
+        if not at:
+            continue
+        known = next((row.kb_per_connection for row in at if row.kb_per_connection), None)
+        if known is not None:
+            found.append((variant(entry), f"{shown(known)} kB"))
+        else:
+            found.append((variant(entry), unheld(at)))
+    return found
+
+
+def points_and_lines() -> Chart:
+    """Peak memory over held connections: a point a tier and round, and the line fitted to each round."""
+    base = named_points().encode(
+        x=alt.X("connections:Q", axis=plain_axis("held connections")),
+        color=coloured("kind", KINDS),
+        detail=["entry:N", "round:N"],
+    )
+    line = base.mark_line(strokeWidth=1.5, opacity=0.6).encode(y=alt.Y("fit:Q", axis=plain_axis("MB")))
+    point = base.mark_point(size=40, filled=True).encode(
+        y=alt.Y("mb:Q", axis=plain_axis("MB")),
+        shape=scaled(alt.Shape, "kind", {name: shape for name, (_, shape) in KINDS.items()}),
+        tooltip=["entry:N", "round:N", "connections:Q", alt.Tooltip("mb:Q", title="peak RSS MB")],
+    )
+    return alt.layer(line, point)
+
+
+HELD = Form("held", points_and_lines, 200)

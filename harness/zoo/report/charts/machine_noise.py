@@ -1,0 +1,107 @@
+"""What else the machine did, over the minutes of the run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+import altair as alt
+
+from zoo.model.flag import FOREIGN_LIMIT
+from zoo.model.measurement import Measurement
+from zoo.model.record import Record
+from zoo.report.charts.encoding import Chart, named_points
+from zoo.report.charts.figure import ChartPart, Datum, Drawing, Figure, Form, Group, short, slug
+from zoo.report.text.wording import number
+
+
+def _times(value: float | None, scale: float) -> float | None:
+    return None if value is None else value * scale
+
+
+def _per_second(microseconds: float | None) -> float | None:
+    """Microseconds a second as percent."""
+    return None if microseconds is None else microseconds / 1e4
+
+
+NOISE: dict[str, tuple[str, Callable[[Measurement], float | None], float | None]] = {
+    "foreign": (
+        "CPU of other programs, % of the machine",
+        lambda m: _times(m.noise.foreign_share, 100),
+        100 * FOREIGN_LIMIT,
+    ),
+    "steal": ("Stolen by the hypervisor, % of the machine", lambda m: _times(m.noise.steal_share, 100), None),
+    "pressure": ("Some task waited for a CPU, % of the time", lambda m: _per_second(m.noise.pressure_cpu), None),
+    "canary": ("Fixed work before the block, ms", lambda m: _times(m.canary_s, 1e3), None),
+}
+"""Name: title, reader, and the value from which a cell is flagged."""
+
+
+def groups(records: Sequence[Record]) -> list[Group]:
+    """What else the machine did, over the minutes of the run; all figures draw the same rows."""
+    data = _rows(records)
+    figures = []
+    for name, (title, _, limit) in NOISE.items():
+        values = [d[name] for d in data if d[name] is not None]
+        if values:
+            said = f"{title}, for each cell over the minutes of the run: at most {number(max(values))}."
+            drawn = _drawing(data, name, limit)
+            figures.append(Figure(slug("noise", name), "What else the machine did", title, said, drawn))
+    return [Group("Over the minutes of the run, a mark a cell", figures)] if figures else []
+
+
+def _rows(records: Sequence[Record]) -> list[Datum]:
+    """What else the machine did, a cell a row, by the minutes of the run."""
+    seen = [(r, r.measurement) for r in records if r.measurement is not None]
+    if not seen:
+        return []
+    began = min(datetime.fromisoformat(r.started_at) for r, _ in seen)
+    return [
+        {
+            "minute": round((datetime.fromisoformat(record.started_at) - began).total_seconds() / 60, 1),
+            "cell": f"{record.entry} · {record.asked} {record.tier} · round {record.round}",
+            **{name: _short(read(measurement)) for name, (_, read, _) in NOISE.items()},
+        }
+        for record, measurement in seen
+    ]
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else short(value)
+
+
+def _drawing(points: list[Datum], metric: str, limit: float | None) -> Drawing:
+    """One metric of the same rows; cells are flagged from `limit` on."""
+    if limit is None:
+        return Drawing(COURSE, points, {"metric": metric})
+    return Drawing(LIMITED_COURSE, points, {"metric": metric, "limit": limit})
+
+
+def _course() -> alt.Chart:
+    """A figure of each cell over the minutes of the run."""
+    base = named_points().transform_calculate(value="datum[metric]")
+    marks: alt.Chart = base.mark_point(size=25, filled=True, color="#7a7f87", opacity=0.8).encode(
+        x=alt.X("minute:Q", title="minutes since the start", axis=alt.Axis(grid=False)),
+        y=alt.Y("value:Q", title=None, axis=alt.Axis(tickCount=4), scale=alt.Scale(zero=True)),
+        tooltip=["cell:N", "value:Q"],
+    )
+    return marks
+
+
+def _limited_course() -> Chart:
+    """The same with a line where cells begin to be flagged."""
+    base = named_points().transform_calculate(at="limit")
+    return alt.layer(_course(), base.mark_rule(color="#d55e00", strokeDash=[4, 3]).encode(y="at:Q"))
+
+
+COURSE = Form("course", _course, 110)
+LIMITED_COURSE = Form("limited-course", _limited_course, 110)
+
+
+PART = ChartPart(
+    "noise",
+    "Noise",
+    "What else the machine did",
+    "The dashed line is where a cell is flagged.",
+    lambda drawn: groups(drawn.records),
+)

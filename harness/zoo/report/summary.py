@@ -1,0 +1,45 @@
+"""A run's records, grouped and compared once for all that is said of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from zoo.analysis.pairs import Compared, compare
+from zoo.model.record import Record
+from zoo.model.run import Run
+from zoo.report import own_answers, scenario_sections
+from zoo.report.cells import Cells
+from zoo.report.text.ending import ending
+
+MOST_LINES = 10
+
+
+@dataclass(frozen=True)
+class Summary:
+    """`cells`: all of them; `plain`: those of scenarios without a section of their own; `own`: the answers of those
+    that have one. Pairs are compared over all records."""
+
+    run: Run
+    records: Sequence[Record]
+    cells: Cells
+    plain: Cells
+    compared: Compared
+    own: list[str]
+
+    @classmethod
+    def of(cls, run: Run, records: Sequence[Record], reference: str | None = None) -> Summary:
+        """`reference` is the entry that is nothing but the protocol."""
+        return cls(
+            run,
+            records,
+            cells=Cells.of(run, records, reference),
+            plain=Cells.of(run, scenario_sections.plain(records), reference),
+            compared=compare(run.plan.entries, records, reference, run.plan.guests),
+            own=own_answers.told(records),
+        )
+
+    @property
+    def last_lines(self) -> list[str]:
+        """What the run came to, in at most ten lines."""
+        return [*self.own, *ending(self.cells, self.compared)][:MOST_LINES]
