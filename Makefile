@@ -6,8 +6,8 @@ HARNESS := $(VENV)/bin/zoo
 PROVE := $(VENV)/bin/python -m zoo.cli.prove
 PYTEST := $(VENV)/bin/python -m pytest -c harness/pyproject.toml --rootdir .
 # each of these measures, and only one run at a time is allowed
-RUNS := $(addprefix harness/tests/,test_whole_run.py test_target_run.py test_whole_jdbc_run.py)
-UNIT := $(PYTEST) -p no:schemathesis harness/tests $(addprefix --ignore ,$(RUNS) harness/tests/test_containers.py harness/tests/test_vm_boot.py) -n 2
+RUNS := $(addprefix harness/tests/,test_whole_run.py test_target_run.py test_whole_jdbc_run.py test_faults.py test_soak.py)
+UNIT := $(PYTEST) -p no:schemathesis harness/tests $(addprefix --ignore ,$(RUNS) harness/tests/test_containers.py harness/tests/test_vm_boot.py harness/tests/test_reproducible.py) -n 2
 CONTRACT := $(PYTEST) contract -n 2
 
 ifneq ($(words $(CURDIR)),1)
@@ -86,7 +86,7 @@ CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
 
 .PHONY: help setup wrk browser qemu tools toxiproxy build plan bench bench-all bench-quick bench-25k answer bench-liberty bench-jdbc plan-jdbc report site compare \
 	export claims claims-plan list doctor docs up down images base-image prove-aa prove-slowdown prove-designs test test-unit test-contract \
-	test-fuzz test-tools test-runs test-containers test-browser test-ab test-vm lint lint-python lint-rust clean
+	test-fuzz test-faults test-reproducible audit soak test-tools test-runs test-containers test-browser test-ab test-vm lint lint-python lint-rust clean
 
 help: ## Understand: list these commands
 	@echo "usage: make COMMAND [SERVER=java-tomcat] [VARIANT=platform,virtual] [SCENARIO=hello,sleep] [CASE=name] [TIERS=100,1k,25k] [ROUNDS=n] [DURATION=s]"
@@ -252,6 +252,18 @@ test-ab: setup tools # tests of ApacheBench; `make test` skips them where there 
 
 test-fuzz: $(VENV)/.ready ## Develop: damaged manifests, ledgers, records, reports of wrk and topologies, 20,000 of each (5 min; FUZZ=n)
 	@FUZZ=$(or $(FUZZ),20000) $(PYTEST) -p no:schemathesis harness/tests/test_fuzz.py
+
+test-faults: setup ## Develop: 1,000 kills at random moments, a full disk at any write (10 min; KILLS=n)
+	@KILLS=$(or $(KILLS),1000) $(PYTEST) harness/tests/test_kills.py
+
+test-reproducible: setup # two builds of each server make the same files
+	@$(PYTEST) harness/tests/test_reproducible.py
+
+audit: ## Develop: what each part is made of (CycloneDX), and known vulnerabilities in it where OSV-Scanner is there
+	@harness/audit.sh
+
+soak: setup ## Develop: all servers under load at once for MINUTES=10: does one grow? (SERVER= for one)
+	@$(HARNESS) soak $(if $(MINUTES),--minutes $(MINUTES)) $(call options,server,$(SERVER))
 
 test-vm: setup qemu ## Develop: boot a guest, hold 1,000 connections in it, break it (Debian; 4 min)
 	@$(HARNESS) build --server rust-axum

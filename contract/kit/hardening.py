@@ -9,6 +9,7 @@ from kit.docker import execute, inspect
 from kit.rules import DRAIN, info
 
 USER = "10001"
+FILTERED = "2"
 CAPABILITY_SETS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 ROOTS_PROBE = (
     'for folder in / /etc /opt /usr /var; do if (: >"$folder/.probe") 2>/dev/null; then echo "$folder"; fi; done'
@@ -49,6 +50,8 @@ def of_privileges(status: Mapping[str, str]) -> Iterator[str]:
             yield f"{key} is {status[key]}, not 0"
     if status["NoNewPrivs"] != "1":
         yield f"NoNewPrivs is {status['NoNewPrivs']}, not 1"
+    if status.get("Seccomp", FILTERED) != FILTERED:  # a kernel without it says nothing
+        yield f"Seccomp is {status['Seccomp']}, not {FILTERED}: the engine's filter of system calls is off"
 
 
 def of_files(container: str) -> Iterator[str]:

@@ -15,7 +15,10 @@ from kit.nested import run_suite, start_suite
 from kit.ports import free_port
 from kit.targets import Target
 
-UNSAFE = ("--user", "0", "--init", "--ipc", "host", "--no-healthcheck", "--volume", "/srv/data")
+UNSAFE = (
+    *("--user", "0", "--init", "--ipc", "host", "--no-healthcheck", "--volume", "/srv/data"),
+    *("--security-opt", "seccomp=unconfined"),
+)
 FOUND_THERE = (
     "Uid is 0",
     "Gid is 0",
@@ -24,6 +27,7 @@ FOUND_THERE = (
     "CapEff is ",
     "CapBnd is ",
     "NoNewPrivs is 0",
+    "Seccomp is 0",
     "root can write to /opt",
     "the server can write to /",
     "not 1, so that signals",

@@ -19,6 +19,7 @@ COMMANDS = {
     "compare": "Compare two runs: two commits, two JDKs, two days on one host.",
     "export": "Print a run's records as a table for other programs.",
     "jvm": "Measure the JVM with no server.",
+    "soak": "Load servers for a long time: does one grow?",
     "docs": "Generate what documents quote of the reference runs.",
     "site": "Write reports, claims and an index as static pages.",
     "claims": "Which published claims hold on this machine.",

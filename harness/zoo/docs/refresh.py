@@ -16,6 +16,7 @@ from zoo.docs import (
     method_proofs,
     scenario_runs,
     server_matrix,
+    soak,
     wrk_percentiles,
     zoo_results,
 )
@@ -100,6 +101,7 @@ SOURCES: tuple[Source, ...] = (
     guest_agreement.generated,
     wrk_percentiles.generated,
     databases.generated,
+    soak.generated,
     ledger.generated,
 )
 """All that is generated; a further part is a file in this package and a name here."""

@@ -1,0 +1,160 @@
+"""A run in a made-up world that is ended at random moments and gone on with, its folder a real one.
+
+`python kills.py killed FOLDER KILLS SEED`: by SIGKILL. `python kills.py full FOLDER`: by a disk that is full, FOLDER
+being on a small one that grows with each attempt. A process of its own, as it forks: prints what it found as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import builders
+from fakes import FakeClock, FakeReporter, FakeRuntime, World
+
+from zoo.measure.session import Session
+from zoo.model.condition import Condition
+from zoo.model.record import Record
+from zoo.plan import resume, tier
+from zoo.plan.defaults import QUICK
+from zoo.store.run_folder import Store, StoreError
+
+ENTRIES = ["java-a:platform", "java-a:virtual", "rust-n:bare"]
+BLOCKS = builders.blocks(ENTRIES, ["hello", "sleep"], map(tier.tier, ("100", "1k")), rounds=2, seed=1)
+KEYS = {key for block in BLOCKS for at in block.tiers for key in block.keys(at)}
+CONDITION = Condition(jdk="25.0.1")
+
+
+def go_on(results: Path) -> None:
+    """Begin the run, or measure what it lacks, as `zoo bench` does."""
+    if (results / "latest" / "run.json").exists():
+        store = Store.open(results / "latest")
+        store.mend()
+    else:
+        shutil.rmtree(results, ignore_errors=True)  # killed before there was a run: `zoo bench` makes another
+        store = Store.create(results, builders.run())
+    world = World()
+    done = resume.measured(store.records())
+    Session(
+        catalog=builders.catalog(),
+        runtimes={"": FakeRuntime(world)},
+        limits=world.limits,
+        clock=FakeClock(world),
+        store=store,
+        profile=QUICK,
+        conditions={"": CONDITION},
+        reporter=FakeReporter(),
+        threads=2,
+    ).run(resume.blocks_left(BLOCKS, done), done)
+
+
+def lines(results: Path) -> list[bytes]:
+    """The whole ones of the run's records."""
+    path = results / "latest" / "records.ndjson"
+    return path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+
+
+def raw_files(record: Record) -> list[str]:
+    seen = record.measurement
+    return [] if seen is None else [seen.sampling.samples, *filter(None, [seen.load.histogram])]
+
+
+class Tally:
+    """What the attempts at one run, and at all runs, came to."""
+
+    def __init__(self) -> None:
+        self.found = Counter({"ends": 0, "runs": 0, "records": 0, "lost": 0, "doubled": 0, "torn": 0, "incomplete": 0})
+        self._before: list[bytes] = []
+
+    def ended(self, results: Path) -> None:
+        """After an attempt that came to an early end."""
+        self.found["ends"] += 1
+        after = lines(results)
+        self.found["lost"] += after[: len(self._before)] != self._before
+        self._before = after
+        if not (results / "latest" / "run.json").exists():
+            return
+        store = Store.open(results / "latest")
+        for record in store.records():  # StoreError for one that is torn
+            for name in raw_files(record):
+                try:
+                    store.read_raw(name)
+                except StoreError:
+                    self.found["torn"] += 1
+
+    def complete(self, results: Path) -> None:
+        records = Store.open(results / "latest").records()
+        counts = Counter(record.key for record in records)
+        self.found["runs"] += 1
+        self.found["records"] += len(records)
+        self.found["lost"] += lines(results)[: len(self._before)] != self._before
+        self.found["doubled"] += sum(count - 1 for count in counts.values())
+        self.found["incomplete"] += counts.keys() != KEYS
+        self._before = []
+
+
+def forked(work: Callable[[], None]) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        work()
+        os._exit(0)
+    except BaseException as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        os._exit(1)
+
+
+def killed(folder: Path, kills: int, seed: int) -> Tally:
+    coin = random.Random(seed)
+    tally = Tally()
+    begun = time.monotonic()
+    assert os.waitstatus_to_exitcode(os.waitpid(forked(lambda: go_on(folder / "whole")), 0)[1]) == 0
+    whole_s = time.monotonic() - begun
+    while tally.found["ends"] < kills:
+        results = folder / f"run-{tally.found['runs']}"
+        while True:
+            pid = forked(lambda results=results: go_on(results))  # type: ignore[misc]
+            time.sleep(coin.uniform(0, whole_s))
+            os.kill(pid, signal.SIGKILL)
+            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            if code != -signal.SIGKILL:
+                assert code == 0, "a run that nobody killed failed"
+                break
+            tally.ended(results)
+        tally.complete(results)
+        shutil.rmtree(results)
+    return tally
+
+
+def full(folder: Path) -> Tally:
+    """The disk has 12 kB more with each attempt, three files, of which a server's log is one: it is full at any write."""
+    tally = Tally()
+    results = folder / "results"
+    for size_kb in range(8, 4096, 12):
+        subprocess.run(["mount", "-o", f"remount,size={size_kb}k", str(folder)], check=True)
+        try:
+            go_on(results)
+        except StoreError as error:
+            if "No space left on device" not in str(error):
+                raise
+            tally.ended(results)
+        else:
+            tally.complete(results)
+            return tally
+    raise AssertionError("never complete")
+
+
+if __name__ == "__main__":
+    how, where, *numbers = sys.argv[1:]
+    made = full(Path(where)) if how == "full" else killed(Path(where), *map(int, numbers))
+    print(json.dumps(made.found))

@@ -1,0 +1,49 @@
+"""Two builds of one commit in one folder make the same files (minutes; `make test-reproducible`)."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from zoo.catalog.build import build
+from zoo.catalog.load import load_catalog
+from zoo.catalog.manifest import Server
+from zoo.cli.checkout import ROOT
+from zoo.runtime.conditions import jdk_for
+
+CATALOG = load_catalog(ROOT)
+OF_THE_BUILD = shutil.ignore_patterns("target", "target-*")
+NOT_COMPARED = {".zoo-built"}
+
+
+def content(path: Path) -> str:
+    """Of a file; of an archive without the times of its entries, which the class loader never sees."""
+    if path.suffix in (".jar", ".war"):
+        with zipfile.ZipFile(path) as archive:
+            return str([(entry.filename, entry.CRC) for entry in archive.infolist()])
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def made(server: Server, at: Path) -> dict[str, str]:
+    """What a build from nothing in this folder makes: content by path."""
+    shutil.rmtree(at, ignore_errors=True)
+    shutil.copytree(server.folder, at, ignore=OF_THE_BUILD)
+    copy = Server(at, server.manifest)
+    build(copy, jdk_for([e for e in CATALOG.entries if e.server is server]))
+    assert server.manifest.build is not None
+    tops = [at / name for name in server.manifest.build.makes]
+    files = [p for top in tops for p in ([top] if top.is_file() else top.rglob("*")) if p.is_file()]
+    return {str(p.relative_to(at)): content(p) for p in files if p.name not in NOT_COMPARED}
+
+
+@pytest.mark.parametrize("server", CATALOG.servers, ids=lambda server: server.name)
+def test_two_builds_make_the_same(server: Server, tmp_path: Path) -> None:
+    at = tmp_path / server.name
+    first, second = made(server, at), made(server, at)
+    assert first
+    differ = sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
+    assert not differ

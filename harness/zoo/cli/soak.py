@@ -1,0 +1,129 @@
+"""Loads servers for a long time and says whether any of them grew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zoo import __version__
+from zoo.analysis.growth import lasted
+from zoo.catalog.build import built_here, source_hash
+from zoo.catalog.manifest import Entry
+from zoo.cli import build_servers, checkout
+from zoo.cli.alone import be_alone
+from zoo.cli.mistakes import plainly
+from zoo.cli.options import Results, Servers
+from zoo.cli.screen import console
+from zoo.docs.soak import KEPT
+from zoo.host import facts
+from zoo.host.interrupts import held, interruptible
+from zoo.host.revision import revision
+from zoo.measure import soak as measuring
+from zoo.model.condition import Condition
+from zoo.model.errors import BenchError, RuntimeFailure
+from zoo.model.soak import Mark, Soak
+from zoo.report.text import soak as soak_text
+from zoo.report.text import terminal
+from zoo.runtime import conditions
+from zoo.runtime.hosting import hosting
+
+
+@plainly()
+def command(
+    minutes: Annotated[float, typer.Option(min=measuring.LEAST_MINUTES, help="of load, in twelve parts")] = 10,
+    server: Servers = None,
+    keep: Annotated[bool, typer.Option("--keep", help="store it for docs/reliability.md")] = False,
+    results: Results = None,
+) -> None:
+    """Load all servers at once for minutes, and look at each in between: heap, RSS, threads, descriptors, errors.
+
+    Exit code 1 when one grew beyond its bound, failed a request or ended.
+
+    Example: zoo soak --minutes 60 --server java-vertx
+    """
+    entries = list(checkout.catalog().select(server or []))
+    condition = conditions.condition_of("process", entries, checkout.ROOT)
+    be_alone()
+    build_servers.build_all(built_here(entries, [condition]), conditions.jdk_for(entries), console)
+    path = (results or checkout.ROOT / "results") / "soak" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    path.mkdir(parents=True)
+    console.print(
+        f"{len(entries)} servers, about {measuring.seconds(minutes) / 60:.0f} min (Ctrl-C keeps what is done)"
+    )
+    soak = _begun(path.name, minutes, entries, condition)
+    try:
+        with (
+            interruptible(),
+            hosting(checkout.ROOT, {"": condition}, entries) as (runtimes, _),
+            measuring.started(runtimes[""], entries, condition, path / "logs") as servers,
+        ):
+            measuring.soak(servers, minutes, _keeper(path, soak))
+    except RuntimeFailure as error:
+        raise BenchError(f"{error.message}\n{error.log_tail}") from None
+    except KeyboardInterrupt:
+        console.print(f"\ninterrupted; what was seen is in {checkout.shown(path)}")
+        raise typer.Exit(130) from None
+    _end(path, keep=keep)
+
+
+def _begun(name: str, minutes: float, entries: list[Entry], condition: Condition) -> Soak:
+    commit, dirty = revision(checkout.ROOT)
+    return Soak(
+        id=f"{name}-soak",
+        started_at=_now(),
+        commit=commit,
+        dirty=dirty,
+        harness=__version__,
+        jdk=condition.jdk,
+        minutes=minutes,
+        host=facts.gather(conditions.jdk_for(entries)),
+        builds={e.server.name: source_hash(e.server) for e in entries},
+        marks={e.id: [] for e in entries},
+    )
+
+
+def _keeper(path: Path, soak: Soak) -> measuring.OnLook:
+    """Writes each look as soon as it is known, and tells a person."""
+    marks = {entry: list(found) for entry, found in soak.marks.items()}
+
+    def told(number: int, seen: Mapping[str, Mark], ended: Mapping[str, str]) -> None:
+        for entry, mark in seen.items():
+            marks[entry].append(mark)
+        done = number == measuring.PHASES
+        _write(
+            path,
+            soak.model_copy(update={"marks": marks, "ended": dict(ended), "finished_at": _now() if done else None}),
+        )
+        left = measuring.seconds(soak.minutes) * (1 - number / measuring.PHASES) / 60
+        requests = sum(mark.requests for found in marks.values() for mark in found)
+        errors = sum(mark.errors for found in marks.values() for mark in found)
+        console.print(
+            f"look {number} of {measuring.PHASES}: {requests:,} requests, {errors:,} errors; {left:.0f} min left",
+            highlight=False,
+        )
+
+    return told
+
+
+def _write(path: Path, soak: Soak) -> None:
+    with held():
+        (path / "run.json").write_text(soak.model_dump_json(indent=1) + "\n", encoding="utf-8")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _end(path: Path, *, keep: bool) -> None:
+    text = (path / "run.json").read_text(encoding="utf-8")
+    soak = Soak.model_validate_json(text)
+    terminal.show([soak_text.section(soak)], console)
+    console.print(f"\nsoak: {checkout.shown(path)}")
+    if keep:
+        (checkout.ROOT / KEPT).write_text(text, encoding="utf-8")
+    if soak.ended or not all(map(lasted, soak.marks.values())):
+        raise typer.Exit(1)

@@ -1,0 +1,69 @@
+"""A soak as a table: what each server came to under load that went on. Pure."""
+
+from __future__ import annotations
+
+from zoo.analysis.growth import BOUNDS, Growth, growth, lasted
+from zoo.model.soak import Soak
+from zoo.report.section import NONE, Section, Table
+from zoo.report.text.wording import number
+
+COLUMNS = {"heap_kb": "live heap, MB", "rss_kb": "RSS, MB", "threads": "threads", "descriptors": "descriptors"}
+
+
+def section(soak: Soak) -> Section:
+    """A row an entry; each figure from the first third of the marks to the last, and a mark where it grew too far."""
+    rows = [_row(soak, entry) for entry in soak.marks]
+    columns = ["entry", "result", "requests", "errors", *COLUMNS.values()]
+    return Section(
+        f"Soak of {soak.minutes:g} minutes", [BOUND], [Table("", columns, rows, text=2)] if rows else [], _ends(soak)
+    )
+
+
+def _bound(field: str) -> str:
+    bound = BOUNDS[field]
+    if field.endswith("_kb"):
+        return f"{COLUMNS[field].removesuffix(', MB')} by {bound.share:.0%} and {bound.more / 1024:g} MB"
+    return f"{COLUMNS[field]} by {bound.more:g}"
+
+
+BOUND = (
+    "Median of the first third of the looks → of the last third. At most they may rise: "
+    + ", ".join(map(_bound, COLUMNS))
+    + "."
+)
+
+
+def _row(soak: Soak, entry: str) -> list[str]:
+    marks = soak.marks[entry]
+    found = growth(marks)
+    errors = sum(mark.errors for mark in marks)
+    return [
+        f"`{entry}`",
+        _word(soak, entry),
+        f"{sum(mark.requests for mark in marks):,}",
+        f"{errors:,}",
+        *(_shown(found.get(field), field) for field in COLUMNS),
+    ]
+
+
+def _word(soak: Soak, entry: str) -> str:
+    marks = soak.marks[entry]
+    if entry in soak.ended:
+        return "**ended**"
+    if lasted(marks):
+        return "steady"
+    if any(mark.errors for mark in marks):
+        return "**errors**"
+    return "**grew**" if growth(marks) else "too short"
+
+
+def _shown(grown: Growth | None, field: str) -> str:
+    if grown is None:
+        return NONE
+    scale = 1024 if field.endswith("_kb") else 1
+    text = f"{number(grown.first / scale)} → {number(grown.last / scale)}"
+    return text if grown.bounded else f"**{text}**"
+
+
+def _ends(soak: Soak) -> list[str]:
+    return [f"`{entry}` ended: {why}" for entry, why in soak.ended.items()]
