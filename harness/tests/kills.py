@@ -137,7 +137,7 @@ def killed(folder: Path, kills: int, seed: int) -> Tally:
 
 
 def full(folder: Path) -> Tally:
-    """The disk has 12 kB more with each attempt, three files, of which a server's log is one: it is full at any write."""
+    """The disk has 12 kB more with each attempt: three files, one of them a server's log. It is full at any write."""
     tally = Tally()
     results = folder / "results"
     for size_kb in range(8, 4096, 12):
