@@ -91,7 +91,7 @@ CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
 help: ## Understand: list these commands
 	@echo "usage: make COMMAND [SERVER=java-tomcat] [VARIANT=platform,virtual] [SCENARIO=hello,sleep] [CASE=name] [TIERS=100,1k,25k] [ROUNDS=n] [DURATION=s]"
 	@echo "       further conditions: [HEAP=50m,300m] [JDK=25,21] [VARY='flags=-XX:+UseSerialGC MAX_THREADS=400']; RESUME=1 goes on with the newest run"
-	@echo "       where and how: [RUNTIME=process|container|vm] [CORES=split|shared]"
+	@echo "       where and how: [RUNTIME=process|container|vm|hosts] [CORES=split|shared]"
 	@for group in Try Measure Understand Claims Develop; do echo; echo "$$group"; \
 		sed -nE "s/^([a-z0-9-]+):.*## $$group: (.*)/  \1\t\2/p" $(MAKEFILE_LIST) | expand -t 18; done
 

@@ -20,7 +20,7 @@ from zoo.model.host import Limits
 from zoo.model.noise import Noise
 from zoo.model.record import Record
 from zoo.model.samples import Samples, Switches
-from zoo.runtime.base import Launch
+from zoo.runtime.base import Apart, Launch
 from zoo.sample.cgroup import CgroupUse
 from zoo.sample.jvm import Info, ServerLimits
 from zoo.sample.net import TcpCounters
@@ -59,6 +59,11 @@ class FakeServer:
     thrown_away: bool = False  # what was compiled
     ready_s: float = 0.4
     home: str = "/"
+
+    @property
+    def apart(self) -> Apart | None:
+        cores = self.launch.cores
+        return Apart(len(cores.generator)) if cores else None
 
     @property
     def url(self) -> str:

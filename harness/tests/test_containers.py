@@ -387,3 +387,19 @@ def test_an_engine_that_is_restarted_serves_the_next_cell(spare: SpareEngine, ca
     assert hosted.stop() == 0
     runtime.close()
     assert Engine().labelled(LABEL) == []
+
+
+def test_a_server_and_generators_on_hosts_of_their_own(results: Path) -> None:
+    """The engine's host stands for all three: the server's, and two that send."""
+    engine = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    hosts = {"SERVER_CONTEXT": engine, "LOAD_CONTEXT": f"{engine},{engine}", "SERVER_ADDRESS": "127.0.0.1"}
+    words = ("--server", "rust-axum", "--variant", "hyper", "--tiers", "51", "--runtime", "hosts")
+    code, output = ended(bench(results, *words, **hosts))
+    assert code == 0, output
+    for record in records(results):
+        assert record.measurement is not None, record.failure
+        assert record.condition.runtime == "hosts"
+        load = record.measurement.load
+        assert [one.connections for one in load.generators] == [26, 25]
+        assert sum(one.requests for one in load.generators) == load.requests > 0
+        assert record.measurement.connections.established == 51

@@ -18,6 +18,7 @@ LINGER_LIMIT = 5_000
 ESTABLISHED_LIMIT = 0.98
 ALL_OPEN = 0.999
 WORK_LIMIT = 0.5
+LINK_LIMIT = 0.80
 MISSED_LIMIT = 0.10
 """Rounds cost one server up to 1.6 times what they cost another, and what is besides them only adds to the time."""
 
@@ -92,6 +93,7 @@ class CellFigures:
     cut_short: bool
     warmup: Warmup
     kernel: Kernel | None
+    link_share: float | None = None
 
 
 def switches(voluntary: int | None, involuntary: int | None, missed: int | None) -> int | None:
@@ -126,6 +128,7 @@ def flags(seen: CellFigures) -> list[Flag]:
         Flag.SOCKETS_LINGER: (seen.connections.lingering or 0) > LINGER_LIMIT,
         Flag.NOT_AT_ONCE: not pacing.at_once(seen.connections.actual, seen.delay_s, seen.warmup.pace),
         Flag.LEFT_OPEN: (seen.connections.left_open or 0) > (1 - ESTABLISHED_LIMIT) * seen.connections.actual,
+        Flag.LINK_SATURATED: (seen.link_share or 0.0) > LINK_LIMIT,
         Flag.LITTLE_WORK: seen.cpu_s_per_million is not None
         and seen.cpu_s_per_million < 1e6 * WORK_LIMIT * seen.work_s,
         Flag.BAD_ANSWERS: seen.errors.status + seen.errors.read + seen.errors.write + seen.errors.timeout > 0,

@@ -102,5 +102,5 @@ def _sources(server: Server) -> Iterable[Path]:
 
 def built_here(entries: Sequence[Entry], conditions: Iterable[Condition]) -> list[Server]:
     """The servers that these conditions start from what this host builds, at the releases that they name; each once."""
-    found = (e.server.at(c.env) for c in conditions if c.runtime != "container" for e in entries)
+    found = (e.server.at(c.env) for c in conditions if c.runtime not in ("container", "hosts") for e in entries)
     return list({server.label: server for server in found}.values())

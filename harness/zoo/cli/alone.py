@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 from zoo.cli import checkout
 from zoo.cli.screen import console
 from zoo.host import run_lock
 from zoo.host.engine import Engine
-from zoo.runtime import orphans
+from zoo.runtime import hosts, orphans
 
 
 def be_alone() -> None:
     """`BenchError` while another run is being measured; says what one that was killed has left."""
-    left = [*run_lock.be_alone(checkout.ROOT), *orphans.left(Engine())]
+    left = run_lock.be_alone(checkout.ROOT)
+    for engine in dict.fromkeys([Engine(), *hosts.engines(os.environ)]):
+        left = [*left, *orphans.left(engine)]
     if left:
         console.print(f"ended what a killed run had left behind: {', '.join(left)}")

@@ -27,6 +27,8 @@ class Engine:
     """One engine, found as the `docker` command finds it."""
 
     binary: str = "docker"
+    where: tuple[str, ...] = ()
+    """Options that name another engine than the usual one: `--context NAME`, `--host URL`."""
 
     def facts(self) -> EngineFacts:
         """What the engine says of itself; `EngineError` when it does not answer within 10 s."""
@@ -86,7 +88,7 @@ class Engine:
         """The last lines of what it printed; empty when it is gone."""
         try:
             done = subprocess.run(
-                [self._path(), "logs", "--tail", str(lines), container],
+                self._words("logs", "--tail", str(lines), container),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -106,7 +108,7 @@ class Engine:
 
     def compose_build(self, root: Path, services: Sequence[str], settings: Mapping[str, str]) -> None:
         """Build images by the compose file with these variables; `EngineError` with the builder's last lines."""
-        command = [self._path(), "compose", "--profile", "generator", "--profile", "jdbc", "build", *services]
+        command = self._words("compose", "--profile", "generator", "--profile", "jdbc", "build", *services)
         done = subprocess.run(
             command,
             cwd=root,
@@ -124,7 +126,7 @@ class Engine:
         self, arguments: Sequence[str], stdin: int, stdout: int | IO[bytes], stderr: int | IO[bytes]
     ) -> subprocess.Popen[bytes]:
         """A command that stays attached, out of Ctrl-C's reach."""
-        command = [self._path(), *arguments]
+        command = self._words(*arguments)
         return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
 
     def call(
@@ -137,7 +139,7 @@ class Engine:
         """What the command prints; `EngineError` when it fails, but for messages that contain a tolerated one."""
         try:
             done = subprocess.run(
-                [self._path(), *arguments],
+                self._words(*arguments),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -161,6 +163,14 @@ class Engine:
             raise EngineError(f"`docker {arguments[0]}` printed no JSON: {error}") from error
         assert isinstance(found, dict)
         return found
+
+    def endpoint(self, context: str) -> str:
+        """The URL that a context names."""
+        shown = self.call("context", "inspect", "--format", "{{.Endpoints.docker.Host}}", context)
+        return shown.strip()
+
+    def _words(self, *arguments: str) -> list[str]:
+        return [self._path(), *self.where, *arguments]
 
     def _path(self) -> str:
         path = shutil.which(self.binary)

@@ -29,7 +29,7 @@ def connections(limits: Limits, requested: int, addresses: int = 1) -> Feasible:
         nofile_hard=limits.nofile_hard,
         ports=limits.ports,
         file_max=limits.file_max,
-        addresses=addresses,
+        addresses=addresses * limits.generators,
     )
 
 

@@ -24,6 +24,20 @@ class Errors:
 
 
 @dataclass(frozen=True)
+class GeneratorPart:
+    """What one of several hosts sent, and what it sent it over; `began_s` after the first of them."""
+
+    host: str
+    connections: int
+    requests: int
+    cpu_s: float
+    busiest_thread: float
+    began_s: float
+    round_trip_us: float
+    bandwidth_mb_s: float
+
+
+@dataclass(frozen=True)
 class LoadOutcome:
     requests: int
     goodput: int  # requests without bad statuses and timeouts
@@ -39,6 +53,7 @@ class LoadOutcome:
     busiest_thread: float  # share of a core that the busiest sending thread took during the run
     version: str
     command: list[list[str]]
+    generators: tuple[GeneratorPart, ...] = ()  # where several hosts sent
 
 
 class Generator(Protocol):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 import subprocess
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -28,6 +29,19 @@ class Shard:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A host's part of a load; `shards` by their places in it, `began_s` after the first host."""
+
+    host: str
+    shards: list[int]
+    cpu_s: float
+    busiest_thread: float
+    began_s: float
+    round_trip_us: float
+    bandwidth_mb_s: float
+
+
+@dataclass(frozen=True)
 class Ran:
     """What the processes of one load left, in the order of the shards."""
 
@@ -36,10 +50,17 @@ class Ran:
     commands: list[list[str]]
     cpu_s: float  # user and system time
     busiest_thread: float  # share of a core
+    began_s: float  # by the clock where they ran, which never goes back
+    places: list[Place] = field(default_factory=list)  # where there are hosts beside this one
 
 
 class Shards(Protocol):
     """Runs wrk's processes side by side."""
+
+    @property
+    def places(self) -> int:
+        """Hosts, each of which has a process at least."""
+        ...
 
     def version(self) -> str: ...
     def nofile(self) -> int:
@@ -57,6 +78,8 @@ class Shards(Protocol):
 
 class LocalShards:
     """In this process's own namespaces."""
+
+    places = 1
 
     def __init__(
         self,
@@ -95,6 +118,7 @@ class LocalShards:
         commands = [self._command(spec, shard) for shard in shards]
         busy = BusyThreads()
         duration_s = math.ceil(spec.duration_s)
+        began_s = time.monotonic()
         try:
             with (
                 scratch.folder("wrk") as name,
@@ -115,6 +139,7 @@ class LocalShards:
                     commands=commands,
                     cpu_s=children.cpu_s,
                     busiest_thread=busy.busiest(),
+                    began_s=began_s,
                 )
         finally:
             self._children = None

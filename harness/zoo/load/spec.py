@@ -31,6 +31,7 @@ class LoadError(UserError):
 
     kind: `spec_invalid` · `generator_missing` · `generator_failed` (exit code, no report) · `generator_hung` ·
     `generator_cut` (it stopped before its time) · `clock_set` (its time and the harness's are not the same) ·
+    `generators_apart` (several hosts did not begin together) ·
     `histogram_invalid` (the report contradicts itself).
     """
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.load.base import Errors, LoadOutcome
+from zoo.load.base import Errors, GeneratorPart, LoadOutcome
 from zoo.load.shards import LocalShards, Shard, Shards
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.model.histogram import Histogram, HistogramError, merge, uncorrect
@@ -51,7 +51,8 @@ class Wrk:
         version = self.version()
         nofile = self._processes.nofile()
         nofile = nofile if spec.nofile is None else min(spec.nofile, nofile)
-        shards = split(spec.connections, spec.threads, nofile - RESERVED_FILES)
+        places = self._processes.places
+        shards = split(spec.connections, spec.threads * places, nofile - RESERVED_FILES, places)
         ran = self._processes.run(spec, shards, nofile, on_tick)
         reports = [
             read_report(written, shard, spec.timeout_whole_s, output)
@@ -74,11 +75,25 @@ class Wrk:
             busiest_thread=ran.busiest_thread,
             version=version,
             command=ran.commands,
+            generators=tuple(
+                GeneratorPart(
+                    host=place.host,
+                    connections=sum(shards[i].connections for i in place.shards),
+                    requests=sum(reports[i].requests for i in place.shards),
+                    cpu_s=place.cpu_s,
+                    busiest_thread=place.busiest_thread,
+                    began_s=place.began_s,
+                    round_trip_us=place.round_trip_us,
+                    bandwidth_mb_s=place.bandwidth_mb_s,
+                )
+                for place in ran.places
+            ),
         )
 
 
-def split(connections: int, threads: int, capacity: int) -> list[Shard]:
-    """As few processes as can hold the connections, with `threads` threads between them, but one each at least. Pure.
+def split(connections: int, threads: int, capacity: int, places: int = 1) -> list[Shard]:
+    """As few processes as can hold the connections, one at least for each of so many places, with `threads` threads
+    between them, but one each at least. Pure.
 
     Threads must divide the connections of their process: what they leave over goes to the last process, which then
     has as many threads as divide its share.
@@ -86,7 +101,7 @@ def split(connections: int, threads: int, capacity: int) -> list[Shard]:
     if connections < 1 or threads < 1 or capacity < 1:
         asked = f"{connections} connections, {threads} threads, {capacity} connections a process"
         raise LoadError("spec_invalid", f"connections, threads and descriptors must be above zero, got {asked}")
-    count = math.ceil(connections / capacity)
+    count = max(math.ceil(connections / capacity), min(places, connections))
     each = max(1, threads // count)
     while count > 1 and count * (capacity - capacity % each) < connections:
         count += 1

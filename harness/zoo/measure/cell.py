@@ -19,7 +19,7 @@ from zoo.measure.warmup import BRIEF_CONNECTIONS
 from zoo.measure.window import Bench, Window
 from zoo.model.failure import Failure
 from zoo.model.histogram import Histogram
-from zoo.model.measurement import Connections, ErrorCounts, Load, Measurement, Sampling
+from zoo.model.measurement import Connections, ErrorCounts, GeneratorUse, Load, Measurement, Sampling
 from zoo.model.trial_results import Held
 from zoo.plan import pacing
 from zoo.plan import windows as timing
@@ -142,7 +142,7 @@ class CellReadings:
             little=load.little,
             served=load.served,
             busiest_thread=outcome.busiest_thread,
-            generator_share=record_parts.generator_share(outcome, subject.cores),
+            generator_share=record_parts.generator_share(outcome, self._hosted.apart),
             idle_share=1 - (heard.busy_share or 0.0) - (heard.steal_share or 0.0),
             foreign_share=heard.foreign_share,
             delay_s=self._delay_s,
@@ -152,6 +152,7 @@ class CellReadings:
             pool_bound=pool is not None and load.ceiling_rps is not None and pool < connections.actual,
             warmup=subject.server.warmup,
             kernel=kernel,
+            link_share=record_parts.link_share(outcome),
         )
         return Measurement(
             connections=connections,
@@ -271,6 +272,7 @@ class CellReadings:
             cpu_s=outcome.cpu_s,
             busiest_thread=outcome.busiest_thread,
             histogram=None if self._bench.emulated else self._histogram(histogram),
+            generators=[GeneratorUse(**asdict(one)) for one in outcome.generators],
         )
 
     def _histogram(self, histogram: Histogram) -> str:

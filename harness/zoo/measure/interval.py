@@ -26,6 +26,7 @@ class Sampled:
 
     def __init__(self, hosted: Hosted) -> None:
         self._tools, self._pid = hosted.instruments, hosted.pid
+        self._elsewhere = hosted.apart is not None and hosted.apart.elsewhere
         self.generator_cpu_s = 0.0
 
     def __enter__(self) -> Self:
@@ -42,7 +43,8 @@ class Sampled:
             return
         before, after = self._before, self._tools.snapshot(self._pid)
         self.cpu_s = None if before is None or after is None else after.cpu_s - before.cpu_s
-        self.noise = self._noise.stop(self.cpu_s, self.generator_cpu_s, runnable=self.samples.mean_runnable)
+        beside_s = 0.0 if self._elsewhere else self.generator_cpu_s
+        self.noise = self._noise.stop(self.cpu_s, beside_s, runnable=self.samples.mean_runnable)
 
 
 class Readings:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 
 from zoo.catalog.manifest import Model
-from zoo.load.base import Errors, LoadOutcome
-from zoo.model.cores import Cores
+from zoo.load.base import Errors, GeneratorPart, LoadOutcome
 from zoo.model.histogram import Histogram, merge
 from zoo.model.measurement import ContainerUse, Kernel, Latency, Memory, ServerFacts, Work
 from zoo.model.noise import Noise
 from zoo.model.samples import Samples, Switches
 from zoo.model.trial_results import Held, Released
+from zoo.runtime.base import Apart
 from zoo.sample.cgroup import CgroupUse
 from zoo.sample.jvm import Info
 from zoo.sample.net import TcpCounters
@@ -52,12 +52,33 @@ def total(outcomes: Sequence[LoadOutcome]) -> LoadOutcome:
         corrected=merge(o.corrected for o in outcomes),
         cpu_s=added(lambda o: o.cpu_s),
         busiest_thread=max(o.busiest_thread for o in outcomes),
+        generators=_generators(outcomes),
     )
 
 
-def generator_share(outcome: LoadOutcome, cores: Cores | None) -> float | None:
+def generator_share(outcome: LoadOutcome, apart: Apart | None) -> float | None:
     """CPU time of the generator over that of its own processors; None where it shares them."""
-    return None if cores is None else outcome.cpu_s / (outcome.runtime_s * len(cores.generator))
+    return None if apart is None else outcome.cpu_s / (outcome.runtime_s * apart.processors)
+
+
+def link_share(outcome: LoadOutcome) -> float | None:
+    """Of what the links between several hosts and the server let through, what the answers took; None without them."""
+    links = sum(one.bandwidth_mb_s for one in outcome.generators)
+    return outcome.bytes / 1e6 / outcome.runtime_s / links if links else None
+
+
+def _generators(outcomes: Sequence[LoadOutcome]) -> tuple[GeneratorPart, ...]:
+    """By host: counts and times add up."""
+    return tuple(
+        replace(
+            parts[0],
+            requests=sum(part.requests for part in parts),
+            cpu_s=sum(part.cpu_s for part in parts),
+            busiest_thread=max(part.busiest_thread for part in parts),
+            began_s=max(part.began_s for part in parts),
+        )
+        for parts in zip(*(outcome.generators for outcome in outcomes), strict=True)
+    )
 
 
 def joined(parts: Sequence[Samples]) -> Samples:

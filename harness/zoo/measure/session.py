@@ -148,8 +148,7 @@ class _BlockRun:
         self._keep([self._record(name, tier, started, result)])
 
     def _subject(self, name: str, tier: Tier) -> Subject:
-        cores = self._session.condition(name).cores
-        return Subject(entry_id=name, block=self._block, tier=tier, server=self._servers[name], cores=cores)
+        return Subject(entry_id=name, block=self._block, tier=tier, server=self._servers[name])
 
     def _answers(self, name: str) -> bool:
         hosted = self._servers[name].hosted

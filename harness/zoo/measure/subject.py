@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from zoo.measure.warm_server import WarmServer
-from zoo.model.cores import Cores
 from zoo.model.record import stem
 from zoo.plan.blocks import Block
 from zoo.plan.tier import Tier
@@ -13,13 +12,12 @@ from zoo.plan.tier import Tier
 
 @dataclass(frozen=True)
 class Subject:
-    """A running server that is measured, and the cell it is measured in; `cores` where each side has its own."""
+    """A running server that is measured, and the cell it is measured in."""
 
     entry_id: str
     block: Block
     tier: Tier
     server: WarmServer
-    cores: Cores | None = None
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ class Condition(Data):
         default="host",
         description="`private`: in a network namespace of the run's own; `host`: in the host's; "
         "`container`, `vm`: in that of the server's container or guest, which has loopback only; `remote`: beyond "
-        "loopback",
+        "loopback; `hosts`: that between the hosts of server and generators",
     )
     jdk: str | None = None
     jvm_flags: list[str] = []

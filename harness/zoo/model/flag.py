@@ -29,6 +29,7 @@ class Flag(StrEnum):
     GENERATOR_BEHIND = "generator_behind"
     LITTLE_WORK = "little_work"
     LEFT_OPEN = "left_open"
+    LINK_SATURATED = "link_saturated"
 
     @property
     def text(self) -> str:
@@ -58,4 +59,6 @@ _FLAG_TEXT = {
     Flag.LITTLE_WORK: "a request took under half of the CPU time that its case names: calibrated wrongly, "
     "do not use this",
     Flag.LEFT_OPEN: "the server had not closed the connections of the tier before: they took memory and descriptors",
+    Flag.LINK_SATURATED: "answers took over 80 % of what the network between generators and server lets through: a "
+    "lower bound",
 }

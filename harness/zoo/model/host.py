@@ -16,7 +16,7 @@ class CgroupLimits(Data):
 
 
 class Limits(Data):
-    """Host limits that pose as results; None where unknown or unlimited."""
+    """Host limits that pose as results; None where unknown or unlimited. The ports are each generator host's."""
 
     nofile_soft: int | None = None
     nofile_hard: int | None = None
@@ -30,6 +30,7 @@ class Limits(Data):
     threads_max: int | None = None
     max_map_count: int | None = None
     nproc: int | None = None
+    generators: int = 1
     cgroup: CgroupLimits = CgroupLimits()
 
     @property

@@ -48,6 +48,19 @@ class Latency(Data):
     max_us: int | None
 
 
+class GeneratorUse(Data):
+    """What one of several generator hosts did; what lies between it and the server was measured before the load."""
+
+    host: str = Field(description="the engine's name as a person gave it")
+    connections: int
+    requests: int
+    cpu_s: float
+    busiest_thread: float
+    began_s: float = Field(description="after the first of them, at most")
+    round_trip_us: float
+    bandwidth_mb_s: float
+
+
 class Load(Data):
     """What the generator did and saw in the window. What depends on speed is null on an emulated host."""
 
@@ -76,6 +89,7 @@ class Load(Data):
     cpu_s: float | None
     busiest_thread: float | None = Field(description="share of a core")
     histogram: str | None = Field(description="file below the run's folder")
+    generators: list[GeneratorUse] = Field(default=[], description="where hosts of their own sent")
 
 
 class Turn(Data):

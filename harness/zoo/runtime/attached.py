@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 
 from zoo.model.errors import RuntimeFailure
-from zoo.runtime.base import Launch
+from zoo.runtime.base import Apart, Launch
 from zoo.sample.instruments import Instruments
 from zoo.sample.jvm import Info
 
@@ -26,6 +26,11 @@ class Attached(ABC):
     @property
     @abstractmethod
     def url(self) -> str: ...
+
+    @property
+    def apart(self) -> Apart | None:
+        cores = self._launch.cores
+        return Apart(len(cores.generator)) if cores else None
 
     @property
     def ready_s(self) -> float:

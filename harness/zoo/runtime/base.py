@@ -33,6 +33,14 @@ class Launch:
     cores: Cores | None = None
 
 
+@dataclass(frozen=True)
+class Apart:
+    """Processors that the generator has and the server has not; `elsewhere`: they are another host's."""
+
+    processors: int
+    elsewhere: bool = False
+
+
 class Hosted(Protocol):
     """A started server."""
 
@@ -54,6 +62,11 @@ class Hosted(Protocol):
     @property
     def ready_s(self) -> float | None:
         """Seconds from start to the line that says it listens; None where something else started it."""
+        ...
+
+    @property
+    def apart(self) -> Apart | None:
+        """None where server and generator share their processors."""
         ...
 
     @property

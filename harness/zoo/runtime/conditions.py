@@ -21,10 +21,11 @@ from zoo.model.jdk import Jdk
 from zoo.plan import tier
 from zoo.plan.cores import AUTO, CHOICES, SHARED, SPLIT, chosen
 from zoo.runtime.condition_checks import check_release_setting, checked, release_settings
+from zoo.runtime.hosts import hosts_of
 from zoo.runtime.resources import resources_of
 from zoo.runtime.vm import settings as vm_settings
 
-RUNTIMES = ("auto", "process", "container", "vm", "fit")
+RUNTIMES = ("auto", "process", "container", "vm", "fit", "hosts")
 IMAGE_JDK = "25"
 """The compose file's own default."""
 
@@ -35,7 +36,8 @@ PASSED_ON = ("MAX_THREADS", "BACKLOG", "CONNECTOR", "BUFFERS", "SCHEDULER")
 
 
 def runtime_named(wanted: str, tiers: Sequence[str] = (), *, outside: bool = False) -> str:
-    """`process`, `container` or `vm`; `auto` takes containers where an engine answers, `fit` what holds the tiers.
+    """`process`, `container`, `vm` or `hosts`; `auto` takes containers where an engine answers, `fit` what holds the
+    tiers.
 
     Servers from outside the zoo, and all beside them, are processes.
     """
@@ -51,6 +53,8 @@ def runtime_named(wanted: str, tiers: Sequence[str] = (), *, outside: bool = Fal
         limits = read_limits() if namespace.wrapper() is None else namespace.widened(read_limits())
         asked = [tier.tier(name).connections for name in tiers]
         return "vm" if any(feasible.connections(limits, count).limited_by for count in asked) else "process"
+    if wanted == "hosts":
+        hosts_of(os.environ)
     if wanted == "container":
         try:
             Engine().facts()
@@ -80,7 +84,7 @@ def _condition(runtime: str, entries: Sequence[Entry], root: Path, *, targets: b
         resources = resources_of(os.environ)
     except ValueError as error:
         raise BenchError(str(error)) from None
-    if runtime == "container":
+    if runtime in ("container", "hosts"):
         java = any(e.server.manifest.language is Language.JAVA for e in entries)
         jdk = os.environ.get("JDK", IMAGE_JDK) if java else None
         return Condition(
@@ -89,7 +93,7 @@ def _condition(runtime: str, entries: Sequence[Entry], root: Path, *, targets: b
             jdk=jdk,
             env=env,
             cpus=resources.cpus,
-            cores=cores_of(os.environ.get("CORES", AUTO), runtime),
+            cores=cores_of(os.environ.get("CORES", AUTO), runtime) if runtime == "container" else None,
             memory=resources.memory,
         )
     found = jdk_for(entries)

@@ -192,7 +192,7 @@ class ContainerRuntime:
                 )
         except EngineError as error:
             raise RuntimeFailure("engine", str(error)) from error
-        hosted = HostedContainer(self.engine, name, child, launch)
+        hosted = self.hosted(name, child, launch)
         try:
             hosted.wait_ready(started, ready_timeout_s)
             with launch.log.open("ab") as log:
@@ -205,6 +205,10 @@ class ContainerRuntime:
             raise
         return hosted
 
+    def hosted(self, name: str, child: subprocess.Popen[bytes], launch: Launch) -> HostedContainer:
+        """Of a server whose container has been started."""
+        return HostedContainer(self.engine, name, child, launch)
+
     def words(self, name: str, launch: Launch) -> list[str]:
         """The `docker run` that starts a server, without the command's own name. Pure."""
         entry, resources = launch.entry, self.resources
@@ -213,13 +217,13 @@ class ContainerRuntime:
         env = {
             **entry.variant.env,
             "VARIANT": entry.variant.name,
-            "HOST": "127.0.0.1",
+            "HOST": self.address,
             "PORT": str(entry.server.manifest.port),
             **launch.env,
         }
         return [
-            *("run", "--rm", *self._named(name)),
-            *OWN_NETWORK,
+            *("run", "--rm", *self.named(name)),
+            *self.network,
             *SAFE,
             *resources.words(),
             *_cpuset(launch.cores.server if launch.cores else []),
@@ -232,9 +236,9 @@ class ContainerRuntime:
         self, name: str, errors: int | IO[bytes], beside: str | None = None, cores: Cores | None = None
     ) -> AgentClient:
         """An agent in a container of its own; `beside` a server it joins that one's network and processes."""
-        place = [f"--network=container:{beside}", f"--pid=container:{beside}"] if beside else OWN_NETWORK
+        place = [f"--network=container:{beside}", f"--pid=container:{beside}"] if beside else self.network
         command = [
-            *("run", "--rm", "--interactive", *self._named(name)),
+            *("run", "--rm", "--interactive", *self.named(name)),
             *place,
             *SAFE,
             *_cpuset(cores.generator if cores else []),
@@ -255,6 +259,16 @@ class ContainerRuntime:
         engine = self.engine.facts()
         return seen.model_copy(update={"distribution": engine.system, "engine": engine})
 
+    @property
+    def network(self) -> tuple[str, ...]:
+        """Options of `docker run` for the network of a server, or of an agent without one."""
+        return OWN_NETWORK
+
+    @property
+    def address(self) -> str:
+        """Where a server listens."""
+        return "127.0.0.1"
+
     def close(self) -> None:
         """Leave no container behind; where the engine cannot be asked, `EngineError` says what may be left."""
         orphans.clear(self.engine, self.run_id, here=self.here)
@@ -264,7 +278,7 @@ class ContainerRuntime:
         """How the names of this run's containers begin."""
         return orphans.prefix(self.run_id)
 
-    def _named(self, name: str) -> list[str]:
+    def named(self, name: str) -> list[str]:
         """Options of `docker run` by which a container is found again; nothing of it is fetched or kept."""
         return [*orphans.options(self.run_id, name), "--pull=never", "--no-healthcheck", "--log-driver=none"]
 

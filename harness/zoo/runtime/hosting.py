@@ -19,6 +19,7 @@ from zoo.model.host import HostFacts, Limits
 from zoo.runtime.base import Runtime
 from zoo.runtime.conditions import jdk_for
 from zoo.runtime.container import ContainerRuntime
+from zoo.runtime.hosts import HostsRuntime, hosts_of
 from zoo.runtime.process import ProcessRuntime
 from zoo.runtime.resources import resources_of
 from zoo.runtime.vm import init, settings
@@ -29,7 +30,7 @@ def limits_for(root: Path, condition: Condition, host: HostFacts) -> Limits:
     """The limits that a run under this condition will meet."""
     if condition.runtime == "vm":
         return init.limits()
-    if condition.runtime != "container":
+    if condition.runtime not in ("container", "hosts"):
         return namespace.widened(host.limits) if condition.network == "private" else host.limits
     with hosting(root, {"": condition}, []) as (_, seen):
         return seen.limits
@@ -87,7 +88,12 @@ def _containers(
     root: Path, conditions: Sequence[Condition], entries: Sequence[Entry]
 ) -> Iterator[tuple[Runtime, HostFacts]]:
     """All images built or found broken; afterwards no container is left, or a person is told which may be."""
-    runtime = ContainerRuntime(Engine(), resources_of(os.environ), os.environ.get("SAMPLER", "auto"))
+    sampler = os.environ.get("SAMPLER", "auto")
+    runtime = (
+        HostsRuntime(hosts_of(os.environ), resources_of(os.environ), sampler)
+        if conditions[0].runtime == "hosts"
+        else ContainerRuntime(Engine(), resources_of(os.environ), sampler)
+    )
     built: set[str] = set()
     try:
         for place, condition in enumerate(conditions):

@@ -37,6 +37,7 @@ class HostedTarget:
     """Where to send and what to read; it has no log that the harness knows."""
 
     ready_s = None
+    apart = None
 
     def __init__(self, target: Target) -> None:
         self._target = target

@@ -259,7 +259,7 @@ def _flags(found: Sequence[Row]) -> Section:
 
 
 def _toolchains(run: Run) -> str:
-    if run.plan.condition.runtime == "container":
+    if run.plan.condition.runtime in ("container", "hosts"):
         return "JDK and rustc: the images' own"
     return f"JDK {run.host.jdk.version if run.host.jdk else 'none'}, rustc {run.host.tools.rustc or 'none'}"
 

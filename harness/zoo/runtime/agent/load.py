@@ -28,6 +28,8 @@ RAN: TypeAdapter[Ran] = TypeAdapter(Ran)
 class AgentShards:
     """wrk, run by the agent."""
 
+    places = 1
+
     def __init__(self, agent: AgentClient, overrun_s: float = OVERRUN_S) -> None:
         self._agent = agent
         self._overrun_s = overrun_s
@@ -42,10 +44,21 @@ class AgentShards:
         return self._agent.call(INT, "wrk_nofile")
 
     def run(
-        self, spec: LoadSpec, shards: list[Shard], nofile: int, on_tick: Callable[[float], None] | None = None
+        self,
+        spec: LoadSpec,
+        shards: list[Shard],
+        nofile: int,
+        on_tick: Callable[[float], None] | None = None,
+        begin_at: float | None = None,
     ) -> Ran:
+        """`begin_at`: by the agent's clock; without it at once."""
         limit_s = spec.duration_s + self._overrun_s + self._agent.answer_s
-        return follow(self._agent, RAN, "wrk", limit_s, on_tick, spec=spec, shards=shards, nofile=nofile)
+        asked = {"spec": spec, "shards": shards, "nofile": nofile, "begin_at": begin_at}
+        return follow(self._agent, RAN, "wrk", limit_s, on_tick, **asked)
+
+    def end(self) -> None:
+        """End what runs there, which `run` then tells of as failed."""
+        self._agent.call(ANY, "end", within_s=2.0)
 
     def pids(self) -> list[int]:
         return []  # they end with the agent

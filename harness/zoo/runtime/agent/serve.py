@@ -33,6 +33,7 @@ from zoo.sample import cgroup
 from zoo.sample.contract_probe import hello_fault
 from zoo.sample.instruments import LocalInstruments, NoiseRecording, Recording
 from zoo.sample.jvm import Info, fetch_info
+from zoo.sample.link import link
 
 SPEC: TypeAdapter[LoadSpec] = TypeAdapter(LoadSpec)
 SHARDS: TypeAdapter[list[Shard]] = TypeAdapter(list[Shard])
@@ -70,6 +71,8 @@ class Agent:
             "available_kb": here.available_kb,
             "seconds_a_round": here.seconds_a_round,
             "cpu_s": time.process_time,
+            "clock": time.monotonic,
+            "link": link,
             "limits": limits.read_limits,
             "facts": facts.gather,
             "wrk_version": self._wrk.version,
@@ -116,7 +119,9 @@ class Agent:
     ) -> Noise:
         return self._noises.pop(handle).stop(server_cpu_s, generator_cpu_s, runnable=runnable)
 
-    def _run_wrk(self, spec: object, shards: object, nofile: int) -> Ran:
+    def _run_wrk(self, spec: object, shards: object, nofile: int, begin_at: float | None = None) -> Ran:
+        if begin_at is not None:
+            time.sleep(max(0.0, begin_at - time.monotonic()))
         return self._wrk.run(SPEC.validate_python(spec), SHARDS.validate_python(shards), nofile)
 
     def _run_vegeta(self, attack: object) -> Attacked:

@@ -112,6 +112,7 @@ class HostedGuest:
     """A server in its guest."""
 
     home = "/"
+    apart = None
 
     def __init__(self, host: Guest, launch: Launch, slow: float) -> None:
         self._host = host

@@ -1,0 +1,113 @@
+"""One load from several agents: real agents, a real wrk, a real server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import psutil
+import pytest
+from fixtures.scripted_server import ScriptedServer
+from waits import until
+
+from zoo.host.feasible import connections
+from zoo.load.spec import LoadError, LoadSpec
+from zoo.load.wrk import Wrk, split
+from zoo.model.errors import BenchError
+from zoo.model.host import Limits
+from zoo.runtime.agent.client import AgentClient
+from zoo.runtime.agent.spread import SpreadShards
+from zoo.runtime.hosts import hosts_of, remote
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as made:
+        yield made
+
+
+@pytest.fixture
+def agents() -> Iterator[list[tuple[subprocess.Popen[bytes], AgentClient]]]:
+    made = []
+    for _ in range(2):
+        child = subprocess.Popen(
+            [sys.executable, "-m", "zoo.runtime.agent.serve"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        made.append((child, AgentClient(child)))
+    yield made
+    for child, client in made:
+        if child.poll() is None:
+            client.close()
+
+
+def spread(agents: list[tuple[subprocess.Popen[bytes], AgentClient]], url: str) -> Wrk:
+    return Wrk(SpreadShards([remote(f"host {n}", client, url) for n, (_, client) in enumerate(agents)]))
+
+
+def test_what_two_hosts_sent_is_added_up(
+    agents: list[tuple[subprocess.Popen[bytes], AgentClient]], server: ScriptedServer
+) -> None:
+    wrk = spread(agents, server.url)
+    before = server.answered
+    outcome = wrk.run(LoadSpec(server.url, 11, 2, 7, threads=1))
+    assert outcome.connections == 11
+    assert [one.connections for one in outcome.generators] == [6, 5]
+    assert sum(one.requests for one in outcome.generators) == outcome.requests
+    assert outcome.histogram.total == outcome.requests
+    assert outcome.requests <= server.answered - before <= outcome.requests + 11
+    assert max(one.began_s for one in outcome.generators) < 0.1, "they did not begin together"
+    assert all(one.round_trip_us > 0 and one.bandwidth_mb_s > 0 for one in outcome.generators)
+    assert outcome.cpu_s == pytest.approx(sum(one.cpu_s for one in outcome.generators))
+
+
+def test_a_host_that_dies_makes_the_load_invalid_and_ends_the_others(
+    agents: list[tuple[subprocess.Popen[bytes], AgentClient]], server: ScriptedServer
+) -> None:
+    wrk = spread(agents, server.url)
+    (first, _), (second, _) = agents
+
+    def die(elapsed: float) -> None:
+        if elapsed > 1 and second.poll() is None:
+            os.kill(second.pid, signal.SIGKILL)
+
+    with pytest.raises(LoadError, match="generator host host 1: the agent") as caught:
+        wrk.run(LoadSpec(server.url, 10, 30, 35, threads=1), die)
+    assert caught.value.kind == "agent_lost"
+    until(lambda: not psutil.Process(first.pid).children())
+
+
+def test_each_host_has_a_process_at_least() -> None:
+    assert [s.connections for s in split(10, 2, 1_000, places=3)] == [4, 3, 3]
+    assert [s.connections for s in split(2, 2, 1_000, places=3)] == [1, 1]
+
+
+def test_ports_of_all_generators_count() -> None:
+    limits = Limits(port_low=32_768, port_high=60_999)
+    assert connections(limits, 50_000).actual < 30_000
+    assert connections(limits.model_copy(update={"generators": 2}), 50_000).actual == 50_000
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({}, "needs SERVER_CONTEXT=name and LOAD_CONTEXT=name,name"),
+        ({"SERVER_CONTEXT": "a"}, "needs SERVER_CONTEXT=name and LOAD_CONTEXT=name,name"),
+        ({"SERVER_CONTEXT": "unix:///x", "LOAD_CONTEXT": "b"}, "SERVER_ADDRESS= must say"),
+    ],
+)
+def test_what_is_missing_is_named(environment: dict[str, str], told: str) -> None:
+    with pytest.raises(BenchError, match=told):
+        hosts_of(environment)
+
+
+def test_hosts_are_named_as_docker_users_do() -> None:
+    found = hosts_of({"SERVER_CONTEXT": "ssh://me@big.example", "LOAD_CONTEXT": "one, ssh://me@two"})
+    assert found.address == "big.example"
+    assert found.server.where == ("--host", "ssh://me@big.example")
+    assert [engine.where for engine in found.loads.values()] == [("--context", "one"), ("--host", "ssh://me@two")]
