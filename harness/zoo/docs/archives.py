@@ -13,13 +13,14 @@ from zoo.catalog.manifest import Catalog
 from zoo.claims import evidence
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import LedgerError
+from zoo.docs.first_turns import FOLDER as FIRST_TURNS
 from zoo.docs.method_proofs import AA, DESIGNS, SLOWDOWN
 from zoo.docs.origin import older_builds
 from zoo.model.record import PROTOCOL
 from zoo.store import kept
 from zoo.store.run_folder import Store, StoreError
 
-LEFT_OUT = {"reference", "proof", *(path.name for path in (AA, SLOWDOWN, DESIGNS))}
+LEFT_OUT = {"reference", "proof", *(path.name for path in (AA, SLOWDOWN, DESIGNS, FIRST_TURNS))}
 UNDERSTOOD = {"servers": {2, 3, PROTOCOL}, "jvm": {1}, "jdbc": {1}}
 """Kinds of runs, and their protocols. A ratio's two sides are of one protocol; which one, does not matter to it."""
 LEAST_WARMUP_S = 10

@@ -10,6 +10,7 @@ from zoo.catalog.manifest import Catalog
 from zoo.docs import (
     allocators,
     container_cost,
+    first_turns,
     guest_agreement,
     highest_tier,
     ledger,
@@ -98,6 +99,7 @@ SOURCES: tuple[Source, ...] = (
     container_cost.generated,
     server_matrix.generated,
     method_proofs.generated,
+    first_turns.generated,
     guest_agreement.generated,
     wrk_percentiles.generated,
     databases.generated,
