@@ -75,7 +75,8 @@ HEADER_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*")
 class Wire:
     """A connection to a server."""
 
-    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+    def __init__(self, port: int, host: str = "127.0.0.1", *, slower: float = 0.0) -> None:
+        self._patience = PATIENCE + slower
         self.socket = socket.create_connection((host, port), timeout=PATIENCE)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = bytearray()
@@ -115,7 +116,7 @@ class Wire:
     def read(self, method: str = "GET") -> Response:
         """The next final answer; interim ones (1xx) are passed over."""
         while True:
-            response = self._read_one(method, time.monotonic() + PATIENCE)
+            response = self._read_one(method, time.monotonic() + self._patience)
             if response.status >= 200:
                 return response
 
