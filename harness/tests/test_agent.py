@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import needs
 import psutil
@@ -38,18 +39,20 @@ LONG_S = 2 * PATIENCE_S
 """Of a load that is to end before it would by itself."""
 
 
-def started() -> subprocess.Popen[bytes]:
+def started(tmp: Path) -> subprocess.Popen[bytes]:
+    """Its temporary folders go to `tmp`: one that is killed leaves them."""
     return subprocess.Popen(
         [sys.executable, "-m", "zoo.runtime.agent.serve"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
+        env={**os.environ, "TMPDIR": str(tmp)},
     )
 
 
 @pytest.fixture
-def process() -> Iterator[subprocess.Popen[bytes]]:
-    child = started()
+def process(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    child = started(tmp_path)
     yield child
     if child.poll() is None:
         child.kill()
@@ -65,8 +68,8 @@ def own(process: subprocess.Popen[bytes]) -> Iterator[AgentClient]:
 
 
 @pytest.fixture(scope="module")
-def agent() -> Iterator[AgentClient]:
-    client = AgentClient(started())
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentClient]:
+    client = AgentClient(started(tmp_path_factory.mktemp("agent")))
     yield client
     client.close()
 

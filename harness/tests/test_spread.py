@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -30,7 +31,7 @@ def server() -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture
-def agents() -> Iterator[list[tuple[subprocess.Popen[bytes], AgentClient]]]:
+def agents(tmp_path: Path) -> Iterator[list[tuple[subprocess.Popen[bytes], AgentClient]]]:
     made = []
     for _ in range(2):
         child = subprocess.Popen(
@@ -38,6 +39,7 @@ def agents() -> Iterator[list[tuple[subprocess.Popen[bytes], AgentClient]]]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
         )
         made.append((child, AgentClient(child)))
     yield made

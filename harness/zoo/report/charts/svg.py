@@ -16,6 +16,9 @@ from zoo.report.page.html import ChartTools
 NARROW, WIDE = 320, 560
 """Of a chart within a page, and of one that stands alone."""
 
+ROOM = {"left": 32, "top": 5, "right": 5, "bottom": 5}
+"""Pixels around a picture: where a reader's machine has neither font of `STILL`, its labels are wider."""
+
 STILL = THEME | {"font": "Liberation Sans, Arial, Helvetica, sans-serif"}
 """vl-convert brings the first along, so the same data give the same file on every machine."""
 
@@ -37,7 +40,7 @@ def svg(figure: Figure) -> str:
 def alone(figure: Figure) -> str:
     """A chart for a document: with its title, on paper of its own, light or dark as the reader's screen is."""
     title = {"text": figure.title, "subtitle": figure.caption, "anchor": "start", "offset": 8}
-    drawn = _drawn(figure, {"width": WIDE, "title": title, "background": PAPER})
+    drawn = _drawn(figure, {"width": WIDE, "title": title, "background": PAPER, "padding": ROOM})
     return re.sub(r"^(<svg[^>]*>)", rf"\1{_dark()}", drawn, count=1)
 
 
