@@ -235,6 +235,7 @@ ANSWERS = {
     "14 % by the pool of platform threads.",
     "ab": "Requests a second by ApacheBench at 100 connections: 51,234 in java-a:virtual.",
     "scale": "java-a:virtual: 19,500 held, then nofile hard limit 20,000.",
+    "cpu": "java-a, requests a second of virtual threads over the pool of platform threads: slower in 2 of 2 cells.",
     "startup": "From start to first answer (aot), ms: 410 in java-a:virtual.",
 }
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from zoo.analysis.held import costs
 from zoo.analysis.metrics import REQUESTS
 from zoo.analysis.pairs import Kind, compare
+from zoo.model.entry_id import is_twin
 from zoo.model.record import Record
 from zoo.model.trial_results import AbResult, HeapResult, RampResult, ScaleResult, StartupResult
 from zoo.report.arrival_rates import newest
@@ -122,18 +123,21 @@ def _ab(records: Sequence[Record]) -> list[str]:
 
 
 def _sweep(records: Sequence[Record]) -> list[str]:
-    """Who serves more requests a second, counted over the cases and connection counts that two variants share."""
+    """Who serves more requests a second, counted over the cells in which two variants were measured."""
     models = {record.entry: record.model for record in records}
     words: dict[tuple[str, str], Counter[str]] = {}
     for pair in compare(list(models), records).pairs:
         compared = pair.comparisons.get(REQUESTS)
-        if pair.kind in (Kind.MODEL, Kind.VARIANT) and compared is not None:
+        asked = pair.kind in (Kind.MODEL, Kind.VARIANT) and not is_twin(pair.a) and not is_twin(pair.b)
+        if asked and compared is not None and compared.ratio is not None:
             words.setdefault((pair.a, pair.b), Counter())[compared.verdict.word.value] += 1
-    return [
-        f"{server(a)}, requests a second of {MODELS.get(models[a], a)} over {MODELS.get(models[b], b)}: "
-        f"{listed([f'{word} in {count}' for word, count in counts.most_common()])} of {counts.total()} cells."
-        for (a, b), counts in words.items()
-    ]
+    made = []
+    for (a, b), counts in words.items():
+        alike = models[a] == models[b]
+        first, second = (variant(e) if alike else MODELS.get(models[e], variant(e)) for e in (a, b))
+        told = listed([f"{word} in {count}" for word, count in counts.most_common()])
+        made.append(f"{server(a)}, requests a second of {first} over {second}: {told} of {counts.total()} cells.")
+    return made
 
 
 ANSWERS: dict[str, Callable[[Sequence[Record]], list[str]]] = {
