@@ -253,7 +253,7 @@ test-ab: setup tools # tests of ApacheBench; `make test` skips them where there 
 test-fuzz: $(VENV)/.ready ## Develop: damaged manifests, ledgers, records, reports of wrk and topologies, 20,000 of each (5 min; FUZZ=n)
 	@FUZZ=$(or $(FUZZ),20000) $(PYTEST) -p no:schemathesis harness/tests/test_fuzz.py
 
-test-faults: setup ## Develop: 1,000 kills at random moments, a full disk at any write (10 min; KILLS=n)
+test-faults: setup ## Develop: 1,000 kills at random moments, a full disk at any write (2 min; KILLS=n)
 	@KILLS=$(or $(KILLS),1000) $(PYTEST) harness/tests/test_kills.py
 
 test-reproducible: setup # two builds of each server make the same files

@@ -13,7 +13,7 @@ from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record
 
-LIMITED = frozenset({Flag.GENERATOR_SATURATED, Flag.NEAR_REFERENCE})
+LIMITED = frozenset({Flag.GENERATOR_SATURATED, Flag.NEAR_REFERENCE, Flag.LINK_SATURATED})
 """Of the flags below, those that say nothing of how two servers compare: something else set the figure."""
 
 SHARED = frozenset({Flag.SHARED_CORES})

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from zoo.analysis.summary import Row
 from zoo.catalog.build import source_hash
-from zoo.catalog.manifest import Catalog
+from zoo.catalog.manifest import Catalog, Server
 from zoo.model.run import Run
 
 REFERENCE = Path("results/reference/bench-all")
@@ -35,7 +35,12 @@ def older_builds(run: Run, catalog: Catalog) -> list[str]:
     measured = [server for server in catalog.servers if server.name in names]
     if not run.builds:
         return [server.name for server in measured]
-    return [server.name for server in measured if run.builds.get(server.name) != source_hash(server)]
+    return changed(run.builds, measured)
+
+
+def changed(builds: Mapping[str, str], servers: Iterable[Server]) -> list[str]:
+    """Those of the servers whose sources have another hash than the one kept of them, or of which none was kept."""
+    return [server.name for server in servers if builds.get(server.name) != source_hash(server)]
 
 
 def medians(run: Run, found: Sequence[Row], catalog: Catalog) -> str:

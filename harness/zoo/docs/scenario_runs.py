@@ -11,7 +11,8 @@ from zoo.catalog.manifest import Catalog
 from zoo.docs.generated import Generated
 from zoo.docs.origin import origin
 from zoo.model.run import Run
-from zoo.report import own_answers, scenario_sections
+from zoo.report import scenario_sections
+from zoo.report.summary import Summary
 from zoo.report.text.markdown import body
 from zoo.scenarios.held import HELD
 from zoo.store.run_folder import Store
@@ -32,7 +33,7 @@ def told(root: Path, catalog: Catalog) -> str:
     for store, source in _runs(root, catalog):
         records = store.records()
         for name, section in scenario_sections.sections(records):
-            answers = own_answers.told([record for record in records if record.scenario == name])
+            answers = Summary.of(store.run(), [record for record in records if record.scenario == name]).own
             tables = "\n\n".join(["<details><summary>Tables</summary>", *body(section), "</details>"])
             if answers:
                 found[name].append("\n".join(f"- {answer}" for answer in answers))

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from zoo.load.spec import LoadSpec
 from zoo.model.histogram import Histogram
+from zoo.model.measurement import GeneratorUse
 
 
 @dataclass(frozen=True)
@@ -21,20 +22,6 @@ class Errors:
     @property
     def total(self) -> int:
         return self.connect + self.read + self.write + self.status + self.timeout
-
-
-@dataclass(frozen=True)
-class GeneratorPart:
-    """What one of several hosts sent, and what it sent it over; `began_s` after the first of them."""
-
-    host: str
-    connections: int
-    requests: int
-    cpu_s: float
-    busiest_thread: float
-    began_s: float
-    round_trip_us: float
-    bandwidth_mb_s: float
 
 
 @dataclass(frozen=True)
@@ -53,7 +40,7 @@ class LoadOutcome:
     busiest_thread: float  # share of a core that the busiest sending thread took during the run
     version: str
     command: list[list[str]]
-    generators: tuple[GeneratorPart, ...] = ()  # where several hosts sent
+    generators: tuple[GeneratorUse, ...] = ()  # where several hosts sent
 
 
 class Generator(Protocol):

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from zoo.load.base import Errors, GeneratorPart, LoadOutcome
+from zoo.load.base import Errors, LoadOutcome
 from zoo.load.shards import LocalShards, Shard, Shards
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.model.histogram import Histogram, HistogramError, merge, uncorrect
+from zoo.model.measurement import GeneratorUse
 
 RESERVED_FILES = 16  # descriptors of a wrk process that are no connections: streams, one epoll a thread, libraries
 
@@ -76,7 +77,7 @@ class Wrk:
             version=version,
             command=ran.commands,
             generators=tuple(
-                GeneratorPart(
+                GeneratorUse(
                     host=place.host,
                     connections=sum(shards[i].connections for i in place.shards),
                     requests=sum(reports[i].requests for i in place.shards),

@@ -19,7 +19,7 @@ from zoo.measure.warmup import BRIEF_CONNECTIONS
 from zoo.measure.window import Bench, Window
 from zoo.model.failure import Failure
 from zoo.model.histogram import Histogram
-from zoo.model.measurement import Connections, ErrorCounts, GeneratorUse, Load, Measurement, Sampling
+from zoo.model.measurement import Connections, ErrorCounts, Load, Measurement, Sampling
 from zoo.model.trial_results import Held
 from zoo.plan import pacing
 from zoo.plan import windows as timing
@@ -272,7 +272,7 @@ class CellReadings:
             cpu_s=outcome.cpu_s,
             busiest_thread=outcome.busiest_thread,
             histogram=None if self._bench.emulated else self._histogram(histogram),
-            generators=[GeneratorUse(**asdict(one)) for one in outcome.generators],
+            generators=list(outcome.generators),
         )
 
     def _histogram(self, histogram: Histogram) -> str:

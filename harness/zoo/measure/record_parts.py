@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 
 from zoo.catalog.manifest import Model
-from zoo.load.base import Errors, GeneratorPart, LoadOutcome
+from zoo.load.base import Errors, LoadOutcome
 from zoo.model.histogram import Histogram, merge
-from zoo.model.measurement import ContainerUse, Kernel, Latency, Memory, ServerFacts, Work
+from zoo.model.measurement import ContainerUse, GeneratorUse, Kernel, Latency, Memory, ServerFacts, Work
 from zoo.model.noise import Noise
 from zoo.model.samples import Samples, Switches
 from zoo.model.trial_results import Held, Released
@@ -67,15 +67,16 @@ def link_share(outcome: LoadOutcome) -> float | None:
     return outcome.bytes / 1e6 / outcome.runtime_s / links if links else None
 
 
-def _generators(outcomes: Sequence[LoadOutcome]) -> tuple[GeneratorPart, ...]:
+def _generators(outcomes: Sequence[LoadOutcome]) -> tuple[GeneratorUse, ...]:
     """By host: counts and times add up."""
     return tuple(
-        replace(
-            parts[0],
-            requests=sum(part.requests for part in parts),
-            cpu_s=sum(part.cpu_s for part in parts),
-            busiest_thread=max(part.busiest_thread for part in parts),
-            began_s=max(part.began_s for part in parts),
+        parts[0].model_copy(
+            update={
+                "requests": sum(part.requests for part in parts),
+                "cpu_s": sum(part.cpu_s for part in parts),
+                "busiest_thread": max(part.busiest_thread for part in parts),
+                "began_s": max(part.began_s for part in parts),
+            }
         )
         for parts in zip(*(outcome.generators for outcome in outcomes), strict=True)
     )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from zoo.analysis.held import costs
 from zoo.analysis.metrics import REQUESTS
-from zoo.analysis.pairs import Kind, compare
-from zoo.model.entry_id import is_twin
+from zoo.analysis.pairs import Kind, Pair
 from zoo.model.record import Record
 from zoo.model.trial_results import AbResult, HeapResult, RampResult, ScaleResult, StartupResult
 from zoo.report.arrival_rates import newest
@@ -122,23 +121,24 @@ def _ab(records: Sequence[Record]) -> list[str]:
     return made
 
 
-def _sweep(records: Sequence[Record]) -> list[str]:
-    """Who serves more requests a second, counted over the cells in which two variants were measured."""
-    models = {record.entry: record.model for record in records}
-    words: dict[tuple[str, str], Counter[str]] = {}
-    for pair in compare(list(models), records).pairs:
-        compared = pair.comparisons.get(REQUESTS)
-        asked = pair.kind in (Kind.MODEL, Kind.VARIANT) and not is_twin(pair.a) and not is_twin(pair.b)
-        if asked and compared is not None and compared.ratio is not None:
-            words.setdefault((pair.a, pair.b), Counter())[compared.verdict.word.value] += 1
+def swept(pairs: Iterable[Pair], models: Mapping[str, str]) -> list[str]:
+    """Of scenarios with cases of their own: who serves more requests a second, counted over the cells in which two
+    variants were measured. `models` are the entries' own."""
+    words: dict[tuple[str, str, str], Counter[str]] = {}
+    for pair in pairs:
+        scenario, compared = pair.scenario.partition(" ")[0], pair.comparisons.get(REQUESTS)
+        if scenario in SWEPT and pair.kind in (Kind.MODEL, Kind.VARIANT) and compared and compared.ratio:
+            words.setdefault((scenario, pair.a, pair.b), Counter())[compared.verdict.word.value] += 1
     made = []
-    for (a, b), counts in words.items():
+    for (_, a, b), counts in words.items():
         alike = models[a] == models[b]
         first, second = (variant(e) if alike else MODELS.get(models[e], variant(e)) for e in (a, b))
         told = listed([f"{word} in {count}" for word, count in counts.most_common()])
         made.append(f"{server(a)}, requests a second of {first} over {second}: {told} of {counts.total()} cells.")
     return made
 
+
+SWEPT = ("service", "cpu", "bytes")
 
 ANSWERS: dict[str, Callable[[Sequence[Record]], list[str]]] = {
     "ramp": _ramp,
@@ -149,9 +149,6 @@ ANSWERS: dict[str, Callable[[Sequence[Record]], list[str]]] = {
     "rate": _rate,
     "ab": _ab,
     "startup": _startup,
-    "service": _sweep,
-    "cpu": _sweep,
-    "bytes": _sweep,
 }
 
 

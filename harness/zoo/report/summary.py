@@ -30,13 +30,15 @@ class Summary:
     @classmethod
     def of(cls, run: Run, records: Sequence[Record], reference: str | None = None) -> Summary:
         """`reference` is the entry that is nothing but the protocol."""
+        compared = compare(run.plan.entries, records, reference, run.plan.guests)
+        models = {record.entry: record.model for record in records}
         return cls(
             run,
             records,
             cells=Cells.of(run, records, reference),
             plain=Cells.of(run, scenario_sections.plain(records), reference),
-            compared=compare(run.plan.entries, records, reference, run.plan.guests),
-            own=own_answers.told(records),
+            compared=compared,
+            own=[*own_answers.told(records), *own_answers.swept(compared.pairs, models)],
         )
 
     @property

@@ -15,7 +15,7 @@ from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.report.cells import server
 from zoo.report.charts.encoding import Chart, coloured, log_axis, named_points, plain_axis, shaped
-from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
+from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, short_if_known, slug
 from zoo.report.charts.looks import KINDS, RULE
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text.wording import number, shown
@@ -155,8 +155,8 @@ def _ratios(run: Run, records: Sequence[Record]) -> dict[str, list[Datum]]:
             {
                 "connections": pair.requested,
                 "ratio": short(ratio.value),
-                "low": None if ratio.low is None else short(ratio.low),
-                "high": None if ratio.high is None else short(ratio.high),
+                "low": short_if_known(ratio.low),
+                "high": short_if_known(ratio.high),
                 "text": f"×{ratio.value:.2f}",
                 "verdict": comparison.verdict.text,
             }

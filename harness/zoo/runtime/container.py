@@ -18,7 +18,7 @@ from zoo.load.ab import Benchmarker
 from zoo.load.base import Generator
 from zoo.load.vegeta import Attacker
 from zoo.load.wrk import Wrk
-from zoo.model.cores import Cores, ranges
+from zoo.model.cores import Cores
 from zoo.model.errors import RuntimeFailure
 from zoo.model.host import HostFacts
 from zoo.runtime import orphans
@@ -28,12 +28,11 @@ from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
 from zoo.runtime.attached import Attached
 from zoo.runtime.base import Launch
 from zoo.runtime.process import command
-from zoo.runtime.resources import Resources
+from zoo.runtime.resources import Resources, cpuset
 from zoo.sample.proc import read
 
 GENERATOR = "generator"
 USER = "10001:10001"
-
 SAFE = ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--tmpfs=/tmp", f"--user={USER}")
 """As in the compose file, which a test compares; the agent has the server's user, else /proc is closed to it."""
 
@@ -226,25 +225,31 @@ class ContainerRuntime:
             *self.network,
             *SAFE,
             *resources.words(),
-            *_cpuset(launch.cores.server if launch.cores else []),
+            *cpuset(launch.cores.server if launch.cores else []),
             *(f"--env={key}={value}" for key, value in env.items()),
             image(entry.server.name, release=entry.at(launch.env).server.release),
             *command(entry, Path("java"), launch.jvm_flags),
         ]
 
     def agent(
-        self, name: str, errors: int | IO[bytes], beside: str | None = None, cores: Cores | None = None
+        self,
+        name: str,
+        errors: int | IO[bytes],
+        beside: str | None = None,
+        cores: Cores | None = None,
+        engine: Engine | None = None,
     ) -> AgentClient:
-        """An agent in a container of its own; `beside` a server it joins that one's network and processes."""
+        """In a container of its own; `beside` a server it joins its network and processes. `engine`: another one."""
         place = [f"--network=container:{beside}", f"--pid=container:{beside}"] if beside else self.network
         command = [
             *("run", "--rm", "--interactive", *self.named(name)),
             *place,
             *SAFE,
-            *_cpuset(cores.generator if cores else []),
+            *cpuset(cores.generator if cores else []),
             *(image(GENERATOR), "python3", "-m", "zoo.runtime.agent.serve"),
         ]
-        return AgentClient(self.engine.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors))
+        host = engine or self.engine
+        return AgentClient(host.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors))
 
     def facts(self) -> HostFacts:
         """The machine that servers will run on, with limits, libc and wrk as in a container there."""
@@ -281,11 +286,6 @@ class ContainerRuntime:
     def named(self, name: str) -> list[str]:
         """Options of `docker run` by which a container is found again; nothing of it is fetched or kept."""
         return [*orphans.options(self.run_id, name), "--pull=never", "--no-healthcheck", "--log-driver=none"]
-
-
-def _cpuset(processors: Sequence[int]) -> list[str]:
-    """The option of `docker run` that gives a container these processors; none: all."""
-    return [f"--cpuset-cpus={ranges(processors)}"] if processors else []
 
 
 def agent_name(server: str) -> str:

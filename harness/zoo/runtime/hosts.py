@@ -17,9 +17,9 @@ from typing import IO
 from pydantic import TypeAdapter
 
 from zoo.catalog.manifest import Server
-from zoo.host.engine import Engine, EngineError, image
+from zoo.host.engine import Engine, EngineError
 from zoo.load.wrk import Wrk
-from zoo.model.errors import BenchError, RuntimeFailure
+from zoo.model.errors import BenchError
 from zoo.model.host import HostFacts
 from zoo.runtime import orphans
 from zoo.runtime.agent.client import AgentClient
@@ -27,7 +27,7 @@ from zoo.runtime.agent.instruments import AgentInstruments
 from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
 from zoo.runtime.agent.spread import Link, Remote, SpreadShards
 from zoo.runtime.base import Apart, Launch
-from zoo.runtime.container import GENERATOR, SAFE, ContainerRuntime, HostedContainer
+from zoo.runtime.container import GENERATOR, ContainerRuntime, HostedContainer
 from zoo.runtime.resources import Resources
 
 LINK: TypeAdapter[dict[str, float]] = TypeAdapter(dict[str, float])
@@ -180,8 +180,6 @@ class HostsRuntime(ContainerRuntime):
             agent = self._load_agent(engine, subprocess.DEVNULL)
             try:
                 found.append(AgentInstruments(agent).limits())
-            except EngineError as error:
-                raise RuntimeFailure("engine", str(error)) from error
             finally:
                 agent.close()
         tightest = min(found, key=lambda limits: (limits.port_high or 65_535) - (limits.port_low or 0))
@@ -198,11 +196,4 @@ class HostsRuntime(ContainerRuntime):
         return list(dict.fromkeys(engine for engine in self._hosts.loads.values() if engine != self._hosts.server))
 
     def _load_agent(self, engine: Engine, errors: int | IO[bytes]) -> AgentClient:
-        name = f"{self.prefix}load-{secrets.token_hex(4)}"
-        command = [
-            *("run", "--rm", "--interactive", *self.named(name)),
-            *self.network,
-            *SAFE,
-            *(image(GENERATOR), "python3", "-m", "zoo.runtime.agent.serve"),
-        ]
-        return AgentClient(engine.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors))
+        return self.agent(f"{self.prefix}load-{secrets.token_hex(4)}", errors, engine=engine)

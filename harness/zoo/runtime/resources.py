@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from zoo.model.cores import ranges
 
 LEAST_PIDS = 4_096
 
@@ -38,3 +40,8 @@ def resources_of(environment: Mapping[str, str]) -> Resources:
     if not re.fullmatch(r"-1|[1-9]\d*", pids):
         raise ValueError(f'SERVER_PIDS must be a whole number above 0, or -1 for no limit, got "{pids}"')
     return Resources(float(cpus) or None, None if memory == "0" else memory, int(pids))
+
+
+def cpuset(processors: Sequence[int]) -> list[str]:
+    """The option of `docker run` that gives a container these processors; none: all."""
+    return [f"--cpuset-cpus={ranges(processors)}"] if processors else []

@@ -21,7 +21,7 @@ from zoo.report.charts.encoding import (
     named_points,
     plain_axis,
 )
-from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, logarithmic, short, slug
+from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, logarithmic, short, short_if_known, slug
 from zoo.report.charts.looks import KINDS
 from zoo.report.text.wording import number, words
 
@@ -101,8 +101,8 @@ def estimate(values: Sequence[float]) -> Datum:
         low, high = mean.low, mean.high
     return {
         "value": short(statistics.median(values)) if values else None,
-        "low": _short(low),
-        "high": _short(high),
+        "low": short_if_known(low),
+        "high": short_if_known(high),
         "rounds": [short(v) for v in values],
         "text": " · ".join(number(v) for v in values) or "none",
     }
@@ -116,10 +116,6 @@ def _note(row: Row, values: Sequence[float], *, bounds: bool) -> str:
     if bounds and row.ceiling_rps is not None:
         return f"pool: at most {number(row.ceiling_rps)}/s"
     return ""
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else short(value)
 
 
 def _dots(scale: alt.Scale, axis: alt.Axis) -> Chart:

@@ -141,3 +141,8 @@ def slug(*words: str) -> str:
 def short(value: float) -> float:
     """Four digits that count are more than any screen shows, and keep the page small."""
     return float(f"{value:.4g}")
+
+
+def short_if_known(value: float | None) -> float | None:
+    """The same; None stays None."""
+    return None if value is None else short(value)

@@ -10,7 +10,7 @@ from zoo.analysis.metrics import METRICS
 from zoo.analysis.pairs import Kind
 from zoo.report.cells import Cells, Level
 from zoo.report.charts.encoding import Chart, coloured, entry_rows, log_axis, log_scale, marked, named_points
-from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug, span
+from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, short_if_known, slug, span
 from zoo.report.charts.looks import GRID, RULE, SIDES
 from zoo.report.findings import GOOD, Finding
 
@@ -62,10 +62,10 @@ def _ratios(cells: Cells, found: Sequence[Finding]) -> list[Datum]:
                 "place": len(data),
                 "pair": f"{f.names}, {level.title}",
                 "ratio": short(ratio.value),
-                "low": None if ratio.low is None else short(ratio.low),
-                "high": None if ratio.high is None else short(ratio.high),
+                "low": short_if_known(ratio.low),
+                "high": short_if_known(ratio.high),
                 "noise_low": None if f.band is None else short(1 / f.band),
-                "noise_high": None if f.band is None else short(f.band),
+                "noise_high": short_if_known(f.band),
                 "n": ratio.rounds,
                 "bound": f.bound,
                 "side": f.side,

@@ -11,7 +11,7 @@ from zoo.analysis.metrics import held_points
 from zoo.model.record import Record, newest_records
 from zoo.report.cells import Cells, server, variant
 from zoo.report.charts.costs import unheld
-from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis, scaled
+from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis, shaped
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
 from zoo.report.charts.looks import KINDS
 from zoo.report.text.wording import shown
@@ -86,7 +86,7 @@ def points_and_lines() -> Chart:
     line = base.mark_line(strokeWidth=1.5, opacity=0.6).encode(y=alt.Y("fit:Q", axis=plain_axis("MB")))
     point = base.mark_point(size=40, filled=True).encode(
         y=alt.Y("mb:Q", axis=plain_axis("MB")),
-        shape=scaled(alt.Shape, "kind", {name: shape for name, (_, shape) in KINDS.items()}),
+        shape=shaped(),
         tooltip=["entry:N", "round:N", "connections:Q", alt.Tooltip("mb:Q", title="peak RSS MB")],
     )
     return alt.layer(line, point)

@@ -11,7 +11,7 @@ from zoo.model.flag import FOREIGN_LIMIT
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record
 from zoo.report.charts.encoding import Chart, named_points
-from zoo.report.charts.figure import ChartPart, Datum, Drawing, Figure, Form, Group, short, slug
+from zoo.report.charts.figure import ChartPart, Datum, Drawing, Figure, Form, Group, short_if_known, slug
 from zoo.report.text.wording import number
 
 
@@ -60,14 +60,10 @@ def _rows(records: Sequence[Record]) -> list[Datum]:
         {
             "minute": round((datetime.fromisoformat(record.started_at) - began).total_seconds() / 60, 1),
             "cell": f"{record.entry} · {record.asked} {record.tier} · round {record.round}",
-            **{name: _short(read(measurement)) for name, (_, read, _) in NOISE.items()},
+            **{name: short_if_known(read(measurement)) for name, (_, read, _) in NOISE.items()},
         }
         for record, measurement in seen
     ]
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else short(value)
 
 
 def _drawing(points: list[Datum], metric: str, limit: float | None) -> Drawing:

@@ -13,8 +13,8 @@ from zoo.jdbc.published import TABLES
 from zoo.jdbc.records import Cell, FloodRecord
 from zoo.report.charts import forest
 from zoo.report.charts.dots import DOTS
-from zoo.report.charts.encoding import Chart, coloured, entry_rows, log_axis, log_scale, named_points, scaled
-from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, logarithmic, short, slug
+from zoo.report.charts.encoding import Chart, coloured, entry_rows, log_axis, log_scale, named_points, shaped
+from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, logarithmic, short, short_if_known, slug
 from zoo.report.charts.looks import KINDS as LOOKS
 from zoo.report.charts.looks import RULE
 from zoo.report.findings import Finding, findings
@@ -87,16 +87,16 @@ def _gain(f: Finding, place: int, *, bound: bool) -> Datum:
         "place": place,
         "pair": f"{row}, {f.pair.a} ÷ {f.pair.b}",
         "ratio": short(f.ratio.value),
-        "low": None if f.ratio.low is None else short(f.ratio.low),
-        "high": None if f.ratio.high is None else short(f.ratio.high),
+        "low": short_if_known(f.ratio.low),
+        "high": short_if_known(f.ratio.high),
         "noise_low": None if f.band is None else short(1 / f.band),
-        "noise_high": None if f.band is None else short(f.band),
+        "noise_high": short_if_known(f.band),
         "n": f.ratio.rounds,
         "bound": bound,
         "side": f.side,
         "verdict": f.comparison.verdict.text,
         "text": f.figure,
-        "published": None if ratio is None else short(ratio),
+        "published": short_if_known(ratio),
     }
 
 
@@ -272,7 +272,7 @@ def _operations() -> Chart:
         point.encode(
             y=alt.Y("ops:Q", scale=scale, axis=axis),
             color=hue,
-            shape=scaled(alt.Shape, "kind", {kind: shape for kind, (_, shape) in LOOKS.items()}),
+            shape=shaped(),
             tooltip=["executor:N", "connections:Q", alt.Tooltip("text:N", title="ops/s by round")],
         ),
         name.encode(y=alt.Y("at:Q", scale=scale, axis=axis), text="name:N"),
