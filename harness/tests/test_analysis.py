@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from zoo.analysis import flags, lower_bound
 from zoo.analysis.cells import cells
 from zoo.analysis.flags import ALL_OPEN, CellFigures
-from zoo.analysis.metrics import held_slopes, slope
+from zoo.analysis.metrics import held_slopes, served_each_wait, slope
 from zoo.analysis.summary import rows, spread
 from zoo.catalog.manifest import Model
 from zoo.measure import record_parts
@@ -82,6 +82,16 @@ def test_a_burst_that_is_taken_up_over_seconds_is_served_all_the_same() -> None:
 def test_a_pool_shorter_than_its_queue_is_missed() -> None:
     goodput, mean_s = closed_loop(1_000, 10.0, 25, servers=200)
     assert flags.served(goodput, mean_s, 1_000, 25) < 0.9
+
+
+@pytest.mark.parametrize("runtime_s", [11.1, 25.0, 37.1])
+def test_of_a_pool_so_many_are_answered_in_each_wait_as_it_has_threads(runtime_s: float) -> None:
+    goodput, mean_s = closed_loop(1_000, 10.0, runtime_s, servers=200)
+    seen = record(PLATFORM, "1k", "sleep").measurement
+    assert seen is not None
+    latency = seen.load.latency.model_copy(update={"mean_us": mean_s * 1e6})
+    load = seen.load.model_copy(update={"goodput": goodput, "runtime_s": runtime_s, "latency": latency})
+    assert served_each_wait(seen.model_copy(update={"load": load})) == pytest.approx(0.2)
 
 
 def test_no_answer_is_no_division_by_zero() -> None:

@@ -24,7 +24,7 @@ WIDE = (0.80, 0.88, 0.93)
 def waiting(entry: str, served: float) -> Record:
     made = record(entry, "1k", "sleep")
     assert made.measurement is not None
-    load = made.measurement.load.model_copy(update={"served": served})
+    load = made.measurement.load.model_copy(update={"goodput": round(1_000 * served)})
     return made.model_copy(update={"measurement": made.measurement.model_copy(update={"load": load})})
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from zoo.analysis.lower_bound import flags_of, limits, near_reference
-from zoo.analysis.metrics import METRICS, cpu_per_million, held_all, held_slopes, requested
+from zoo.analysis.metrics import METRICS, cpu_per_million, held_all, held_slopes, requested, served_each_wait
 from zoo.analysis.stats import outlier
 from zoo.model.entry_id import is_twin
 from zoo.model.flag import Flag
@@ -157,7 +157,7 @@ def _row(group: list[Record], near: set[tuple[str, str, str, int]], slopes: Mapp
         heap_used_mb=over(lambda m: _mb(m.memory.heap_used_kb) if m.memory else None),
         socket_mb=over(lambda m: _mb(m.memory.socket_peak_kb) if m.memory else None),
         answers=over(lambda m: m.load.goodput) if first.condition.emulated else None,
-        served=over(lambda m: m.load.served),
+        served=over(served_each_wait),
         held=held,
         emulated=first.condition.emulated,
         kb_per_connection=spread(slopes.values()) if held else None,

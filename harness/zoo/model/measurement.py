@@ -81,7 +81,7 @@ class Load(Data):
     errors: ErrorCounts
     latency: Latency
     little: float = Field(description="goodput x mean latency / connections, at most about 1")
-    served: float | None = Field(description="with a wait: goodput / (connections x whole cycles)")
+    served: float | None = Field(description="with a wait: goodput / (connections x whole cycles of the mean latency)")
     ceiling_rps: float | None = Field(
         default=None,
         description="threads / delay of a pool; those that were seen where it came to fewer than it may have",
