@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import builders
+import pytest
 from builders import record
 from test_experiments import opened, tried
 
 from zoo.catalog.manifest import Catalog
+from zoo.cli.answer import compared
 from zoo.cli.matrix_runs import wish_of
 from zoo.model.condition import Condition
 from zoo.model.record import Record
 from zoo.plan.answer import ANSWER, ARRIVING, COST, WAITING
 from zoo.plan.request import plan_of
+from zoo.plan.tier import PlanError
 from zoo.report.text.answer import Found, paragraph, rounds_needed
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
@@ -117,3 +120,10 @@ def test_its_runs_can_be_planned_for_a_server() -> None:
         ARRIVING: (1, 2),
         COST: (3, 12),
     }
+
+
+def test_only_the_two_sides_are_measured() -> None:
+    catalog = builders.catalog()
+    assert compared("java-a", catalog) == ["platform", "virtual"]
+    with pytest.raises(PlanError, match="make bench SERVER=rust-n"):
+        compared("rust-n", catalog)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from zoo.catalog.manifest import Catalog
 from zoo.cli import checkout, matrix_runs
 from zoo.cli.matrix_runs import Planned
 from zoo.cli.mistakes import plainly
@@ -16,7 +17,8 @@ from zoo.cli.screen import console
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.plan.answer import ANSWER, COST
-from zoo.report.text.answer import Found, paragraph, rounds_needed
+from zoo.plan.tier import PlanError
+from zoo.report.text.answer import Found, paragraph, rounds_needed, sides_of
 from zoo.store.run_folder import Store
 
 
@@ -39,12 +41,13 @@ def command(
     Example: ZOO=../mine zoo answer my-server
     """
     catalog = checkout.catalog()
-    catalog.select([server])
+    variants = compared(server, catalog)
+    parts = [part.model_copy(update={"variants": variants}) for part in ANSWER.parts]
     into = (results or checkout.ROOT / "results") / "answers" / server
     if rounds is not None:
         _go_on(into / COST, rounds)
     elif not show:
-        planned = [matrix_runs.planned(p, server, catalog, checkout.ROOT, runtime) for p in ANSWER.parts]
+        planned = [matrix_runs.planned(p, server, catalog, checkout.ROOT, runtime) for p in parts]
         console.print(f"{server}: three questions, about {sum(p.seconds for p in planned) / 60:.0f} min in all")
         _measure(planned, server, into, runtime)
     found = _found(into)
@@ -52,6 +55,19 @@ def command(
     if needed := rounds_needed(found):
         console.print(f"\nwhat is open: make answer SERVER={server} ROUNDS={needed}", highlight=False)
     console.print(f"\nreports: {checkout.shown(into)}/*/latest/report.html")
+
+
+def compared(server: str, catalog: Catalog) -> list[str]:
+    """The two variants that the answer is about; others of the server would take it past the ten minutes. `PlanError`
+    where there is nothing to switch between."""
+    entries = {entry.id: entry.variant for entry in catalog.select([server])}
+    sides = sides_of({name: variant.model for name, variant in entries.items()})
+    if sides is None:
+        raise PlanError(
+            f"{server} has no pool of platform threads, or nothing beside it: no switch to ask about; what it serves "
+            f"says: make bench SERVER={server}"
+        )
+    return [entries[sides.pool].name, entries[sides.other].name]
 
 
 def _go_on(results: Path, rounds: int) -> None:

@@ -20,7 +20,7 @@ Found = Mapping[str, tuple[Run, Sequence[Record]]]
 
 
 @dataclass(frozen=True)
-class _Sides:
+class Sides:
     """The entry with a pool, and the one that would take its place."""
 
     pool: str
@@ -31,7 +31,7 @@ class _Sides:
 def paragraph(server: str, found: Found) -> str:
     """Whether to switch, how much is served, what it costs, how surely; what was not measured is said to be open."""
     models = {r.entry: r.model for _, records in found.values() for r in records}
-    sides = _sides(models)
+    sides = sides_of(models)
     if sides is None:
         return f"{server}: it has no variant beside a pool of platform threads to switch to."
     short, served = _served(sides, found)
@@ -62,15 +62,15 @@ def rounds_needed(found: Found) -> int | None:
     return run.plan.rounds + more if more else None
 
 
-def _sides(models: Mapping[str, str]) -> _Sides | None:
-    """Virtual threads where there are any, else the first variant that is no pool."""
+def sides_of(models: Mapping[str, str]) -> Sides | None:
+    """By thread models. Beside the pool: virtual threads where there are any, else the first of another model."""
     pool = next((e for e, model in models.items() if model == "platform-thread"), None)
     others = [e for e, model in models.items() if model != "platform-thread"]
     other = next((e for e in others if models[e] == "virtual-thread"), next(iter(others), None))
-    return _Sides(pool, other, MODELS[models[other]]) if pool and other else None
+    return Sides(pool, other, MODELS[models[other]]) if pool and other else None
 
 
-def _served(sides: _Sides, found: Found) -> tuple[bool | None, list[str]]:
+def _served(sides: Sides, found: Found) -> tuple[bool | None, list[str]]:
     """Whether the pool leaves waiting what the other serves, and the sentences that say so."""
     verdicts, told = [], []
     waiting = _waiting(sides, found)
@@ -93,14 +93,14 @@ def _served(sides: _Sides, found: Found) -> tuple[bool | None, list[str]]:
     return (any(verdicts) if verdicts else None), told
 
 
-def _waiting(sides: _Sides, found: Found) -> tuple[Row, Row] | None:
+def _waiting(sides: Sides, found: Found) -> tuple[Row, Row] | None:
     if WAITING not in found:
         return None
     seen = {row.entry: row for row in rows(found[WAITING][1]) if row.served}
     return (seen[sides.pool], seen[sides.other]) if {sides.pool, sides.other} <= set(seen) else None
 
 
-def _arriving(sides: _Sides, found: Found) -> dict[str, OpenResult] | None:
+def _arriving(sides: Sides, found: Found) -> dict[str, OpenResult] | None:
     if ARRIVING not in found:
         return None
     seen = newest(found[ARRIVING][1])
@@ -121,7 +121,7 @@ def _memory(pool: Row, other: Row) -> str:
     return f" (peak memory {number(pool.rss_peak_mb.median)} and {number(other.rss_peak_mb.median)} MB)"
 
 
-def _cost(sides: _Sides, found: Found) -> list[str]:
+def _cost(sides: Sides, found: Found) -> list[str]:
     """What the switch costs or gains where nothing waits, at each connection count."""
     if COST not in found:
         return []
@@ -152,7 +152,7 @@ def _change(comparison: Comparison) -> str:
     return f"{size(ratio)} {'higher' if ratio.value > 1 else 'lower'}"
 
 
-def _levels(sides: _Sides, records: Sequence[Record]) -> list[str]:
+def _levels(sides: Sides, records: Sequence[Record]) -> list[str]:
     """Microseconds of CPU a request, for whoever wants to reckon with it."""
     told = []
     for entry in (sides.pool, sides.other):
