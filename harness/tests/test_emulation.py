@@ -167,26 +167,29 @@ def test_pairs_of_an_emulated_host_are_compared_in_memory_alone() -> None:
     assert by_tier == {"100": {PEAK_RSS}, "1k": {PEAK_RSS}, "25k": {PEAK_RSS, PER_CONNECTION}}
 
 
-def test_the_readme_says_what_the_tier_costs_beside_the_article() -> None:
+def test_the_findings_say_what_the_tier_costs_beside_the_article() -> None:
     held = emulated("java-tomcat:virtual", rss_peak_kb=400 << 10)
     pool = emulated("java-tomcat:platform", flags=[Flag.POOL_CEILING], ceiling_rps=4.0)
     slow = emulated("java-liberty:virtual", flags=[Flag.NOT_AT_ONCE])
     lower = emulated("rust-axum:hyper", "1k")
     told = highest_tier.tier({"results/reference/vm-25k/report.md": ({}, rows([held, pool, slow, lower]))})
     assert "in an [emulated host]" in told
-    assert "`java-tomcat:virtual` [400 MB](results/reference/vm-25k/report.md) (3,800)" in told
-    assert " at a time, while the others waited: `java-tomcat:platform`." in told
-    assert " not all answered: `java-liberty:virtual` ([why](results/reference/vm-25k/report.md))." in told
+    assert "| `java-tomcat:virtual` | all | [400](results/reference/vm-25k/report.md) | 3,800 |" in told
+    assert "| `java-tomcat:platform` | as many as it has threads | – | – |" in told
+    assert (
+        "| `java-liberty:virtual` | not all, or not all answered ([why](results/reference/vm-25k/report.md)) |" in told
+    )
     assert "hyper" not in told
 
 
-def test_the_readme_names_an_entry_once_and_by_the_settings_that_it_was_held_with() -> None:
+def test_the_findings_name_an_entry_once_and_by_the_settings_that_it_was_held_with() -> None:
     first, again = (rows([emulated("java-a:platform", rss_peak_kb=mb << 10)]) for mb in (100, 200))
     threads = {"MAX_THREADS": "25500"}
     missed = rows([emulated("java-a:platform", flags=[Flag.POOL_CEILING], ceiling_rps=4.0)])
     told = highest_tier.tier({"one.md": ({}, first), "two.md": (threads, again), "three.md": ({}, [*again, *missed])})
-    assert "`java-a:platform` [100 MB](one.md), `java-a:platform` with `MAX_THREADS=25500` [200 MB](two.md). " in told
-    assert "at a time" not in told
+    assert "| `java-a:platform` | all | [100](one.md) | – |" in told
+    assert "| `java-a:platform` with `MAX_THREADS=25500` | all | [200](two.md) | – |" in told
+    assert "as it has threads" not in told
 
 
 def test_guests_are_held_against_processes() -> None:

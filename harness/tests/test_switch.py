@@ -69,5 +69,5 @@ def test_the_cheapest_held_connection_comes_first() -> None:
         entry: Cost(Interval(kb, kb, kb, 3), 1.0)
         for entry, kb in {"b:x": 75.0, "c:p": 9.0, "c:q": 60.0, "a:y": 8.1}.items()
     }
-    assert switch.held(costs).endswith("One that waits takes 8.1 kB in `a:y`, 9–60 kB in c and 75 kB in `b:x`.")
+    assert switch.held(costs).endswith("One that waits takes 8.1 kB in a:y, 9–60 kB in c and 75 kB in b:x.")
     assert switch.held({}) == ""

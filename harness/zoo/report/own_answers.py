@@ -14,7 +14,7 @@ from zoo.model.record import Record
 from zoo.model.trial_results import AbResult, HeapResult, RampResult, ScaleResult, StartupResult
 from zoo.report.arrival_rates import newest
 from zoo.report.cells import server, variant
-from zoo.report.text.wording import MODELS, listed, number
+from zoo.report.text.wording import MODELS, listed, number, ranged
 from zoo.report.trial_rows import levels, results
 
 R = TypeVar("R")
@@ -71,13 +71,13 @@ def _rate(records: Sequence[Record]) -> list[str]:
         late = {e: r.latency.p99_us / 1000 for e, r in found.items() if r.latency.p99_us is not None}
         if late:
             rate = next(iter(found.values())).rate
-            made.append(f"p99 at {rate:,} requests a second, ms: {_ranked(late)}.")
+            made.append(f"p99 at {rate:,} requests a second, ms: {ranged(late)}.")
     return made
 
 
 def _held(records: Sequence[Record]) -> list[str]:
     found = {entry: cost.interval.value for (entry, name), cost in costs(records).items() if name == "rss"}
-    return [f"Resident memory of a held connection, kB: {_ranked(found)}."] if found else []
+    return [f"Resident memory of a held connection, kB: {ranged(found)}."] if found else []
 
 
 def _heap(records: Sequence[Record]) -> list[str]:
@@ -87,7 +87,7 @@ def _heap(records: Sequence[Record]) -> list[str]:
         known = {e: [r.smallest_mb for r in each if r.smallest_mb is not None] for e, each in found.items()}
         smallest = {entry: statistics.median(values) for entry, values in known.items() if values}
         if smallest:
-            made.append(f"Smallest heap that holds {level[1]} connections, MB: {_ranked(smallest)}.")
+            made.append(f"Smallest heap that holds {level[1]} connections, MB: {ranged(smallest)}.")
     return made
 
 
@@ -107,7 +107,7 @@ def _startup(records: Sequence[Record]) -> list[str]:
         medians = {entry: round(statistics.median(values)) for entry, values in times.items() if values}
         if medians:
             way = level[0].partition(" ")[2]
-            made.append(f"From start to first answer ({way}), ms: {_ranked(medians)}.")
+            made.append(f"From start to first answer ({way}), ms: {ranged(medians)}.")
     return made
 
 
@@ -117,7 +117,7 @@ def _ab(records: Sequence[Record]) -> list[str]:
         found = _each(records, level, AbResult)
         speeds = {entry: statistics.median(r.requests_per_s for r in each) for entry, each in found.items()}
         if speeds:
-            made.append(f"Requests a second by ApacheBench at {level[1]} connections: {_ranked(speeds)}.")
+            made.append(f"Requests a second by ApacheBench at {level[1]} connections: {ranged(speeds)}.")
     return made
 
 
@@ -165,9 +165,3 @@ def _by_server(records: Sequence[Record], said: Mapping[str, str]) -> dict[str, 
         by = MODELS.get(models[entry], variant(entry)) if alone else variant(entry)
         made.setdefault(server(entry), []).append(f"{words} {by}")
     return {name: listed(parts) for name, parts in made.items()}
-
-
-def _ranked(values: Mapping[str, float]) -> str:
-    """`10.9 in rust-axum:hyper and 133 in java-tomcat:virtual`, the lowest first."""
-    ordered = sorted(values.items(), key=lambda one: one[1])
-    return listed([f"{number(value)} in {entry}" for entry, value in ordered])

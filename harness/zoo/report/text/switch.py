@@ -10,7 +10,7 @@ from zoo.analysis.pairs import Comparison, Pair
 from zoo.analysis.stats import Ratio
 from zoo.model.record import Record
 from zoo.report.arrival_rates import newest
-from zoo.report.text.wording import WHOLE, listed, number
+from zoo.report.text.wording import WHOLE, listed, ranged
 
 POOL, VIRTUAL = "platform-thread", "virtual-thread"
 
@@ -70,14 +70,8 @@ def fast(pairs: Sequence[Pair]) -> str:
 
 def held(costs: Mapping[str, Cost]) -> str:
     """What a held connection costs in each server, cheapest first; a variant alone under its own name."""
-    by_server: dict[str, list[tuple[float, str]]] = {}
-    for entry, cost in costs.items():
-        by_server.setdefault(_server(entry), []).append((cost.interval.value, entry))
-    told = []
-    for server, found in sorted(by_server.items(), key=lambda one: min(one[1])):
-        low, high = number(min(found)[0]), number(max(found)[0])
-        told.append(f"{low} kB in `{found[0][1]}`" if len(found) == 1 else f"{low}–{high} kB in {server}")
-    return f"**Thousands of open connections: memory.** One that waits takes {listed(told)}." if told else ""
+    told = ranged({entry: cost.interval.value for entry, cost in costs.items()}, " kB")
+    return f"**Thousands of open connections: memory.** One that waits takes {told}." if told else ""
 
 
 def _server(entry: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from zoo.analysis.pairs import Comparison
 from zoo.analysis.stats import Ratio
@@ -77,3 +77,16 @@ def words(flag: Flag) -> str:
 def listed(names: Sequence[str]) -> str:
     """`a, b and c`"""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def ranged(values: Mapping[str, float], unit: str = "") -> str:
+    """`8 ms in a:y and 9–60 ms in c`: by server, lowest first; of several variants the range, one by its own name."""
+    by_server: dict[str, dict[str, float]] = {}
+    for entry, value in values.items():
+        by_server.setdefault(entry.partition(":")[0], {})[entry] = value
+    told = []
+    for server, each in sorted(by_server.items(), key=lambda one: min(one[1].values())):
+        low, high = (number(end(each.values())) for end in (min, max))
+        figure = low if low == high else f"{low}–{high}"
+        told.append(f"{figure}{unit} in {server if len(each) > 1 else next(iter(each))}")
+    return listed(told)
