@@ -31,7 +31,7 @@ def _turns(planned: PlanFacts) -> str:
     if planned.design != "turns" or "hello" not in planned.scenarios or len(set(servers)) == len(servers):
         return ""
     if not planned.turns:
-        return "\nturns of hello in a round: as many as by default; no run on this machine tells how many are best"
+        return "\nturns of hello in a round: as many as fit the window, not those of an earlier run"
     each = ", ".join(f"{count} at {tier}" for tier, count in planned.turns.items())
     return f"\nturns of hello in a round: {each}, best by the variances of {planned.turns_of}"
 
