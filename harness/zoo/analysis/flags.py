@@ -33,16 +33,16 @@ def little(goodput: int, mean_s: float, connections: int, seconds: float) -> flo
     return goodput / seconds * mean_s / connections
 
 
-def served(goodput: int, mean_s: float, connections: int, seconds: float) -> float:
-    """Good answers over those that all connections would have had, at this latency, in whole cycles.
+def served(goodput: int, cycle_s: float, connections: int, seconds: float) -> float:
+    """Good answers over those that all connections would have had, in whole cycles of this length.
 
     For waits, where a window holds few cycles: of a 10 s wait in 25 s the third is cut off, which says nothing about
-    the server. A cycle is taken 10 % longer than the mean, so that those near the end need not be complete; 1 or more
+    the server. A cycle is taken 10 % longer than it is, so that those near the end need not be complete; 1 or more
     means that every connection was served.
     """
-    if not goodput or mean_s <= 0:
+    if not goodput or cycle_s <= 0:
         return 0.0
-    return goodput / connections / max(1, math.floor(seconds / (1.1 * mean_s)))
+    return goodput / connections / max(1, math.floor(seconds / (1.1 * cycle_s)))
 
 
 def connecting(times: Sequence[float], established: Sequence[int | None], connections: int) -> float | None:

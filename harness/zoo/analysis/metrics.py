@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from zoo.analysis.flags import served
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement, Turn
 from zoo.model.record import Record
@@ -128,14 +128,13 @@ def served_each_wait(seen: Measurement) -> float | None:
     """Good answers over connections, for each whole wait in the window; 1 or more is all of them, None without a wait.
 
     What a request waits in a pool's queue is no part of the wait: with it, a pool of 200 would seem to serve 400 at a
-    time. A wait is taken 10 % longer than it is, so that those near the end need not be complete. On a host so slow
-    that its pace set the wait, an answer takes longer than that: there it is the record's own, by the mean latency.
+    time. On a host so slow that its pace set the wait, an answer takes longer than that: there it is the record's own,
+    by the mean latency.
     """
     load = seen.load
     if not load.delay_s or seen.warmup.pace:
         return load.served
-    waits = (load.runtime_s - load.connect_s) / (1.1 * load.delay_s)
-    return load.goodput / seen.connections.actual / max(1, math.floor(waits))
+    return served(load.goodput, load.delay_s, seen.connections.actual, load.runtime_s - load.connect_s)
 
 
 def held_throughout(records: Iterable[Record]) -> bool:

@@ -42,11 +42,11 @@ def command(
     """
     catalog = checkout.catalog()
     variants = compared(server, catalog)
-    parts = [part.model_copy(update={"variants": variants}) for part in ANSWER.parts]
     into = (results or checkout.ROOT / "results") / "answers" / server
     if rounds is not None:
         _go_on(into / COST, rounds)
     elif not show:
+        parts = [part.model_copy(update={"variants": variants}) for part in ANSWER.parts]
         planned = [matrix_runs.planned(p, server, catalog, checkout.ROOT, runtime) for p in parts]
         console.print(f"{server}: three questions, about {sum(p.seconds for p in planned) / 60:.0f} min in all")
         _measure(planned, server, into, runtime)
