@@ -199,5 +199,8 @@ def served(cells: Cells, scenario: str) -> list[str]:
         if row.served and row.actual:
             count = f"{row.served.median * row.actual:,.0f} of {row.actual:,}"
             by_entry.setdefault(row.entry, []).append(count)
-    told = "; ".join(f"{entry} {listed(counts)}" for entry, counts in by_entry.items())
+    alike: dict[str, list[str]] = {}
+    for entry, counts in by_entry.items():
+        alike.setdefault(listed(counts), []).append(entry)
+    told = "; ".join(f"{listed(entries)} {counts}" for counts, entries in alike.items())
     return [f"Answered in each wait: {f'all connections, but {told}' if told else 'all connections'}."]
