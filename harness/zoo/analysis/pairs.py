@@ -13,7 +13,7 @@ from zoo.analysis.samples import sample
 from zoo.analysis.stats import Adjusted, Ratio, Sample, holm, moderated
 from zoo.analysis.stats.ratio import of_logs
 from zoo.analysis.verdict import Verdict, bounded, judge
-from zoo.model.entry_id import is_twin, name_of, original, plain
+from zoo.model.entry_id import is_twin, name_of, original, plain, server_of
 from zoo.model.flag import Flag
 from zoo.model.record import Record
 
@@ -124,7 +124,7 @@ def named(entries: Sequence[str], models: Mapping[str, str], guests: Sequence[st
     pairs = [(Kind.AGAIN, twin, original(twin)) for twin in models if is_twin(twin)]
     pairs += [(Kind.CONDITION, e, plain(e)) for e in models if name_of(e) and not is_twin(e) and plain(e) in models]
     pairs += [(Kind.GUEST, e, other) for e in known if e in guests for other in known if other not in guests]
-    for server in dict.fromkeys(e.partition(":")[0] for e in known):
+    for server in dict.fromkeys(server_of(e) for e in known):
         mine = [e for e in known if e.startswith(f"{server}:")]
         platform = next((e for e in mine if models[e] == "platform-thread"), None)
         virtual = [e for e in mine if models[e] == "virtual-thread"] if platform else []

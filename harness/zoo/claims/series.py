@@ -10,6 +10,7 @@ from zoo.analysis.metrics import Class
 from zoo.claims.evidence import Archive, Observation
 from zoo.claims.points import ClaimPoint
 from zoo.claims.quantities import Quantity, at
+from zoo.model.entry_id import server_of
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Series:
     @property
     def server(self) -> str:
         """The folder of what was measured, or the program's name."""
-        return self.point.entry.partition(":")[0]
+        return server_of(self.point.entry)
 
     @property
     def older(self) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from zoo.analysis.summary import Row
 from zoo.catalog.build import source_hash
 from zoo.catalog.manifest import Catalog, Server
+from zoo.model.entry_id import server_of
 from zoo.model.run import Run
 
 REFERENCE = Path("results/reference/bench-all")
@@ -31,7 +32,7 @@ def origin(run: Run, catalog: Catalog, only: str | None = None) -> str:
 
 def older_builds(run: Run, catalog: Catalog) -> list[str]:
     """The run's servers whose sources are no longer those that it measured, or that it does not tell."""
-    names = {entry.partition(":")[0] for entry in run.plan.entries}
+    names = {server_of(entry) for entry in run.plan.entries}
     measured = [server for server in catalog.servers if server.name in names]
     if not run.builds:
         return [server.name for server in measured]

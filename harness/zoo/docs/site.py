@@ -13,6 +13,7 @@ from zoo.claims.sources import ClaimEvidence
 from zoo.claims.verdicts import ClaimVerdict, verdicts
 from zoo.docs import archives, ledger, run_reports
 from zoo.docs.origin import REFERENCE, origin
+from zoo.model.entry_id import server_of
 from zoo.report.ledger import page as ledger_page
 from zoo.report.page.contents import Contents
 from zoo.report.page.site import SiteEntry, index, listing
@@ -62,7 +63,7 @@ def _entry(contents: Contents, where: str) -> SiteEntry:
         id=run.id,
         href=f"{RUNS}/{run.id}/",
         title=", ".join(run.plan.scenarios),
-        servers=sorted({entry.partition(":")[0] for entry in run.plan.entries}),
+        servers=sorted({server_of(entry) for entry in run.plan.entries}),
         date=run.started_at[:10],
         where=where,
         lines=contents.summary.last_lines,

@@ -25,6 +25,11 @@ def plain(entry_id: str) -> str:
     return original(entry_id).partition(MARK)[0]
 
 
+def server_of(entry_id: str) -> str:
+    """The name of its server."""
+    return entry_id.partition(":")[0]
+
+
 TARGET = "target"
 """Stands for the server in a target's id; its variant is the port, which no variant of the zoo's can be called."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeVar
 
-from zoo.model.entry_id import is_twin, plain, twin, varied
+from zoo.model.entry_id import is_twin, plain, server_of, twin, varied
 from zoo.model.program import Case, Program
 from zoo.model.record import asked
 from zoo.model.run import PlanFacts
@@ -171,5 +171,5 @@ def groups(entries: Sequence[str], scenario: str, design: Design, guests: Sequen
         return [(entry,) for entry in entries]
     if len({plain(entry) in guests for entry in entries}) > 1:
         return [tuple(entries)]
-    servers = dict.fromkeys(e.partition(":")[0] for e in entries)
+    servers = dict.fromkeys(server_of(e) for e in entries)
     return [tuple(e for e in entries if e.startswith(f"{server}:")) for server in servers]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zoo.analysis.summary import Row, rows
-from zoo.model.entry_id import is_twin
+from zoo.model.entry_id import is_twin, server_of
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record, newest_records
 from zoo.model.run import Run
@@ -87,7 +87,7 @@ class Cells:
 
     @property
     def servers(self) -> list[str]:
-        return list(dict.fromkeys(server(entry) for entry in self.entries))
+        return list(dict.fromkeys(server_of(entry) for entry in self.entries))
 
     @property
     def scenarios(self) -> list[str]:
@@ -114,10 +114,6 @@ class Cells:
         names = [*self.entries, *self.twins] if again else self.entries
         keys = [(level.scenario, level.tier, entry) for entry in names]
         return [self.rows[key] for key in keys if key in self.rows]
-
-
-def server(entry: str) -> str:
-    return entry.partition(":")[0]
 
 
 def variant(entry: str) -> str:

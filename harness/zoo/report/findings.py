@@ -11,8 +11,9 @@ from zoo.analysis.noise_band import Band
 from zoo.analysis.pairs import Compared, Comparison, Kind, Pair
 from zoo.analysis.stats import Ratio
 from zoo.analysis.summary import Row
+from zoo.model.entry_id import server_of
 from zoo.model.flag import Flag
-from zoo.report.cells import Cells, Level, server, variant
+from zoo.report.cells import Cells, Level, variant
 from zoo.report.text.wording import within, words
 
 GOOD, BAD = (Word.FASTER, Word.LESS), (Word.SLOWER, Word.MORE)
@@ -42,7 +43,7 @@ class Finding:
 
     @property
     def server(self) -> str:
-        return server(self.pair.a)
+        return server_of(self.pair.a)
 
     @property
     def who(self) -> str:

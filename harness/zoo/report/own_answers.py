@@ -10,10 +10,11 @@ from typing import TypeVar
 from zoo.analysis.held import costs
 from zoo.analysis.metrics import REQUESTS
 from zoo.analysis.pairs import Kind, Pair
+from zoo.model.entry_id import server_of
 from zoo.model.record import Record
 from zoo.model.trial_results import AbResult, HeapResult, RampResult, ScaleResult, StartupResult
 from zoo.report.arrival_rates import newest
-from zoo.report.cells import server, variant
+from zoo.report.cells import variant
 from zoo.report.text.wording import MODELS, listed, number, ranged
 from zoo.report.trial_rows import levels, results
 
@@ -35,7 +36,7 @@ def _ramp(records: Sequence[Record]) -> list[str]:
     for level in levels(records):
         found = _each(records, level, RampResult)
         for name, said in _by_server(records, {entry: _t95(each) for entry, each in found.items()}).items():
-            one = next(each[0] for entry, each in found.items() if server(entry) == name)
+            one = next(each[0] for entry, each in found.items() if server_of(entry) == name)
             made.append(
                 f"{name}, {one.connections:,} connections at once whose requests wait {one.delay_s:g} s; "
                 f"95 % are served: {said}."
@@ -56,7 +57,7 @@ def _open(records: Sequence[Record]) -> list[str]:
         found = newest([record for record in records if (record.asked, record.tier) == level])
         shares = {entry: f"{100 * result.ok_share:.0f} % by" for entry, result in found.items()}
         for name, said in _by_server(records, shares).items():
-            one = next(result for entry, result in found.items() if server(entry) == name)
+            one = next(result for entry, result in found.items() if server_of(entry) == name)
             made.append(
                 f"{name}, {one.rate:,} requests a second that wait {one.delay_s:g} s each; "
                 f"answered within {one.timeout_s:g} s: {said}."
@@ -134,7 +135,7 @@ def swept(pairs: Iterable[Pair], models: Mapping[str, str]) -> list[str]:
         alike = models[a] == models[b]
         first, second = (variant(e) if alike else MODELS.get(models[e], variant(e)) for e in (a, b))
         told = listed([f"{word} in {count}" for word, count in counts.most_common()])
-        made.append(f"{server(a)}, requests a second of {first} over {second}: {told} of {counts.total()} cells.")
+        made.append(f"{server_of(a)}, requests a second of {first} over {second}: {told} of {counts.total()} cells.")
     return made
 
 
@@ -161,7 +162,7 @@ def _by_server(records: Sequence[Record], said: Mapping[str, str]) -> dict[str, 
     models = {record.entry: record.model for record in records}
     made: dict[str, list[str]] = {}
     for entry, words in said.items():
-        alone = sum(models[e] == models[entry] for e in said if server(e) == server(entry)) == 1
+        alone = sum(models[e] == models[entry] for e in said if server_of(e) == server_of(entry)) == 1
         by = MODELS.get(models[entry], variant(entry)) if alone else variant(entry)
-        made.setdefault(server(entry), []).append(f"{words} {by}")
+        made.setdefault(server_of(entry), []).append(f"{words} {by}")
     return {name: listed(parts) for name, parts in made.items()}

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import altair as alt
 
 from zoo.analysis.summary import spread
+from zoo.model.entry_id import server_of
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import RampResult
-from zoo.report.cells import server
 from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
 from zoo.report.charts.looks import KINDS, RULE
@@ -36,7 +36,7 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     made = []
     for level in levels(records):
         found = results(records, level, RampResult)
-        servers = sorted({server(entry) for entry in found})
+        servers = sorted({server_of(entry) for entry in found})
         shares = [_figure(level, name, RAMP, "connections served, %", _shares(kinds, found, name)) for name in servers]
         threads = [_figure(level, name, THREADS, "OS threads", _threads(kinds, found, name)) for name in servers]
         title = f"{level[0]}, {level[1]} connections"
@@ -92,7 +92,7 @@ def _shares(kinds: Kinds, found: Found, of_server: str) -> list[Datum]:
     """At the end of windows: the connections answered within the last delay, in percent."""
     made: list[Datum] = []
     for entry, rounds in found.items():
-        for record, result in rounds if server(entry) == of_server else ():
+        for record, result in rounds if server_of(entry) == of_server else ():
             size = max(1, round(result.delay_s / result.window_s))
             for end in thinned(range(1, len(result.windows) + 1)):
                 answered = sum(result.windows[max(0, end - size) : end])
@@ -112,7 +112,7 @@ def _threads(kinds: Kinds, found: Found, of_server: str) -> list[Datum]:
     return [
         {"entry": entry, "kind": kinds[entry], "round": record.round, "s": short(at), "threads": count}
         for entry, rounds in found.items()
-        if server(entry) == of_server
+        if server_of(entry) == of_server
         for record, result in rounds
         for at, count in thinned(list(zip(result.threads_t, result.threads, strict=True)))
     ]

@@ -10,10 +10,10 @@ from zoo.analysis import flags
 from zoo.analysis.metrics import REQUESTS, requested
 from zoo.analysis.pairs import Kind, compare
 from zoo.analysis.summary import Spread, spread
+from zoo.model.entry_id import server_of
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record
 from zoo.model.run import Run
-from zoo.report.cells import server
 from zoo.report.charts.encoding import Chart, coloured, log_axis, named_points, plain_axis, shaped
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, short_if_known, slug
 from zoo.report.charts.looks import KINDS, RULE
@@ -71,8 +71,8 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     """A figure a case and server; then what virtual threads have over platform threads."""
     lines = []
     for asked in _asked(records):
-        for name in sorted({server(r.entry) for r in records}):
-            mine = [r for r in records if r.asked == asked and server(r.entry) == name]
+        for name in sorted({server_of(r.entry) for r in records}):
+            mine = [r for r in records if r.asked == asked and server_of(r.entry) == name]
             data = _points(kinds, mine, READINGS[RATE])
             if data:
                 caption = f"{name} · {asked}"

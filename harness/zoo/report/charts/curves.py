@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from zoo.model.entry_id import server_of
 from zoo.model.histogram import merge
-from zoo.report.cells import Cells, Level, server
+from zoo.report.cells import Cells, Level
 from zoo.report.charts.encoding import coloured, log_axis, log_scale, named_points, scaled
 from zoo.report.charts.figure import ChartPart, Datum, Figure, Form, Group, logarithmic, short, slug
 from zoo.report.charts.looks import DASHES, KINDS
@@ -46,7 +47,7 @@ def _rows(cells: Cells, evidence: RawFiles, levels: Sequence[Level], of_server: 
     made = []
     for level in levels:
         for entry in cells.entries:
-            if server(entry) != of_server:
+            if server_of(entry) != of_server:
                 continue
             seen = cells.measured.get((level.scenario, level.tier, entry), [])
             parts = [evidence.histograms.get(m.load.histogram or "") for _, m in seen]

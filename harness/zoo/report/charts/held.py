@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import altair as alt
 
 from zoo.analysis.metrics import held_points
+from zoo.model.entry_id import server_of
 from zoo.model.record import Record, newest_records
-from zoo.report.cells import Cells, server, variant
+from zoo.report.cells import Cells, variant
 from zoo.report.charts.costs import unheld
 from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis, shaped
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
@@ -41,7 +42,7 @@ def _rows(cells: Cells, records: Sequence[Record], of_server: str, scenario: str
     """Peak resident memory against held connections, a point a tier and round, with the line fitted to each round."""
     made = []
     for (entry, of_scenario), lives in held_points(newest_records(records)).items():
-        if server(entry) != of_server or of_scenario != scenario:
+        if server_of(entry) != of_server or of_scenario != scenario:
             continue
         for life, points in lives.items():
             fit = statistics.linear_regression([x for x, _ in points], [y for _, y in points])
@@ -63,7 +64,7 @@ def _slopes(cells: Cells, of_server: str, scenario: str) -> list[tuple[str, str]
     """What a held connection costs, in words, for each entry of a server."""
     found = []
     for entry in cells.entries:
-        if server(entry) != of_server:
+        if server_of(entry) != of_server:
             continue
         at = [row for (s, _, e), row in cells.rows.items() if s == scenario and e == entry]
         if not at:

@@ -9,9 +9,10 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
+from zoo.model.entry_id import server_of
 from zoo.model.measurement import Measurement
 from zoo.model.samples import Samples
-from zoo.report.cells import Cells, server, variant
+from zoo.report.cells import Cells, variant
 from zoo.report.charts import costs, held
 from zoo.report.charts.encoding import Chart, log_axis, log_scale, named_points, scaled
 from zoo.report.charts.figure import IN_TABLE, ChartPart, Datum, Figure, Form, Group, logarithmic, short, slug
@@ -43,7 +44,7 @@ def groups(cells: Cells, evidence: RawFiles) -> list[Group]:
                 entry,
                 f"Resident memory in MB over the seconds of the window, {entry}, {scenario}. Peaks: {IN_TABLE}",
                 logarithmic(MEMORY, rows, span, hue=KINDS[cells.kinds[entry]][0]),
-                {"scenario": scenario, "server": server(entry), "variant": variant(entry)},
+                {"scenario": scenario, "server": server_of(entry), "variant": variant(entry)},
             )
             for entry, rows in data.items()
             if rows

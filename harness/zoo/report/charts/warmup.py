@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import altair as alt
 
+from zoo.model.entry_id import server_of
 from zoo.model.record import Record
-from zoo.report.cells import Cells, server, variant
+from zoo.report.cells import Cells, variant
 from zoo.report.charts.encoding import Chart, named_points, plain_axis
 from zoo.report.charts.figure import ChartPart, Datum, Drawing, Figure, Form, Group, short, slug
 from zoo.report.charts.looks import KINDS
@@ -24,7 +25,7 @@ def groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
             caption = f"{entry} · settled in {sum(settled.values())} of {len(settled)} rounds"
             title = "Requests a second in each window of warm-up"
             drawn = Drawing(WARMUP, data, {"hue": KINDS[cells.kinds[entry]][0]})
-            about = {"server": server(entry), "variant": variant(entry)}
+            about = {"server": server_of(entry), "variant": variant(entry)}
             figures.append(Figure(slug("warmup", entry), title, caption, f"{title}, {caption}.", drawn, about))
     return [Group("", figures)] if figures else []
 

@@ -10,11 +10,11 @@ from typing import Any
 from zoo.analysis.metrics import cpu_per_million
 from zoo.analysis.summary import Row, Spread, spread
 from zoo.analysis.turns import first_share
-from zoo.model.entry_id import original
+from zoo.model.entry_id import original, server_of
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record, stem
-from zoo.report.cells import Cells, Level, server, variant
+from zoo.report.cells import Cells, Level, variant
 from zoo.report.raw_files import RawFiles
 from zoo.report.section import NONE, Table
 from zoo.report.text.wording import number, shown, words
@@ -56,7 +56,7 @@ class Line:
 
     @property
     def server(self) -> str:
-        return server(self.entry)
+        return server_of(self.entry)
 
     @property
     def variant(self) -> str:

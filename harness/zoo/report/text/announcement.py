@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from zoo.model.entry_id import server_of
 from zoo.model.program import Program
 from zoo.model.run import PlanFacts
 
@@ -27,7 +28,7 @@ def announcement(planned: PlanFacts, seconds: float, settings: Mapping[str, str]
 
 def _turns(planned: PlanFacts) -> str:
     """How many turns each of several variants has in a round of hello, and who says so."""
-    servers = [entry.partition(":")[0] for entry in planned.entries]
+    servers = [server_of(entry) for entry in planned.entries]
     if planned.design != "turns" or "hello" not in planned.scenarios or len(set(servers)) == len(servers):
         return ""
     if not planned.turns:

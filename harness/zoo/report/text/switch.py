@@ -8,6 +8,7 @@ from zoo.analysis.held import Cost
 from zoo.analysis.metrics import CPU
 from zoo.analysis.pairs import Comparison, Pair
 from zoo.analysis.stats import Ratio
+from zoo.model.entry_id import server_of
 from zoo.model.record import Record
 from zoo.report.arrival_rates import newest
 from zoo.report.text.wording import WHOLE, listed, ranged
@@ -19,7 +20,7 @@ def waiting(records: Sequence[Record]) -> str:
     """Of a run of `open`: who is answered at a constant rate of requests that wait."""
     models = {record.entry: record.model for record in records}
     found = newest(records).items()
-    pools, virtual = ({_server(e): r for e, r in found if models[e] == model} for model in (POOL, VIRTUAL))
+    pools, virtual = ({server_of(e): r for e, r in found if models[e] == model} for model in (POOL, VIRTUAL))
     both = sorted(pools.keys() & virtual.keys())
     short = [s for s in both if pools[s].ok_share < WHOLE <= virtual[s].ok_share]
     alike = [s for s in both if pools[s].ok_share >= WHOLE]
@@ -50,7 +51,7 @@ def database(comparison: Comparison, connections: int, wire_ms: int) -> str:
 
 def fast(pairs: Sequence[Pair]) -> str:
     """Of the run of the whole zoo: CPU per request where nothing waits."""
-    known = {_server(p.a): c for p in pairs if (c := p.comparisons.get(CPU)) and c.ratio}
+    known = {server_of(p.a): c for p in pairs if (c := p.comparisons.get(CPU)) and c.ratio}
     decided = {server: c.ratio for server, c in known.items() if c.verdict.differs and c.ratio}
     if not known:
         return ""
@@ -72,10 +73,6 @@ def held(costs: Mapping[str, Cost]) -> str:
     """What a held connection costs in each server, cheapest first; a variant alone under its own name."""
     told = ranged({entry: cost.interval.value for entry, cost in costs.items()}, " kB")
     return f"**Thousands of open connections: memory.** One that waits takes {told}." if told else ""
-
-
-def _server(entry: str) -> str:
-    return entry.partition(":")[0]
 
 
 def _range(shares: Sequence[float]) -> str:

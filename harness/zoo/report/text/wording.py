@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from zoo.analysis.pairs import Comparison
 from zoo.analysis.stats import Ratio
 from zoo.analysis.summary import Row, Spread
+from zoo.model.entry_id import server_of
 from zoo.model.flag import Flag
 from zoo.report.section import NONE
 
@@ -83,7 +84,7 @@ def ranged(values: Mapping[str, float], unit: str = "") -> str:
     """`8 ms in a:y and 9–60 ms in c`: by server, lowest first; of several variants the range, one by its own name."""
     by_server: dict[str, dict[str, float]] = {}
     for entry, value in values.items():
-        by_server.setdefault(entry.partition(":")[0], {})[entry] = value
+        by_server.setdefault(server_of(entry), {})[entry] = value
     told = []
     for server, each in sorted(by_server.items(), key=lambda one: min(one[1].values())):
         low, high = (number(end(each.values())) for end in (min, max))
