@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import psutil
 import pytest
@@ -15,12 +17,14 @@ from fixtures.scripted_server import ScriptedServer
 from waits import until
 
 from zoo.host.feasible import connections
+from zoo.load.shards import Ran
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.load.wrk import Wrk, split
 from zoo.model.errors import BenchError
 from zoo.model.host import Limits
 from zoo.runtime.agent.client import AgentClient
-from zoo.runtime.agent.spread import SpreadShards
+from zoo.runtime.agent.load import AgentShards
+from zoo.runtime.agent.spread import Link, Remote, SpreadShards
 from zoo.runtime.hosts import hosts_of, remote
 
 
@@ -82,6 +86,34 @@ def test_a_host_that_dies_makes_the_load_invalid_and_ends_the_others(
         wrk.run(LoadSpec(server.url, 10, 30, 35, threads=1), die)
     assert caught.value.kind == "agent_lost"
     until(lambda: not psutil.Process(first.pid).children())
+
+
+def test_the_time_until_all_begin_is_not_time_under_load(
+    monkeypatch: pytest.MonkeyPatch, server: ScriptedServer
+) -> None:
+    monkeypatch.setattr("zoo.runtime.agent.spread.LEAD_S", 1_000.0)
+
+    class Unbegun:
+        """Shards of a host that was told to begin, and has not."""
+
+        def run(self, *told: object, begin_at: float) -> Ran:
+            over.wait(60)
+            raise LoadError("over", "the test is over")
+
+        def end(self) -> None:
+            pass
+
+    over = threading.Event()
+    ticks: list[float] = []
+
+    def tick(elapsed: float) -> None:
+        ticks.append(elapsed)
+        over.set()
+
+    host = Remote("one", cast(AgentShards, Unbegun()), Link(1.0, 1.0), 0.0)
+    with pytest.raises(LoadError, match="the test is over"):
+        SpreadShards([host]).run(LoadSpec(server.url, 1, 2, 7), split(1, 1, 100), 100, tick)
+    assert set(ticks) == {0.0}
 
 
 def test_each_host_has_a_process_at_least() -> None:

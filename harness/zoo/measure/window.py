@@ -43,8 +43,11 @@ class Bench:
     emulated: bool = False
     answer_bytes: dict[str, float] = field(default_factory=dict)
 
-    def load(self, hosted: Hosted, spec: LoadSpec, halfway: Callable[[], None] | None = None) -> LoadOutcome:
-        """Run the generator, telling the reporter how time goes by; `halfway` is called once in mid-run, or never."""
+    def load(self, hosted: Hosted, spec: LoadSpec, halfway: Callable[[float], None] | None = None) -> LoadOutcome:
+        """Run the generator, telling the reporter how time goes by.
+
+        `halfway` is called once in mid-run, with the seconds since the load began, or never.
+        """
         told = 0.0
         here = hosted.pid if hosted.instruments.sampler == "host" else None
         pulse = Pulse(hosted.generator.pids, here, None if self.emulated else self.answer_bytes.get(hosted.url))
@@ -59,7 +62,7 @@ class Bench:
             if halfway is not None and elapsed >= spec.duration_s / 2:
                 call, halfway = halfway, None
                 if elapsed < spec.duration_s:  # else this process was starved, and the load may be over
-                    call()
+                    call(elapsed)
 
         begun = self.clock.seconds()
         outcome = hosted.generator.run(spec, tick)
@@ -124,18 +127,17 @@ def run(bench: Bench, hosted: Hosted, spec: LoadSpec, look: Callable[[int | None
     `look` is called once in mid-run, with the number of established connections; not when it would come too late.
     """
     established: int | None = None
-    begun = 0.0
 
-    def count() -> None:
+    def count(elapsed: float) -> None:
         nonlocal established
+        asked = bench.clock.seconds()
         counted = hosted.instruments.established(hosted.url)
         # Counted later, by a starved harness, it would be of a load that is over.
-        established = counted if bench.clock.seconds() - begun < spec.duration_s else None
+        established = counted if elapsed + bench.clock.seconds() - asked < spec.duration_s else None
         if look is not None:
             look(established)
 
     with Sampled(hosted) as seen:
-        begun = bench.clock.seconds()
         outcome = bench.load(hosted, spec, count)
         seen.generator_cpu_s = outcome.cpu_s
     visible = bench.emulated or spec.connections > windows.MANY

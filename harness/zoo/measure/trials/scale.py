@@ -64,7 +64,7 @@ def _step(cell: TrialCell, server: WarmServer, steps: list[ScaleStep], count: in
     spec = cell.bench.spec(hosted.url + cell.block.case.path, count, cell.program.duration_s, len(addresses))
     spec = replace(spec, addresses=addresses)
 
-    def look() -> None:
+    def look(_elapsed: float) -> None:
         seen.append(known(hosted.instruments.snapshot(hosted.pid)).rss_kb)
 
     try:

@@ -71,7 +71,7 @@ class SpreadShards:
                 for remote, mine in dealt
             ]
             try:
-                _follow(runs, [remote.name for remote, _ in dealt], on_tick)
+                _follow(runs, [remote.name for remote, _ in dealt], begin, on_tick)
             except BaseException:
                 for remote, _ in dealt:
                     with suppress(LoadError):
@@ -83,9 +83,10 @@ class SpreadShards:
         return []  # they end with their agents
 
 
-def _follow(runs: Sequence[Future[Ran]], names: Sequence[str], on_tick: Callable[[float], None] | None) -> None:
-    """Until all are done, or the first has failed; on_tick in this thread."""
-    started = time.monotonic()
+def _follow(
+    runs: Sequence[Future[Ran]], names: Sequence[str], begin: float, on_tick: Callable[[float], None] | None
+) -> None:
+    """Until all are done, or the first has failed; on_tick in this thread, with the seconds since `begin`."""
     left = set(runs)
     while left:
         done, left = wait(left, timeout=TICK_S, return_when=FIRST_EXCEPTION)
@@ -96,7 +97,7 @@ def _follow(runs: Sequence[Future[Ran]], names: Sequence[str], on_tick: Callable
                 message = f"generator host {names[runs.index(run)]}: {error.message}"
                 raise LoadError(error.kind, message, error.output) from error
         if on_tick and left:
-            on_tick(time.monotonic() - started)
+            on_tick(max(0.0, time.monotonic() - begin))
 
 
 def _together(spec: LoadSpec, dealt: Sequence[tuple[Remote, list[int]]], rans: Sequence[Ran]) -> Ran:
