@@ -163,7 +163,7 @@ plan: $(VENV)/.ready ## Measure: the cells and the time of `make bench` with the
 report: $(VENV)/.ready ## Understand: show a run again, write its report.html (RUN=results/…; SVG=folder: its charts as pictures)
 	@$(HARNESS) report $(call quoted,$(RUN)) $(if $(SVG),--svg $(call quoted,$(SVG)))
 
-prove-aa: setup ## Develop: the method on itself: how often equal servers seem to differ (12 min)
+prove-aa: setup ## Develop: the method on itself: how often equal servers seem to differ (46 min)
 	@$(PROVE) aa $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) $(if $(KEEP),--keep)
 
 prove-slowdown: setup ## Develop: whether a server slowed down by 5 % is found slower (17 min)

@@ -19,19 +19,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import builders
-from fakes import FakeClock, FakeReporter, FakeRuntime, World
+from fakes import World
+from sessions import session
 
-from zoo.measure.session import Session
-from zoo.model.condition import Condition
 from zoo.model.record import Record
 from zoo.plan import resume, tier
-from zoo.plan.defaults import QUICK
-from zoo.store.run_folder import Store, StoreError
+from zoo.store.run_folder import Store
+from zoo.store.writing import StoreError
 
 ENTRIES = ["java-a:platform", "java-a:virtual", "rust-n:bare"]
 BLOCKS = builders.blocks(ENTRIES, ["hello", "sleep"], map(tier.tier, ("100", "1k")), rounds=2, seed=1)
 KEYS = {key for block in BLOCKS for at in block.tiers for key in block.keys(at)}
-CONDITION = Condition(jdk="25.0.1")
 
 
 def go_on(results: Path) -> None:
@@ -44,17 +42,7 @@ def go_on(results: Path) -> None:
         store = Store.create(results, builders.run())
     world = World()
     done = resume.measured(store.records())
-    Session(
-        catalog=builders.catalog(),
-        runtimes={"": FakeRuntime(world)},
-        limits=world.limits,
-        clock=FakeClock(world),
-        store=store,
-        profile=QUICK,
-        conditions={"": CONDITION},
-        reporter=FakeReporter(),
-        threads=2,
-    ).run(resume.blocks_left(BLOCKS, done), done)
+    session(world, store).run(resume.blocks_left(BLOCKS, done), done)
 
 
 def lines(results: Path) -> list[bytes]:

@@ -10,7 +10,7 @@ import pytest
 
 from zoo.catalog.build import BuildError
 from zoo.host.jdk import find_jdk
-from zoo.measure.bare_jvm import FLAGS, FOLDER, SMALL, at_rest, build, start_and_end, staying, watched
+from zoo.measure.bare_jvm import FLAGS, FOLDER, PARKED, SMALL, at_rest, build, parked, start_and_end, staying, watched
 from zoo.model.jdk import Jdk
 
 
@@ -45,6 +45,12 @@ def test_memory_at_rest_and_watched(jdk: Jdk, jar: Path) -> None:
     seen = watched(jdk, jar, runs=1, rest_s=1)
     assert 10_000 < small.rss_kb.value < plain.rss_kb.value < seen.rss_kb.value < 1_000_000
     assert plain.anon_kb.value < plain.rss_kb.value <= plain.peak_kb.value
+
+
+def test_a_parked_virtual_thread_keeps_some_of_the_heap_alive(jdk: Jdk, jar: Path) -> None:
+    tracked, untracked = (parked(jdk, jar, flags, runs=1, threads=20_000) for flags in PARKED[:2])
+    assert 0.1 < tracked[0] < 5
+    assert 0.1 < untracked[0] < tracked[0], "what keeps track of it takes something"
 
 
 def test_no_process_is_left(jdk: Jdk, jar: Path) -> None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import builders
 import pytest
 from builders import catalog, record
-from fakes import FakeClock, FakeGenerator, FakeReporter, FakeRuntime, FakeServer, World
+from fakes import FakeGenerator, FakeRuntime, FakeServer, World
+from sessions import session
 
 from zoo.analysis.metrics import METRICS, Class, Metric, Word
 from zoo.analysis.pairs import compare
-from zoo.measure.session import Session
 from zoo.model.condition import Condition
 from zoo.model.record import Record
 from zoo.plan.blocks import blocks_of
-from zoo.plan.defaults import QUICK
 from zoo.plan.request import Wish, plan_of
 from zoo.report.charts.dots import by_level
 from zoo.report.charts.figure import ChartPart
@@ -65,17 +65,7 @@ def measured(folder: Path, scenario: str) -> list[Record]:
     )
     world = World()
     store = Store.create(folder / "results", builders.run())
-    Session(
-        catalog=catalog(),
-        runtimes={"": OtherRuntime(world)},
-        limits=world.limits,
-        clock=FakeClock(world),
-        store=store,
-        profile=QUICK,
-        conditions={"": planned.condition},
-        reporter=FakeReporter(),
-        threads=2,
-    ).run(blocks_of(planned))
+    replace(session(world, store), runtimes={"": OtherRuntime(world)}).run(blocks_of(planned))
     return store.records()
 
 

@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from zoo.host import cgroup, doctor, facts, feasible, jdk, limits, mend, system, tools
+from zoo.host import cgroup, doctor, facts, jdk, limits, mend, system, tools
 from zoo.host.jdk import JdkError
 from zoo.model.host import CgroupLimits, HostFacts, JdkFacts, Limits, Tools
 from zoo.model.jdk import Jdk, major_of
+from zoo.plan import feasible
 
 calm = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 

@@ -13,7 +13,8 @@ from builders import record
 from zoo.docs import run_reports
 from zoo.report.raw_files import NOT_KEPT
 from zoo.store import kept
-from zoo.store.run_folder import Store, StoreError
+from zoo.store.run_folder import Store
+from zoo.store.writing import StoreError
 
 REPOSITORY = Path(__file__).parents[2]
 REFERENCE = REPOSITORY / "results" / "reference"

@@ -35,7 +35,9 @@ ENTRIES = [f"server-{i}:v" for i in range(13)]
 # --- tiers
 
 
-@pytest.mark.parametrize(("name", "connections"), [("1", 1), ("100", 100), ("1k", 1_000), ("25K", 25_000)])
+@pytest.mark.parametrize(
+    ("name", "connections"), [("1", 1), ("100", 100), ("1k", 1_000), ("25K", 25_000), ("1M", 1_000_000)]
+)
 def test_a_tier_is_read_as_a_person_means_it(name: str, connections: int) -> None:
     assert tier.tier(name).connections == connections
 

@@ -19,12 +19,14 @@ from zoo.analysis.method_proof import (
     Alarms,
     Width,
     alarms,
+    power,
     rounds_within,
+    short_runs,
     slowdown_found,
     widths,
 )
-from zoo.analysis.metrics import CPU, METRICS, PER_CONNECTION, REQUESTS
-from zoo.analysis.pairs import Compared, compare
+from zoo.analysis.metrics import CPU, METRICS, PER_CONNECTION, REQUESTS, Metric
+from zoo.analysis.pairs import Compared, Kind, compare
 from zoo.analysis.stats import paired_ratio
 from zoo.cli import app, prove
 from zoo.docs.method_proofs import SLOWDOWN as SLOWDOWN_RUN
@@ -62,11 +64,14 @@ def noisy(
     ]
 
 
-def again(chance: np.random.Generator, rounds: int = 5, factor: float = 1.0) -> Compared:
-    """A/A of a native and a JVM entry; a factor other than 1 makes them a lie."""
+def twins(chance: np.random.Generator, rounds: int = 5, factor: float = 1.0) -> list[Record]:
+    """A native and a JVM entry, each twice; a factor other than 1 makes that a lie."""
     records = [r for e in (NATIVE, JVM) for r in noisy(e, chance, rounds)]
-    records += [r for e in (NATIVE, JVM) for r in noisy(twin(e), chance, rounds, rps=50_000 * factor)]
-    return compare([NATIVE, JVM], records)
+    return records + [r for e in (NATIVE, JVM) for r in noisy(twin(e), chance, rounds, rps=50_000 * factor)]
+
+
+def again(chance: np.random.Generator, rounds: int = 5, factor: float = 1.0) -> Compared:
+    return compare([NATIVE, JVM], twins(chance, rounds, factor))
 
 
 # --- A/A
@@ -74,7 +79,7 @@ def again(chance: np.random.Generator, rounds: int = 5, factor: float = 1.0) -> 
 
 def test_false_differences_come_at_the_nominal_rate_over_all_metrics() -> None:
     chance = np.random.default_rng(1)
-    found = [alarms(again(chance)) for _ in range(100)]
+    found = [alarms([again(chance)]) for _ in range(100)]
     assert {a.intervals for a in found} == {2 * len(METRICS_OF_HELLO)}
     assert 0.03 < sum(a.outside for a in found) / sum(a.intervals for a in found) < 0.075
     assert sum(not a.nominally for a in found) <= 8
@@ -83,9 +88,9 @@ def test_false_differences_come_at_the_nominal_rate_over_all_metrics() -> None:
 
 def test_a_method_that_sees_differences_where_none_are_is_caught() -> None:
     found = again(np.random.default_rng(2), factor=1.2)
-    counted = alarms(found, REQUESTS)
+    counted = alarms([found], REQUESTS)
     assert (counted.intervals, counted.outside, counted.called) == (2, 2, 2)
-    assert alarms(found, CPU) == alarms(again(np.random.default_rng(2)), CPU), "only req/s was made to differ"
+    assert alarms([found], CPU) == alarms([again(np.random.default_rng(2))], CPU), "only req/s was made to differ"
     assert not Alarms(intervals=24, outside=5, called=0).nominally
     assert Alarms(intervals=24, outside=3, called=0).nominally
 
@@ -98,12 +103,54 @@ def test_the_chance_of_so_many_is_that_of_the_binomial_distribution() -> None:
 
 
 def test_the_counts_stand_in_a_table_with_their_sum() -> None:
-    section = method_proofs.aa(builders.run([NATIVE, JVM], rounds=5), again(np.random.default_rng(2), factor=1.2))
+    section = method_proofs.aa(builders.run([NATIVE, JVM], rounds=5), twins(np.random.default_rng(2), factor=1.2))
     (table,) = section.tables
     assert [row[0] for row in table.rows] == [*(m.name for m in METRICS_OF_HELLO), "all"]
     columns = [[int(row[column]) for row in table.rows] for column in (1, 2, 4)]
     assert all(sum(column[:-1]) == column[-1] for column in columns)
     assert f"{table.rows[-1][2]} of {table.rows[-1][1]} intervals leave out 1" in section.paragraphs[0]
+
+
+def test_each_three_rounds_of_a_long_run_are_a_run_of_their_own() -> None:
+    records = twins(np.random.default_rng(4), rounds=10)
+    runs = short_runs(builders.run([NATIVE, JVM], rounds=10), records)
+    assert [{pair.rounds for pair in one.of(Kind.AGAIN)} for one in runs] == [{3}, {3}, {3}]
+    assert alarms(runs).intervals == 3 * 2 * len(METRICS_OF_HELLO)
+    (whole,) = short_runs(builders.run([NATIVE, JVM], rounds=5), twins(np.random.default_rng(4)))
+    assert {pair.rounds for pair in whole.of(Kind.AGAIN)} == {5}
+
+
+@pytest.mark.parametrize("metric", [REQUESTS, CPU])
+def test_what_is_found_is_what_would_be_found_of_a_server_that_is_slower(metric: Metric) -> None:
+    chance = np.random.default_rng(5)
+    runs = [again(chance, rounds=3) for _ in range(200)]
+    none, little, much = (power(runs, metric, "1k", change) for change in (0.0, 0.05, 0.5))
+    assert none.tried == little.tried == 400
+    assert none.alone < 0.05 * none.tried, "of equal servers one side's false alarms are found"
+    assert none.alone < little.alone < much.alone == much.called == much.tried
+    assert little.called < little.alone, "Holm's correction finds fewer"
+
+
+def test_a_change_is_found_as_often_as_in_servers_that_have_it() -> None:
+    chance = np.random.default_rng(6)
+    moved = power([again(chance, rounds=3) for _ in range(300)], REQUESTS, "1k", 0.05)
+    slower = [again(chance, rounds=3, factor=0.95) for _ in range(300)]
+    found = [
+        c.ratio.high < 1
+        for one in slower
+        for pair in one.of(Kind.AGAIN)
+        for c in [pair.comparisons[REQUESTS]]
+        if c.ratio and c.ratio.high
+    ]
+    assert moved.alone / moved.tried == pytest.approx(sum(found) / len(found), abs=0.08)
+
+
+def test_power_stands_in_a_table_by_metric_and_load() -> None:
+    run = builders.run([NATIVE, JVM], rounds=6)  # with tiers of which nothing was measured
+    section = method_proofs.found_of(run, twins(np.random.default_rng(7), rounds=6))
+    (table,) = section.tables
+    assert [tuple(row[:2]) for row in table.rows] == [(m.name, "1k") for m in (REQUESTS, CPU)]
+    assert table.rows[0][-1] == "4 of 4 (4)"
 
 
 # --- a known slowdown

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import builders
 import pytest
-from fakes import IDLE_KB, Call, FakeClock, FakeReporter, FakeRuntime, World, outcome
+from fakes import IDLE_KB, Call, FakeRuntime, World, outcome
+from sessions import session
 
 from zoo.analysis.held import costs, given_back
 from zoo.catalog.manifest import Catalog
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError
 from zoo.measure.calibration import calibrated
-from zoo.measure.session import Session
 from zoo.model.condition import Condition
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
@@ -53,16 +54,12 @@ class Bed:
 
     def run(self, made: PlanFacts, profile: Profile = FULL) -> list[Record]:
         blocks = plan.blocks_of(made)
-        Session(
+        replace(
+            session(self.world, self.store),
             catalog=catalog(),
             runtimes={"": self.runtime},
-            limits=self.world.limits,
-            clock=FakeClock(self.world),
-            store=self.store,
             profile=profile,
             conditions={"": made.condition},
-            reporter=FakeReporter(),
-            threads=2,
         ).run(blocks)
         assert not self.world.running
         return self.store.records()

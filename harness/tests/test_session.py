@@ -22,11 +22,12 @@ from fakes import (
     World,
     outcome,
 )
+from sessions import session
 
 from zoo.analysis.summary import rows
 from zoo.load.base import Generator, LoadOutcome
 from zoo.load.spec import LoadError
-from zoo.measure.session import Running, Session
+from zoo.measure.session import Running
 from zoo.model.condition import Condition
 from zoo.model.entry_id import twin
 from zoo.model.errors import RuntimeFailure
@@ -38,7 +39,8 @@ from zoo.plan import windows as timing
 from zoo.plan.blocks import Block, Design
 from zoo.plan.defaults import Profile
 from zoo.runtime.base import Launch
-from zoo.store.run_folder import Store, StoreError
+from zoo.store.run_folder import Store
+from zoo.store.writing import StoreError
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
 TIERS = [tier.tier(name) for name in ("100", "1k", "25k")]
@@ -76,16 +78,12 @@ class Bed:
         self.conditions = CONDITIONS
 
     def run(self, blocks: list[Block], done: frozenset[tuple[str, str, str, int]] = frozenset()) -> list[Record]:
-        Session(
-            catalog=builders.catalog(),
+        replace(
+            session(self.world, self.store),
             runtimes={name: FakeRuntime(self.world) for name in self.conditions},
-            limits=self.world.limits,
-            clock=FakeClock(self.world),
-            store=self.store,
             profile=PROFILE,
             conditions=self.conditions,
             reporter=self.reporter,
-            threads=2,
             running=self.running,
         ).run(blocks, done)
         return self.store.records()

@@ -16,12 +16,12 @@ import pytest
 from fixtures.scripted_server import ScriptedServer
 from waits import until
 
-from zoo.host.feasible import connections
 from zoo.load.shards import Ran
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.load.wrk import Wrk, split
 from zoo.model.errors import BenchError
 from zoo.model.host import Limits
+from zoo.plan.feasible import connections
 from zoo.runtime.agent.client import AgentClient
 from zoo.runtime.agent.load import AgentShards
 from zoo.runtime.agent.spread import Link, Remote, SpreadShards
@@ -70,6 +70,19 @@ def test_what_two_hosts_sent_is_added_up(
     assert max(one.began_s for one in outcome.generators) < 0.1, "they did not begin together"
     assert all(one.round_trip_us > 0 and one.bandwidth_mb_s > 0 for one in outcome.generators)
     assert outcome.cpu_s == pytest.approx(sum(one.cpu_s for one in outcome.generators))
+
+
+def test_each_host_sends_to_all_addresses_of_the_server(
+    agents: list[tuple[subprocess.Popen[bytes], AgentClient]], server: ScriptedServer
+) -> None:
+    before = server.addresses.copy()
+    remotes = [remote(f"host {n}", client, server.url) for n, (_, client) in enumerate(agents)]
+    outcome = Wrk(SpreadShards(remotes), ("127.0.0.1", "127.0.0.2")).run(LoadSpec(server.url, 40, 1, 6, threads=1))
+    assert outcome.threads == 4
+    assert outcome.requests > 0
+    opened = server.addresses - before
+    assert opened["127.0.0.2"] == 20
+    assert opened["127.0.0.1"] >= 20  # looking at the link opens some more
 
 
 def test_a_host_that_dies_makes_the_load_invalid_and_ends_the_others(
@@ -142,6 +155,8 @@ def test_what_is_missing_is_named(environment: dict[str, str], told: str) -> Non
 
 def test_hosts_are_named_as_docker_users_do() -> None:
     found = hosts_of({"SERVER_CONTEXT": "ssh://me@big.example", "LOAD_CONTEXT": "one, ssh://me@two"})
-    assert found.address == "big.example"
+    assert found.addresses == ("big.example",)
     assert found.server.where == ("--host", "ssh://me@big.example")
+    several = hosts_of({"SERVER_CONTEXT": "a", "LOAD_CONTEXT": "b", "SERVER_ADDRESS": "10.0.0.5, 10.0.0.6"})
+    assert several.addresses == ("10.0.0.5", "10.0.0.6")
     assert [engine.where for engine in found.loads.values()] == [("--context", "one"), ("--host", "ssh://me@two")]

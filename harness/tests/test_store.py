@@ -13,14 +13,19 @@ from builders import record
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zoo.analysis.held import Cost
+from zoo.analysis.stats.interval import Interval
 from zoo.catalog.manifest import Catalog
-from zoo.docs import method_proofs, origin, refresh, zoo_results
+from zoo.docs import cores_apart, method_proofs, origin, refresh, server_readme, zoo_results
 from zoo.docs.refresh import DocumentError
-from zoo.model.entry_id import twin
+from zoo.docs.scenario_runs import HeldRun
+from zoo.model.entry_id import twin, varied
 from zoo.model.flag import Flag
 from zoo.model.record import Record
 from zoo.model.run import Run, schema
-from zoo.store.run_folder import Store, StoreError
+from zoo.report.summary import Summary
+from zoo.store.run_folder import Store
+from zoo.store.writing import StoreError
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
 
@@ -281,6 +286,41 @@ def test_what_committed_runs_prove_stands_in_the_method(root: Path) -> None:
     assert f"| {VIRTUAL} ÷ {PLATFORM} | rounds | req/s | 3 in 10.0 min |" in text
     assert "<!-- generated: slowdown -->\n<!-- end -->" in text, "of which no run is committed"
     assert refresh.refresh(root, at(root), write=False) == []
+
+
+def test_what_cores_of_their_own_change_stands_in_the_method(root: Path) -> None:
+    method = root / "docs" / "method.md"
+    method.parent.mkdir()
+    method.write_text("<!-- generated: cores-split -->\n<!-- end -->\n", encoding="utf-8")
+    apart = varied(PLATFORM, "cores=split")
+    made = Store.create(root / "made", builders.run([PLATFORM], ["hello"], ["1k"]))
+    for number, wobble in enumerate((1.0, 1.01, 0.99), 1):
+        made.append(record(PLATFORM, round_number=number, rps=50_000 * wobble))
+        made.append(record(apart, round_number=number, rps=30_000))
+    (root / cores_apart.FOLDER).parent.mkdir(parents=True)
+    made.folder.rename(root / cores_apart.FOLDER)
+    assert method in refresh.refresh(root, at(root), write=True)
+    assert re.search(rf"^\| {apart} \| hello \| 1k \| 3 \| slower 3\d–4\d %", method.read_text(encoding="utf-8"), re.M)
+
+
+def held_run(started_at: str, kb: dict[str, float]) -> HeldRun:
+    run = builders.run(list(kb), ["held"]).model_copy(update={"started_at": started_at})
+    return HeldRun(
+        Path(started_at), run, {(e, "rss"): Cost(Interval(cost, None, None, 1), 1.0) for e, cost in kb.items()}
+    )
+
+
+def test_a_held_connection_costs_what_the_newest_run_says_and_lean_buffers_are_set_beside_it(root: Path) -> None:
+    run = builders.run([PLATFORM, VIRTUAL, BARE])
+    summary = Summary.of(run, [record(entry) for entry in (PLATFORM, VIRTUAL, BARE)])
+    lean = varied(VIRTUAL, server_readme.LEAN)
+    newest = held_run("2026-02-01", {VIRTUAL: 128.0, lean: 100.0})
+    part = server_readme.results(summary, [newest, held_run("2026-01-01", {VIRTUAL: 70.0})], at(root), "java-a")
+    assert re.search(r"^\| `virtual` .* \| 128 \|$", part, re.M)
+    assert "`BUFFERS=lean`: 100 kB a held connection of `virtual`." in part
+    assert part.count("Held connections:") == 1
+    apart = [held_run("2026-02-01", {lean: 100.0}), held_run("2026-03-01", {VIRTUAL: 70.0})]
+    assert "lean" not in server_readme.results(summary, apart, at(root), "java-a"), "of two runs they are no pair"
 
 
 def test_raw_data_is_read_as_written_and_every_file_is_listed(store: Store) -> None:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from scipy.special import bdtrc
 
 from zoo.analysis.metrics import CPU, REQUESTS, Metric, Word
-from zoo.analysis.pairs import Compared, Kind
+from zoo.analysis.pairs import Compared, Comparison, Kind, compare, judged
 from zoo.analysis.stats import Ratio, t_quantile
 from zoo.analysis.stats.ratio import CONFIDENCE
+from zoo.model.record import Record
 from zoo.model.run import Run
 
 PLAIN, SLOWED, UNCHANGED = "slowed:plain", "slowed:slowed", "slowed:unchanged"
 """Of the fixture: its default, the variant that burns 5 % more CPU, and the one that differs in name only."""
 
 WIDTHS_OF = (REQUESTS, CPU)
+
+SHORT = 3
+"""Rounds of a run as people make it; a long one is cut into as many of these as it holds."""
+
+CHANGES = (0.05, 0.10, 0.20)
+"""By which a server is made slower, to see how often that is found."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +53,77 @@ class Alarms:
         return self.chance >= 1 - CONFIDENCE
 
 
-def alarms(compared: Compared, metric: Metric | None = None) -> Alarms:
+def short_runs(run: Run, records: Sequence[Record]) -> list[Compared]:
+    """Each `SHORT` rounds of a run as a run of their own; what is left over belongs to none. Of fewer, all as one."""
+    if run.plan.rounds < 2 * SHORT:
+        return [compare(run.plan.entries, records)]
+    starts = range(1, run.plan.rounds - SHORT + 2, SHORT)
+    return [compare(run.plan.entries, [r for r in records if first <= r.round < first + SHORT]) for first in starts]
+
+
+def alarms(runs: Sequence[Compared], metric: Metric | None = None) -> Alarms:
     """Of one metric, or of all."""
-    known = [
-        (c.ratio.differs, c.verdict.differs)
-        for pair in compared.of(Kind.AGAIN)
+    known = [c for c in _again(runs) if metric in (None, c.metric)]
+    return Alarms(
+        len(known), sum(bool(c.ratio and c.ratio.differs) for c in known), sum(c.verdict.differs for c in known)
+    )
+
+
+@dataclass(frozen=True)
+class Power:
+    """How often a change of one metric is found at one load: in `alone` of `tried` by the interval, `called` by Holm.
+
+    `half_width` is the median of the intervals', as a share.
+    """
+
+    metric: Metric
+    tier: str
+    change: float
+    tried: int
+    alone: int
+    called: int
+    half_width: float
+
+
+def power(runs: Sequence[Compared], metric: Metric, tier: str, change: float) -> Power:
+    """Of a server that has `change` less throughput, or takes so much more CPU.
+
+    Its ratios are those of equal servers, as measured, times the change: on the log scale their noise is the same.
+    """
+    factor = 1 - change if metric is REQUESTS else 1 + change
+    found = [c for c in _again([_changed(one, metric, factor) for one in runs], tier) if c.metric is metric]
+    right = [c for c in found if c.ratio and c.ratio.differs and (c.ratio.value < 1) == (factor < 1)]
+    widths = [math.sqrt(c.ratio.high / c.ratio.low) - 1 for c in found if c.ratio and c.ratio.low and c.ratio.high]
+    called = sum(c.verdict.differs for c in right)
+    return Power(
+        metric, tier, change, len(found), len(right), called, statistics.median(widths) if widths else math.nan
+    )
+
+
+def _again(runs: Sequence[Compared], tier: str | None = None) -> list[Comparison]:
+    """What A/A pairs compared, where there is an interval."""
+    return [
+        c
+        for one in runs
+        for pair in one.of(Kind.AGAIN)
+        if tier in (None, pair.tier)
         for c in pair.comparisons.values()
-        if c.ratio is not None and c.ratio.differs is not None and metric in (None, c.metric)
+        if c.ratio is not None and c.ratio.differs is not None
     ]
-    return Alarms(len(known), sum(bool(outside) for outside, _ in known), sum(called for _, called in known))
+
+
+def _changed(found: Compared, metric: Metric, factor: float) -> Compared:
+    """Its A/A pairs, as they would be were one side changed."""
+    pairs = []
+    for pair in found.of(Kind.AGAIN):
+        compared = pair.comparisons.get(metric)
+        was = compared.ratio if compared else None
+        if compared is None or was is None or was.low is None or was.high is None:
+            continue
+        ratio = replace(was, value=was.value * factor, low=was.low * factor, high=was.high * factor)
+        ratio = replace(ratio, p=was.p_of(1 / factor))
+        pairs.append(replace(pair, comparisons={metric: replace(compared, ratio=ratio)}))
+    return replace(found, pairs=judged(pairs))
 
 
 def slowdown_found(compared: Compared) -> bool:

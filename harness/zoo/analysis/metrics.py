@@ -11,6 +11,7 @@ from zoo.analysis.flags import served
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement, Turn
 from zoo.model.record import Record
+from zoo.plan.tier import count
 from zoo.scenarios import holds
 
 LEAST_CPU_S = 0.2
@@ -183,4 +184,4 @@ def slope(points: Sequence[tuple[float, float]]) -> float:
 
 def requested(tier: str) -> int:
     """A tier's own number, for cells that never ran."""
-    return int(tier[:-1]) * 1000 if tier.endswith("k") else int(tier)
+    return count(tier)

@@ -144,6 +144,7 @@ QUANTITIES: dict[str, Quantity] = {
         Class.MEMORY,
     ),
     "RSS at rest": Quantity("MB", place("rss_kb", "trial.result.rss_kb", scale=KB), Class.MEMORY),
+    "heap a parked thread": Quantity("kB", place("parked_kb"), Class.MEMORY),
     "start and end": Quantity("ms", place("start_and_end_s", scale=1000)),
     "first answer": Quantity("s", place("trial.result.first_answer_s")),
     "RSS per connection": Quantity(

@@ -17,14 +17,14 @@ from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Resume
 from zoo.cli.plan import announce
 from zoo.cli.screen import console
-from zoo.host import facts, feasible, namespace
+from zoo.host import facts, namespace
 from zoo.measure import further
 from zoo.measure.run import new_run
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError
 from zoo.model.host import Limits
 from zoo.model.run import PlanFacts, Target
-from zoo.plan import request
+from zoo.plan import feasible, request
 from zoo.plan.request import Wish
 from zoo.plan.tier import tier as tier_of
 from zoo.runtime import conditions, hosting

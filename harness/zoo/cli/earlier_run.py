@@ -13,7 +13,8 @@ from zoo.host import facts
 from zoo.model.run import PlanFacts, Run
 from zoo.plan import blocks, budget
 from zoo.plan.windows import TURN_S
-from zoo.store.run_folder import Store, StoreError
+from zoo.store.run_folder import Store
+from zoo.store.writing import StoreError
 
 LOOKED_AT = 10
 """The newest runs; an older one was measured on a machine that has changed since."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -13,17 +12,16 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from zoo import __version__
 from zoo.cli import checkout
 from zoo.cli.alone import be_alone
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Resume, from_models
 from zoo.docs import jdbc_reports
 from zoo.host import facts
+from zoo.host.begun import begun, now
 from zoo.host.engine import Engine, EngineError
 from zoo.host.interrupts import interruptible
 from zoo.host.jdk import find_jdk
-from zoo.host.revision import revision
 from zoo.jdbc import plan
 from zoo.jdbc.launcher import Launcher
 from zoo.jdbc.records import CellRecord, FloodRecord, JdbcRun, PlanFacts
@@ -169,18 +167,8 @@ def _announce(planned: PlanFacts, console: Console) -> None:
 
 
 def _new_run(planned: PlanFacts, jdk: Jdk) -> JdbcRun:
-    now = datetime.now(UTC)
-    commit, dirty = revision(checkout.ROOT)
-    return JdbcRun(
-        id=f"{now:%Y%m%d-%H%M%S}-jdbc-{planned.profile.name}",
-        started_at=now.isoformat(timespec="seconds"),
-        commit=commit,
-        dirty=dirty,
-        harness=__version__,
-        jdk=jdk.version,
-        plan=planned,
-        host=facts.gather(jdk),
-    )
+    named = begun(checkout.ROOT, f"jdbc-{planned.profile.name}")
+    return JdbcRun(**named, jdk=jdk.version, plan=planned, host=facts.gather(jdk))
 
 
 def _carry_out(store: JdbcStore, launcher: Launcher, databases: Databases, console: Console) -> None:
@@ -192,8 +180,7 @@ def _carry_out(store: JdbcStore, launcher: Launcher, databases: Databases, conso
         report(store.folder, console, quiet=True)
         console.print("\ninterrupted; what is done is kept. Go on with: make bench-jdbc RESUME=1")
         raise typer.Exit(130) from None
-    finished = datetime.now(UTC).isoformat(timespec="seconds")
-    store.write_run(store.run().model_copy(update={"finished_at": finished}))
+    store.write_run(store.run().model_copy(update={"finished_at": now()}))
     report(store.folder, console, quiet=False)
     failed = sum(record.failure is not None for record in store.records())
     if failed:

@@ -18,7 +18,10 @@ from zoo.report.text import terminal
 
 @plainly()
 def command(results: Results = None) -> None:
-    """Measure the JVM with no server: start and end, memory at rest and watched by a monitor. Takes some minutes."""
+    """Measure the JVM with no server: start and end, memory at rest and watched, the heap of a parked virtual thread.
+
+    Takes some minutes.
+    """
     be_alone()
     jdk = find_jdk(wanted=os.environ.get("JDK"))
     console.print(f"{jdk.label}, about {bare_jvm.seconds() / 60:.0f} min")

@@ -15,7 +15,8 @@ from zoo.cli.progress import Live
 from zoo.cli.screen import console
 from zoo.host import namespace
 from zoo.measure.run import carry_out
-from zoo.store.run_folder import Store, StoreError
+from zoo.store.run_folder import Store
+from zoo.store.writing import StoreError
 
 
 @plainly()

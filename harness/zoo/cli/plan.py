@@ -12,11 +12,15 @@ from zoo.cli import checkout, options
 from zoo.cli.mistakes import plainly
 from zoo.cli.precision import precision as rounds_for
 from zoo.cli.screen import console
+from zoo.docs import scale_plan
 from zoo.model.run import PlanFacts
-from zoo.plan import blocks, budget
+from zoo.plan import blocks, budget, request
+from zoo.plan.defaults import TIERS
 from zoo.plan.request import Wish
 from zoo.plan.share import half_width
-from zoo.report.text import terminal
+from zoo.plan.tier import tier
+from zoo.report.section import Section
+from zoo.report.text import sizing, terminal
 from zoo.report.text.announcement import announcement
 from zoo.runtime import conditions
 
@@ -29,19 +33,36 @@ def command(
         Path | None,
         typer.Option("--pilot", help="a run's folder, which says what the precision costs; the newest without it"),
     ] = None,
+    generators: Annotated[
+        int | None,
+        typer.Option("--generators", min=1, help="say what the server's host and each of so many others need, instead"),
+    ] = None,
 ) -> None:
     """Which cells a bench would measure and how long that takes, without measuring.
 
     Example: zoo plan --server java-tomcat --scenario sleep --tiers 1k --rounds 5
 
     Example: zoo plan --precision 3% --pilot results/latest
+
+    Example: zoo plan --server rust-axum --tiers 1M --generators 9
     """
     catalog = checkout.catalog()
+    if generators is not None:
+        terminal.show([_hosts(wish, generators, catalog)], console)
+        return
     if wish.precision is not None:
         folder = pilot_run or checkout.ROOT / "results" / "latest"
         terminal.show(rounds_for(half_width(wish.precision), folder, catalog), console)
         return
     announce(options.planned_of(wish, catalog), catalog)
+
+
+def _hosts(wish: Wish, generators: int, catalog: Catalog) -> Section:
+    """What the hosts of the highest tier need, by what a held connection cost in committed runs."""
+    entries = {entry.id for entry in request.entries_of(options.planned_of(wish, catalog), catalog)}
+    costs = {key: cost for key, cost in scale_plan.measured(checkout.ROOT).items() if key[0] in entries}
+    most = max(tier(name).connections for name in wish.tiers or TIERS)
+    return sizing.section(most, generators, costs)
 
 
 def announce(planned: PlanFacts, catalog: Catalog) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from zoo import __version__
 from zoo.analysis.growth import lasted
 from zoo.catalog.build import built_here, source_hash
 from zoo.catalog.manifest import Entry
@@ -20,8 +18,8 @@ from zoo.cli.options import Results, Servers
 from zoo.cli.screen import console
 from zoo.docs.soak import KEPT
 from zoo.host import facts
+from zoo.host.begun import Begun, begun, now
 from zoo.host.interrupts import held, interruptible
-from zoo.host.revision import revision
 from zoo.measure import soak as measuring
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError, RuntimeFailure
@@ -30,6 +28,7 @@ from zoo.report.text import soak as soak_text
 from zoo.report.text import terminal
 from zoo.runtime import conditions
 from zoo.runtime.hosting import hosting
+from zoo.store.writing import write_whole
 
 
 @plainly()
@@ -49,12 +48,13 @@ def command(
     condition = conditions.condition_of("process", entries, checkout.ROOT)
     be_alone()
     build_servers.build_all(built_here(entries, [condition]), conditions.jdk_for(entries), console)
-    path = (results or checkout.ROOT / "results") / "soak" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    named = begun(checkout.ROOT, "soak")
+    path = (results or checkout.ROOT / "results") / "soak" / named["id"]
     path.mkdir(parents=True)
     console.print(
         f"{len(entries)} servers, about {measuring.seconds(minutes) / 60:.0f} min (Ctrl-C keeps what is done)"
     )
-    soak = _begun(path.name, minutes, entries, condition)
+    soak = _new(named, minutes, entries, condition)
     try:
         with (
             interruptible(),
@@ -70,14 +70,9 @@ def command(
     _end(path, keep=keep)
 
 
-def _begun(name: str, minutes: float, entries: list[Entry], condition: Condition) -> Soak:
-    commit, dirty = revision(checkout.ROOT)
+def _new(named: Begun, minutes: float, entries: list[Entry], condition: Condition) -> Soak:
     return Soak(
-        id=f"{name}-soak",
-        started_at=_now(),
-        commit=commit,
-        dirty=dirty,
-        harness=__version__,
+        **named,
         jdk=condition.jdk,
         minutes=minutes,
         host=facts.gather(conditions.jdk_for(entries)),
@@ -96,7 +91,7 @@ def _keeper(path: Path, soak: Soak) -> measuring.OnLook:
         done = number == measuring.PHASES
         _write(
             path,
-            soak.model_copy(update={"marks": marks, "ended": dict(ended), "finished_at": _now() if done else None}),
+            soak.model_copy(update={"marks": marks, "ended": dict(ended), "finished_at": now() if done else None}),
         )
         left = measuring.seconds(soak.minutes) * (1 - number / measuring.PHASES) / 60
         requests = sum(mark.requests for found in marks.values() for mark in found)
@@ -110,12 +105,8 @@ def _keeper(path: Path, soak: Soak) -> measuring.OnLook:
 
 
 def _write(path: Path, soak: Soak) -> None:
-    with held():
-        (path / "run.json").write_text(soak.model_dump_json(indent=1) + "\n", encoding="utf-8")
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    with held():  # pydantic takes an interrupt for a fault of the data
+        write_whole(path / "run.json", soak.model_dump_json(indent=1) + "\n")
 
 
 def _end(path: Path, *, keep: bool) -> None:
@@ -124,6 +115,6 @@ def _end(path: Path, *, keep: bool) -> None:
     terminal.show([soak_text.section(soak)], console)
     console.print(f"\nsoak: {checkout.shown(path)}")
     if keep:
-        (checkout.ROOT / KEPT).write_text(text, encoding="utf-8")
+        write_whole(checkout.ROOT / KEPT, text)
     if soak.ended or not all(map(lasted, soak.marks.values())):
         raise typer.Exit(1)

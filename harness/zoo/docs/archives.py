@@ -18,7 +18,8 @@ from zoo.docs.method_proofs import AA, DESIGNS, SLOWDOWN
 from zoo.docs.origin import older_builds
 from zoo.model.record import PROTOCOL
 from zoo.store import kept
-from zoo.store.run_folder import Store, StoreError
+from zoo.store.run_folder import Store
+from zoo.store.writing import StoreError
 
 LEFT_OUT = {"reference", "proof", *(path.name for path in (AA, SLOWDOWN, DESIGNS, FIRST_TURNS))}
 UNDERSTOOD = {"servers": {2, 3, PROTOCOL}, "jvm": {1}, "jdbc": {1}}

@@ -8,9 +8,10 @@ from pathlib import Path
 from zoo.analysis.pairs import Kind
 from zoo.catalog.manifest import Catalog
 from zoo.docs.origin import REFERENCE, older_builds
-from zoo.docs.scenario_runs import FOLDER, HeldRun
+from zoo.docs.scenario_runs import FOLDER, HeldRun, newest
 from zoo.jdbc import pairs as database_pairs
 from zoo.jdbc.store import JdbcStore
+from zoo.model.entry_id import plain, server_of
 from zoo.model.run import Run
 from zoo.report.summary import Summary
 from zoo.report.text import switch
@@ -38,9 +39,12 @@ def _sentences(root: Path, summary: Summary, held: Sequence[HeldRun], catalog: C
         yield _database(root), f"([run]({DATABASES}))"
     pairs = [p for p in summary.compared.of(Kind.MODEL) if (p.scenario, p.tier) == (HELLO.name, TIER)]
     yield switch.fast(pairs), _source(REFERENCE / "report.html", summary.run, catalog)
-    for one in held:
-        rss = {entry: cost for (entry, quantity), cost in one.costs.items() if quantity == "rss"}
-        yield switch.held(rss), _source(one.folder, one.run, catalog)
+    rss = {e: found for (e, quantity), found in newest(held).items() if quantity == "rss" and plain(e) == e}
+    used: dict[Path, tuple[Run, set[str]]] = {}
+    for entry, (one, _) in rss.items():
+        used.setdefault(one.folder, (one.run, set()))[1].add(server_of(entry))
+    sources = [_source(folder, run, catalog, servers) for folder, (run, servers) in used.items()]
+    yield switch.held({entry: cost for entry, (_, cost) in rss.items()}), " ".join(sources)
 
 
 def _database(root: Path) -> str:
@@ -54,6 +58,8 @@ def _database(root: Path) -> str:
     return ""
 
 
-def _source(link: Path, run: Run, catalog: Catalog) -> str:
-    older = ", older build" if older_builds(run, catalog) else ""
+def _source(link: Path, run: Run, catalog: Catalog, only: set[str] | None = None) -> str:
+    """`only`: the servers whose figures are quoted; all of the run's without it."""
+    changed = older_builds(run, catalog)
+    older = ", older build" if changed and (only is None or only & set(changed)) else ""
     return f"([run]({link}){older})"

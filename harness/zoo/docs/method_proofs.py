@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from zoo.analysis.method_proof import widths
+from zoo.analysis.method_proof import short_runs, widths
 from zoo.analysis.pairs import Compared, compare
 from zoo.catalog.manifest import Catalog
 from zoo.docs.generated import Generated
 from zoo.docs.origin import REFERENCE, origin
+from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.report.section import Section
 from zoo.report.text import method_proofs
@@ -27,13 +28,18 @@ def generated(root: Path, catalog: Catalog) -> Generated:
 def parts(root: Path, reference: Path, catalog: Catalog) -> dict[str, str]:
     """By marker; `reference` is the run of the whole zoo."""
     made = {}
-    for folder, section in ((AA, method_proofs.aa), (SLOWDOWN, method_proofs.slowdown)):
-        if (root / folder / "run.json").exists():
-            run, compared = _compared(root / folder)
-            made[folder.name] = told(section(run, compared), f"[Committed run](../{folder}): {origin(run, catalog)}.")
-    if AA.name in made and (root / reference / "run.json").exists():
-        made[AA.name] += f"\n\nIn the [reference run](../{reference}/report.md), all scenarios and tiers: "
-        made[AA.name] += method_proofs.counted(*_compared(root / reference))
+    if (root / AA / "run.json").exists():
+        run, records = _read(root / AA)
+        made[AA.name] = told(method_proofs.aa(run, records), _source(AA, run, catalog))
+        if len(short_runs(run, records)) > 1:
+            made["power"] = told(method_proofs.found_of(run, records), _source(AA, run, catalog))
+        if (root / reference / "run.json").exists():
+            whole, seen = _read(root / reference)
+            made[AA.name] += f"\n\nIn the [reference run](../{reference}/report.md), all scenarios and tiers: "
+            made[AA.name] += method_proofs.counted(whole, short_runs(whole, seen))
+    if (root / SLOWDOWN / "run.json").exists():
+        run, compared = _compared(root / SLOWDOWN)
+        made[SLOWDOWN.name] = told(method_proofs.slowdown(run, compared), _source(SLOWDOWN, run, catalog))
     folders = sorted(path.parent for path in (root / DESIGNS).glob("*/run.json"))
     if folders:
         runs = [_compared(folder) for folder in folders]
@@ -45,10 +51,18 @@ def parts(root: Path, reference: Path, catalog: Catalog) -> dict[str, str]:
     return made
 
 
-def _compared(folder: Path) -> tuple[Run, Compared]:
+def _read(folder: Path) -> tuple[Run, list[Record]]:
     store = Store.open(folder)
-    run = store.run()
-    return run, compare(run.plan.entries, store.records())
+    return store.run(), store.records()
+
+
+def _compared(folder: Path) -> tuple[Run, Compared]:
+    run, records = _read(folder)
+    return run, compare(run.plan.entries, records)
+
+
+def _source(folder: Path, run: Run, catalog: Catalog) -> str:
+    return f"[Committed run](../{folder}): {origin(run, catalog)}."
 
 
 def told(section: Section, source: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,6 +57,12 @@ def held(root: Path) -> list[HeldRun]:
         for folder, store in _stores(root)
         if HELD.name in store.run().plan.scenarios
     ]
+
+
+def newest(found: Sequence[HeldRun]) -> dict[tuple[str, str], tuple[HeldRun, Cost]]:
+    """By entry and quantity, what the newest of these runs says, and which that is."""
+    runs = sorted(found, key=lambda one: one.run.started_at)
+    return {key: (one, cost) for one in runs for key, cost in one.costs.items()}
 
 
 def _runs(root: Path, catalog: Catalog) -> Iterator[tuple[Store, str]]:

@@ -7,44 +7,54 @@ from collections.abc import Sequence
 from zoo.analysis.held import Cost
 from zoo.catalog.manifest import Catalog
 from zoo.docs.origin import REFERENCE, origin
-from zoo.docs.scenario_runs import HeldRun
+from zoo.docs.scenario_runs import HeldRun, newest
+from zoo.model.entry_id import server_of, varied
 from zoo.report.section import NONE, Table
 from zoo.report.summary import Summary
 from zoo.report.text.markdown import render_table
 from zoo.report.text.wording import number, shown
 
 TIER = "1k"
+LEAN = "BUFFERS=lean"
 COLUMNS = ("variant", "hello req/s", "p99 ms", "CPU µs a request", "kB a held connection")
 
 
 def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server: str) -> str:
-    """`hello` at 1,000 connections from the run of the whole zoo; the slope of memory from runs of `held`."""
+    """`hello` at 1,000 connections, from the run of the whole zoo; the slope of memory, from the newest of `held`."""
     rows = {(r.entry, r.scenario, r.tier): r for r in summary.cells.rows.values() if not r.again}
-    slopes = {entry: cost for one in held for (entry, quantity), cost in one.costs.items() if quantity == "rss"}
-    body = []
+    slopes = _slopes(held, server)
+    body, lean = [], []
     for variant in next(s for s in catalog.servers if s.name == server).manifest.variants:
         entry = f"{server}:{variant.name}"
-        row, slope = rows.get((entry, "hello", TIER)), slopes.get(entry)
+        row, slope, thin = rows.get((entry, "hello", TIER)), slopes.get(entry), slopes.get(varied(entry, LEAN))
         body.append(
             [
                 f"`{variant.name}`",
                 shown(row.rps, bound=row.lower_bound) if row else NONE,
                 shown(row.p99_us, 1e-3) if row else NONE,
                 shown(row.cpu_s_per_million) if row else NONE,
-                _cost(slope) if slope else NONE,
+                _cost(slope[1]) if slope else NONE,
             ]
         )
+        if slope and thin and slope[0] is thin[0]:
+            lean.append(f"`{LEAN}`: {_cost(thin[1])} kB a held connection of `{variant.name}`.")
     sources = [f"[Report](../{REFERENCE}/report.html): {origin(summary.run, catalog, server)}."]
-    sources += [
-        f"Held connections: {origin(one.run, catalog, server)}."
-        for one in held
-        if any(entry.startswith(f"{server}:") for entry, _ in one.costs)
-    ]
+    runs = {one.folder: one.run for one, _ in slopes.values()}
+    sources += [f"Held connections: {origin(run, catalog, server)}." for run in runs.values()]
     how = (
         f"1,000 connections; median (lowest–highest) of {summary.run.plan.rounds} rounds, ≥: a lower bound. "
         "Memory: the slope over several counts with its 95 % interval."
     )
-    return "\n\n".join([render_table(Table("results", list(COLUMNS), body)), " ".join([how, *sources])])
+    return "\n\n".join([render_table(Table("results", list(COLUMNS), body)), " ".join([how, *lean, *sources])])
+
+
+def _slopes(held: Sequence[HeldRun], server: str) -> dict[str, tuple[HeldRun, Cost]]:
+    """By entry, of the newest run that has it."""
+    return {
+        entry: found
+        for (entry, quantity), found in newest(held).items()
+        if quantity == "rss" and server_of(entry) == server
+    }
 
 
 def _cost(cost: Cost) -> str:

@@ -8,10 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from zoo.host import feasible, mend
-from zoo.host.feasible import SERVER_DESCRIPTORS, SPARE_PORTS
+from zoo.host import mend
 from zoo.model.host import HostFacts
 from zoo.model.jdk import MINIMUM
+from zoo.plan import feasible
+from zoo.plan.feasible import SERVER_DESCRIPTORS, SPARE_PORTS
 
 State = Literal["ok", "warn", "bad"]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
+from zoo.model.data import Data
 from zoo.model.failure import Failure
-from zoo.model.host import HostFacts
+from zoo.model.run_facts import RunFacts
 
 PROTOCOL = 1
 """Version of this measurement's protocol; runs of different protocols are not comparable."""
@@ -15,11 +16,7 @@ PROTOCOL = 1
 Form = Literal["standing", "fresh"]
 
 
-class _Data(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Cell(_Data):
+class Cell(Data):
     """One combination of all that is varied; named as the benchmark's parameters are."""
 
     form: Form = Field(default="standing", description="the executor stands; or it is made within the time measured")
@@ -57,7 +54,7 @@ class Cell(_Data):
         return f"{self.question} {self.connections} {self.executor}{' again' if self.again else ''}"
 
 
-class Measurement(_Data):
+class Measurement(Data):
     """What one fork of JMH gave."""
 
     ops_per_s: float = Field(description="mean of the fork's iterations")
@@ -82,7 +79,7 @@ class Measurement(_Data):
     raw: str = Field(description="JMH's own JSON, below the run's folder")
 
 
-class CellRecord(_Data):
+class CellRecord(Data):
     """What one cell gave in one round."""
 
     kind: Literal["jdbc"] = "jdbc"
@@ -99,7 +96,7 @@ class CellRecord(_Data):
         return str(self.cell), self.round
 
 
-class Flood(_Data):
+class Flood(Data):
     """An executor without a bound, and how many tasks it gets at once."""
 
     database: str
@@ -110,7 +107,7 @@ class Flood(_Data):
         return f"{self.database} flood of {self.tasks:,} tasks, {self.executor}"
 
 
-class FloodResult(_Data):
+class FloodResult(Data):
     """How it ended; a crash is a finding. Seen from outside of the JVM."""
 
     pool: int
@@ -125,7 +122,7 @@ class FloodResult(_Data):
     log_tail: str
 
 
-class FloodRecord(_Data):
+class FloodRecord(Data):
     """What one flood gave."""
 
     kind: Literal["jdbc-flood"] = "jdbc-flood"
@@ -143,7 +140,7 @@ class FloodRecord(_Data):
 AnyRecord = Annotated[CellRecord | FloodRecord, Field(discriminator="kind")]
 
 
-class Profile(_Data):
+class Profile(Data):
     """How often and how long a cell is measured; a round is one fork of JMH for every cell."""
 
     name: str
@@ -154,7 +151,7 @@ class Profile(_Data):
     iteration_s: int = Field(ge=1)
 
 
-class PlanFacts(_Data):
+class PlanFacts(Data):
     """The plan a run carries out; with the seed it gives the order of every round."""
 
     cells: list[Cell]
@@ -166,20 +163,13 @@ class PlanFacts(_Data):
     )
 
 
-class JdbcRun(_Data):
+class JdbcRun(RunFacts):
     """`run.json`: what was to be measured, where, with what."""
 
     kind: Literal["jdbc"] = "jdbc"
     protocol: int = PROTOCOL
-    id: str
-    started_at: str
-    finished_at: str | None = None
-    commit: str | None
-    dirty: bool | None
-    harness: str
     jdk: str
     plan: PlanFacts
-    host: HostFacts
 
 
 RECORD: TypeAdapter[CellRecord | FloodRecord] = TypeAdapter(AnyRecord)

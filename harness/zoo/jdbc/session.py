@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
 from zoo.host import scratch
+from zoo.host.begun import now
 from zoo.host.engine import EngineError
 from zoo.jdbc import jmh, plan
 from zoo.jdbc.jmh import JmhError
@@ -74,7 +74,7 @@ class Session:
         used = self.store.run().plan.profile
         cell = step.cell
         name = f"{_slug(str(cell))}-r{step.round}"
-        started = _now()
+        started = now()
         measured: Measurement | None = None
         failure: Failure | None = None
         try:
@@ -100,7 +100,7 @@ class Session:
         )
 
     def _flood(self, flood: Flood) -> FloodRecord:
-        started = _now()
+        started = now()
         try:
             with (
                 self.databases.serving(flood.database, FLOOD_CONNECTIONS, wire=True) as env,
@@ -140,7 +140,3 @@ def _on_wire(cell: Cell) -> bool:
 
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -35,12 +35,16 @@ class Report:
 
 
 class Wrk:
-    """Plans a load, has its processes run where the server can be reached, and reads what they wrote."""
+    """Plans a load, has its processes run where the server can be reached, and reads what they wrote.
+
+    `addresses`: of the server, where it has several; each place then has a thread at least for each of them.
+    """
 
     name = "wrk"
 
-    def __init__(self, processes: Shards | None = None) -> None:
+    def __init__(self, processes: Shards | None = None, addresses: tuple[str, ...] = ()) -> None:
         self._processes = processes or LocalShards()
+        self._addresses = addresses
 
     def version(self) -> str:
         return self._processes.version()
@@ -50,6 +54,8 @@ class Wrk:
 
     def run(self, spec: LoadSpec, on_tick: Callable[[float], None] | None = None) -> LoadOutcome:
         version = self.version()
+        if self._addresses:
+            spec = replace(spec, addresses=self._addresses, threads=max(spec.threads, len(self._addresses)))
         nofile = self._processes.nofile()
         nofile = nofile if spec.nofile is None else min(spec.nofile, nofile)
         places = self._processes.places

@@ -1,4 +1,4 @@
-"""The JVM with no server: how long it takes to start and end, what it holds at rest, what a JMX monitor adds."""
+"""The JVM with no server: its start and end, its memory at rest and watched over JMX, and what a parked thread takes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from zoo.analysis.stats.interval import Interval, of_median
@@ -27,6 +27,13 @@ SMALL = ("-Xmx4m", "-Xms4m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX
 INTERPRETED = ("-Xmx4m", "-Xms4m", "-XX:+UseSerialGC", "-Xint", "-XX:-UsePerfData")
 FLAGS: tuple[tuple[str, ...], ...] = ((), ARTICLE, SERIAL, ONE_COMPILER, SMALL, INTERPRETED)
 """Default, the article's, and further ones: is the article's really the minimum?"""
+
+THREADS = 1_000_000
+PARKED: tuple[tuple[str, ...], ...] = ((), ("-Djdk.trackAllThreads=false",), ("-XX:+UseCompactObjectHeaders",))
+"""With which a virtual thread is said to take less of the heap; the last one is there from JDK 24 on."""
+
+COMPACT_SINCE = 24
+PARKED_S = 6.0  # for the estimate alone
 
 
 @dataclass(frozen=True)
@@ -52,16 +59,18 @@ class Rest:
 
 @dataclass(frozen=True)
 class Footprint:
-    """One set of flags; `took_s` is empty where a monitor watched."""
+    """One set of flags; `took_s` is empty where a monitor watched, all but `parked_kb` where threads were parked."""
 
     flags: tuple[str, ...]
     watched: bool
     took_s: list[float]
     rest: Rest
+    parked_kb: list[float] = field(default_factory=list)
 
     @property
     def name(self) -> str:
-        return (" ".join(self.flags) or "default") + (", watched" if self.watched else "")
+        flags = " ".join(self.flags) or "default"
+        return flags + (", watched" if self.watched else ", parked" if self.parked_kb else "")
 
 
 def build(jdk: Jdk, folder: Path = FOLDER) -> Path:
@@ -109,6 +118,12 @@ def watched(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RESTS, r
     return _rest(seen)
 
 
+def parked(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RESTS, threads: int = THREADS) -> list[float]:
+    """kB of live heap after full collections that each of so many parked virtual threads takes, of each run."""
+    command = [str(jdk.java), *flags, "-cp", str(jar), "Parked", str(threads)]
+    return [float(_run(command)) / 1024 for _ in range(runs)]
+
+
 @contextmanager
 def staying(jdk: Jdk, jar: Path, flags: Sequence[str]) -> Iterator[int]:
     """A JVM that has said hello and stays; ended by SIGTERM, so that it removes what it put into /tmp."""
@@ -128,11 +143,14 @@ def footprints(jdk: Jdk, jar: Path) -> Iterator[Footprint]:
     for flags in FLAGS:
         yield Footprint(flags, False, starts(jdk, jar, flags), at_rest(jdk, jar, flags))
     yield Footprint((), True, [], watched(jdk, jar))
+    for flags in PARKED[: 3 if jdk.major >= COMPACT_SINCE else 2]:
+        yield Footprint(flags, False, [], _rest([]), parked(jdk, jar, flags))
 
 
 def seconds() -> float:
     """About how long all of them take."""
-    return len(FLAGS) * (RUNS * START_S + RESTS * (REST_S + START_S)) + RESTS * (REST_S + MONITOR_S)
+    alone = len(FLAGS) * (RUNS * START_S + RESTS * (REST_S + START_S))
+    return alone + RESTS * (REST_S + MONITOR_S) + len(PARKED) * RESTS * PARKED_S
 
 
 def _rest(seen: Sequence[Snapshot]) -> Rest:
@@ -146,7 +164,8 @@ def _rest(seen: Sequence[Snapshot]) -> Rest:
     )
 
 
-def _run(command: list[str]) -> None:
+def _run(command: list[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     if done.returncode:
         raise BuildError(f"{' '.join(command)} ended with exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout

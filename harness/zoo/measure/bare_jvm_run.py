@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
-from zoo import __version__
 from zoo.host import facts
+from zoo.host.begun import begun, now
 from zoo.host.interrupts import held
-from zoo.host.revision import revision
 from zoo.measure.bare_jvm import FOLDER, Footprint, build, footprints
 from zoo.model.jdk import Jdk
 from zoo.model.jvm_run import JvmRecord, JvmRun
+from zoo.store.writing import write_whole
 
 
 def measure(root: Path, results: Path, jdk: Jdk) -> tuple[Path, list[JvmRecord]]:
     """Measure all sets of flags and write a run; gives its folder."""
-    now = datetime.now(UTC)
-    commit, dirty = revision(root)
-    run = JvmRun(
-        id=f"{now:%Y%m%d-%H%M%S}-jvm",
-        started_at=now.isoformat(timespec="seconds"),
-        commit=commit,
-        dirty=dirty,
-        harness=__version__,
-        jdk=jdk.version,
-        host=facts.gather(jdk),
-    )
+    run = JvmRun(**begun(root, "jvm"), jdk=jdk.version, host=facts.gather(jdk))
     jar = build(jdk, root / FOLDER.name)
     folder = results / run.id
     folder.mkdir(parents=True)
@@ -38,8 +27,7 @@ def measure(root: Path, results: Path, jdk: Jdk) -> tuple[Path, list[JvmRecord]]
             with held():  # as in a run of servers: pydantic takes an interrupt for a fault of the data
                 out.write(found[-1].model_dump_json() + "\n")
                 out.flush()
-    finished = datetime.now(UTC).isoformat(timespec="seconds")
-    _write(folder, run.model_copy(update={"finished_at": finished}))
+    _write(folder, run.model_copy(update={"finished_at": now()}))
     return folder, found
 
 
@@ -53,9 +41,10 @@ def recorded(seen: Footprint) -> JvmRecord:
         rss_kb=seen.rest.rss,
         peak_kb=seen.rest.peak,
         anon_kb=seen.rest.anon,
+        parked_kb=[round(kb, 4) for kb in seen.parked_kb],
     )
 
 
 def _write(folder: Path, run: JvmRun) -> None:
     with held():
-        (folder / "run.json").write_text(run.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        write_whole(folder / "run.json", run.model_dump_json(indent=2) + "\n")

@@ -8,7 +8,6 @@ from dataclasses import asdict
 
 from zoo.analysis import flags
 from zoo.catalog.manifest import Model
-from zoo.host import feasible
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError
 from zoo.measure import record_parts, wait_idle, window
@@ -21,7 +20,7 @@ from zoo.model.failure import Failure
 from zoo.model.histogram import Histogram
 from zoo.model.measurement import Connections, ErrorCounts, Load, Measurement, Sampling
 from zoo.model.trial_results import Held
-from zoo.plan import pacing
+from zoo.plan import feasible, pacing
 from zoo.plan import windows as timing
 from zoo.runtime.base import Hosted
 from zoo.sample.instruments import known

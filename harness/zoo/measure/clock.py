@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 from typing import Protocol
+
+from zoo.host import begun
 
 
 class Clock(Protocol):
@@ -30,4 +31,4 @@ class RealClock:
         return time.monotonic()
 
     def now(self) -> str:
-        return datetime.now(UTC).isoformat(timespec="seconds")
+        return begun.now()

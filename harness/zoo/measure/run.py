@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 
-from zoo import __version__
 from zoo.catalog.manifest import Catalog
+from zoo.host.begun import begun, now
 from zoo.host.interrupts import interruptible
-from zoo.host.revision import revision
 from zoo.measure import further
 from zoo.measure.calibration import Busy, calibrated
 from zoo.measure.clock import RealClock
@@ -30,18 +28,7 @@ from zoo.store.run_folder import Store
 
 def new_run(root: Path, wish: Wish, planned: PlanFacts, host: HostFacts, builds: Mapping[str, str]) -> Run:
     """A run that has not begun; `builds` gives the hash of each server's sources."""
-    now = datetime.now(UTC)
-    commit, dirty = revision(root)
-    return Run(
-        id=f"{now:%Y%m%d-%H%M%S}-{'quick' if wish.quick else 'full'}",
-        started_at=now.isoformat(timespec="seconds"),
-        commit=commit,
-        dirty=dirty,
-        harness=__version__,
-        plan=planned,
-        host=host,
-        builds=dict(builds),
-    )
+    return Run(**begun(root, "quick" if wish.quick else "full"), plan=planned, host=host, builds=dict(builds))
 
 
 Say = Callable[[str], None]
@@ -93,7 +80,7 @@ def carry_out(root: Path, store: Store, catalog: Catalog, busy: Busy, follow: Fo
             say(more.text)
         if more.text:
             say(more.text)
-    store.write_run(run.model_copy(update={"finished_at": datetime.now(UTC).isoformat(timespec="seconds")}))
+    store.write_run(run.model_copy(update={"finished_at": now()}))
     return newest_records(store.records())
 
 

@@ -6,12 +6,11 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
-from zoo.host import feasible
 from zoo.load.base import LoadOutcome
 from zoo.measure import window
 from zoo.measure.window import Bench
 from zoo.model.measurement import Warmup
-from zoo.plan import pacing
+from zoo.plan import feasible, pacing
 from zoo.plan.blocks import Block
 from zoo.plan.tier import Tier
 from zoo.runtime.base import Hosted

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from zoo.model.data import Data
-from zoo.model.host import HostFacts
+from zoo.model.run_facts import RunFacts
 
 PROTOCOL = 1
 """Version of this measurement's protocol."""
@@ -25,21 +25,17 @@ class JvmRecord(Data):
     rss_kb: list[int] = Field(description="after 5 s of sleep, or of being watched")
     peak_kb: list[int]
     anon_kb: list[int]
+    parked_kb: list[float] = Field(
+        default=[], description="live heap that each of a million parked virtual threads takes; then all else is empty"
+    )
 
 
-class JvmRun(Data):
+class JvmRun(RunFacts):
     """`run.json`: where and with what."""
 
     kind: Literal["jvm"] = "jvm"
     protocol: int = PROTOCOL
-    id: str
-    started_at: str
-    finished_at: str | None = None
-    commit: str | None
-    dirty: bool | None
-    harness: str
     jdk: str
-    host: HostFacts
 
 
 def schema() -> dict[str, Any]:

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from zoo.model.condition import Condition
 from zoo.model.data import Data
-from zoo.model.host import HostFacts
 from zoo.model.program import Program
 from zoo.model.record import PROTOCOL, Record
+from zoo.model.run_facts import RunFacts
 
 
 class Target(Data):
@@ -86,18 +86,11 @@ class PlanFacts(Data):
         return program.cells(entries) if program else len(entries) * len(self.tiers)
 
 
-class Run(Data):
+class Run(RunFacts):
     """`run.json`: what was to be measured, where, with what."""
 
     protocol: int = PROTOCOL
-    id: str
-    started_at: str
-    finished_at: str | None = None
-    commit: str | None
-    dirty: bool | None
-    harness: str
     plan: PlanFacts
-    host: HostFacts
     builds: dict[str, str] = Field(default={}, description="by server, the hash of the sources that were measured")
 
     @property

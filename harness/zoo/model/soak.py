@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from zoo.model.data import Data
-from zoo.model.host import HostFacts
+from zoo.model.run_facts import RunFacts
 
 
 class Mark(Data):
@@ -22,19 +22,12 @@ class Mark(Data):
     heap_kb: int | None = Field(description="in use right after a full collection; null where there is no JVM")
 
 
-class Soak(Data):
+class Soak(RunFacts):
     """A soak as a whole; `finished_at` is null while it goes on, or when it was interrupted."""
 
     kind: Literal["soak"] = "soak"
-    id: str
-    started_at: str
-    finished_at: str | None = None
-    commit: str | None
-    dirty: bool | None
-    harness: str
     jdk: str | None
     minutes: float
-    host: HostFacts
     builds: dict[str, str] = Field(description="the hash of each server's sources")
     marks: dict[str, list[Mark]] = Field(description="by entry")
     ended: dict[str, str] = Field(default={}, description="why an entry that did not last ended")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from zoo.catalog.manifest import Entry, Language
-from zoo.host import feasible, namespace, processors
+from zoo.host import namespace, processors
 from zoo.host.cgroup import read_cgroup
 from zoo.host.engine import Engine, EngineError
 from zoo.host.jdk import find_jdk
@@ -18,7 +18,7 @@ from zoo.model.condition import Condition
 from zoo.model.cores import Cores
 from zoo.model.errors import BenchError
 from zoo.model.jdk import Jdk
-from zoo.plan import tier
+from zoo.plan import feasible, tier
 from zoo.plan.cores import AUTO, CHOICES, SHARED, SPLIT, chosen
 from zoo.runtime.condition_checks import check_release_setting, checked, release_settings
 from zoo.runtime.hosts import hosts_of

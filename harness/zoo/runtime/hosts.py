@@ -40,17 +40,17 @@ MEASURES_S = 60.0
 
 @dataclass(frozen=True)
 class Hosts:
-    """Where everything is: the engine of the server, the address that generators reach it by, their engines by name."""
+    """The server's engine, the addresses that generators reach it by, and the generators' engines by name."""
 
     server: Engine
-    address: str
+    addresses: tuple[str, ...]
     loads: Mapping[str, Engine]
 
 
 def engines(environment: Mapping[str, str]) -> list[Engine]:
     """Those that a run between hosts uses, each once; none where the environment names none."""
-    names = [environment.get("SERVER_CONTEXT", ""), *environment.get("LOAD_CONTEXT", "").split(",")]
-    return list(dict.fromkeys(engine_of(name.strip()) for name in names if name.strip()))
+    names = _words(environment.get("SERVER_CONTEXT", "")) + _words(environment.get("LOAD_CONTEXT", ""))
+    return list(dict.fromkeys(map(engine_of, names)))
 
 
 def engine_of(name: str) -> Engine:
@@ -59,22 +59,25 @@ def engine_of(name: str) -> Engine:
 
 
 def hosts_of(environment: Mapping[str, str]) -> Hosts:
-    """SERVER_CONTEXT, LOAD_CONTEXT (several with commas between) and SERVER_ADDRESS; `BenchError` says what is missing.
-
-    Without an address it is the host in the server engine's URL.
+    """SERVER_CONTEXT, LOAD_CONTEXT and SERVER_ADDRESS (of both several, with commas between); `BenchError` says what is
+    missing. Without an address it is the host in the server engine's URL.
     """
     where, loads = environment.get("SERVER_CONTEXT", ""), environment.get("LOAD_CONTEXT", "")
-    names = [name.strip() for name in loads.split(",") if name.strip()]
+    names = _words(loads)
     if not where or not names:
         raise BenchError(
             "RUNTIME=hosts needs SERVER_CONTEXT=name and LOAD_CONTEXT=name,name: contexts of `docker context ls`, or "
             "URLs such as ssh://user@host"
         )
     server = engine_of(where)
-    address = environment.get("SERVER_ADDRESS") or _address(server, where)
+    addresses = _words(environment.get("SERVER_ADDRESS", "")) or [_address(server, where)]
     several = {name for name in names if names.count(name) > 1}
     called = {f"{name} ({n})" if name in several else name: engine_of(name) for n, name in enumerate(names, 1)}
-    return Hosts(server, address, called)
+    return Hosts(server, tuple(addresses), called)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _address(engine: Engine, where: str) -> str:
@@ -101,7 +104,7 @@ class HostedApart(HostedContainer):
 
     @property
     def url(self) -> str:
-        return f"http://{self._hosts.address}:{self._launch.entry.server.manifest.port}"
+        return f"http://{self._hosts.addresses[0]}:{self._launch.entry.server.manifest.port}"
 
     @property
     def apart(self) -> Apart:
@@ -112,7 +115,9 @@ class HostedApart(HostedContainer):
         first = next(iter(self._agents.values()))
         facts = [AgentInstruments(one).facts() for one in self._agents.values()]
         self._processors = sum(found.cores or 1 for found in facts)
-        self.generator = Wrk(SpreadShards([remote(name, one, self.url) for name, one in self._agents.items()]))
+        remotes = [remote(name, one, self.url) for name, one in self._agents.items()]
+        several = self._hosts.addresses if len(self._hosts.addresses) > 1 else ()
+        self.generator = Wrk(SpreadShards(remotes), several)
         self.attacker = AgentVegeta(first)
         self.benchmarker = AgentAb(first)
 
@@ -159,7 +164,8 @@ class HostsRuntime(ContainerRuntime):
 
     @property
     def address(self) -> str:
-        return self._hosts.address
+        """At which the server listens: at all of its host's where it has several."""
+        return self._hosts.addresses[0] if len(self._hosts.addresses) == 1 else "0.0.0.0"
 
     def build(self, root: Path, servers: Sequence[Server], variables: Mapping[str, str]) -> None:
         """The servers' images on their host, the generator's on all."""
@@ -173,7 +179,7 @@ class HostsRuntime(ContainerRuntime):
         return HostedApart(self._hosts, name, child, launch, agents)
 
     def facts(self) -> HostFacts:
-        """The server's machine; connections come from the ports of all generators."""
+        """The server's machine; connections come from the ports of all generators, to each address of the server."""
         seen = super().facts()
         found = []
         for engine in self._hosts.loads.values():
@@ -183,7 +189,8 @@ class HostsRuntime(ContainerRuntime):
             finally:
                 agent.close()
         tightest = min(found, key=lambda limits: (limits.port_high or 65_535) - (limits.port_low or 0))
-        ports = {"port_low": tightest.port_low, "port_high": tightest.port_high, "generators": len(found)}
+        spaces = len(found) * len(self._hosts.addresses)
+        ports = {"port_low": tightest.port_low, "port_high": tightest.port_high, "generators": spaces}
         return seen.model_copy(update={"limits": seen.limits.model_copy(update=ports)})
 
     def close(self) -> None:

@@ -11,18 +11,16 @@ import json
 import os
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from zoo.host.interrupts import held
-from zoo.model.errors import UserError
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.store import kept
+from zoo.store.writing import StoreError, write_whole, writing
 
 REPORTS = frozenset({"report.md", "report.html"})
 
@@ -34,10 +32,6 @@ def kind_of(folder: Path) -> str | None:
     except (OSError, ValueError):
         return None
     return run.get("kind") if isinstance(run, dict) else None
-
-
-class StoreError(UserError):
-    """A run that cannot be read or written; the message names the file, and the line where there is one."""
 
 
 class _Named(Protocol):
@@ -65,11 +59,11 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
     def create(cls, results: Path, run: RunT) -> Self:
         """A new folder named after the run, made the `latest`; `StoreError` where it cannot be made."""
         store = cls(results / run.id)
-        with _writing(store.folder):
+        with writing(store.folder):
             store.raw.mkdir(parents=True)
             store._records.touch()
         store.write_run(run)
-        with _writing(results / cls.LATEST):
+        with writing(results / cls.LATEST):
             _point(results / cls.LATEST, run.id)
         return store
 
@@ -94,7 +88,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
     def append(self, *records: RecordT) -> None:
         """Write records in one piece and force them to disk; those of one turn belong together."""
         self._check_plain()
-        with _writing(self._records), self._records.open("ab") as out:
+        with writing(self._records), self._records.open("ab") as out:
             out.write("".join(record.model_dump_json() + "\n" for record in records).encode())
             out.flush()
             os.fsync(out.fileno())
@@ -120,14 +114,14 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
     def write_raw(self, name: str, data: object) -> str:
         """Store compressed JSON below `raw/`; gives the path below the run's folder."""
         path = self.raw / f"{name}.json.gz"
-        with _writing(path), gzip.GzipFile(path, "wb", mtime=0) as out:
+        with writing(path), gzip.GzipFile(path, "wb", mtime=0) as out:
             out.write(json.dumps(data, separators=(",", ":")).encode())
         return f"raw/{path.name}"
 
     def new_log(self, name: str) -> Path:
         """An empty file below `raw/` for what a server says, beside those of its earlier starts."""
         path = next(p for n in itertools.count(1) if not (p := self.raw / f"{name}{f'-{n}' * (n > 1)}.log").exists())
-        with _writing(path):
+        with writing(path):
             path.touch()
         return path
 
@@ -152,8 +146,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
     def write_text(self, name: str, text: str) -> Path:
         """Store a whole file beside the records."""
         path = self.folder / name
-        with _writing(path):
-            _replace(path, text)
+        write_whole(path, text)
         return path
 
     def _check_plain(self) -> None:
@@ -175,22 +168,6 @@ class Store(RunFolder[Run, Record]):
 
     def _read_record(self, line: bytes) -> Record:
         return Record.model_validate_json(line)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """What is written is written to its end, also when the run is told to stop meanwhile."""
-    try:
-        with held():
-            yield
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(path.name + ".new")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
 
 
 def _point(link: Path, target: str) -> None:

@@ -11,7 +11,6 @@ from typing import Self
 
 from zoo.analysis.flags import disturbed
 from zoo.catalog.manifest import Entry
-from zoo.host import feasible
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError
 from zoo.measure import record_parts
@@ -23,6 +22,7 @@ from zoo.model.measurement import Connections, Sampling
 from zoo.model.program import Program
 from zoo.model.record import Trial, stem
 from zoo.model.trial_results import Result
+from zoo.plan import feasible
 from zoo.plan.blocks import Block
 from zoo.plan.tier import Tier
 from zoo.plan.windows import BACKLOG_GRACE_S

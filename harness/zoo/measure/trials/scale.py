@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from zoo.host import feasible
 from zoo.load.spec import LoadError
 from zoo.measure import wait_idle
 from zoo.measure.trials.base import TrialCell, unserved
 from zoo.measure.warm_server import WarmServer
 from zoo.model.record import Trial
 from zoo.model.trial_results import ScaleResult, ScaleStep
+from zoo.plan import feasible
 from zoo.sample.instruments import known
 
 FIRST = 10_000

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from zoo.analysis.method_proof import WIDTHS_OF, Alarms, Width, alarms
+from zoo.analysis.method_proof import CHANGES, SHORT, WIDTHS_OF, Alarms, Power, Width, alarms, power, short_runs
 from zoo.analysis.metrics import METRICS, Metric
 from zoo.analysis.pairs import Compared, Kind
 from zoo.analysis.stats import Ratio
+from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.report.section import Section, Table
 from zoo.report.text.comparisons import verdicts
@@ -16,33 +17,60 @@ from zoo.report.text.comparisons import verdicts
 PROJECTED_MIN = 60.0
 
 
-def aa(run: Run, compared: Compared) -> Section:
-    """False differences over all metrics."""
-    used = [m for m in METRICS if alarms(compared, m).intervals]
-    rows = [[m.name, *_counts(alarms(compared, m))] for m in used]
+def aa(run: Run, records: Sequence[Record]) -> Section:
+    """False differences over all metrics, and how often the same noise lets a true one be found."""
+    runs = short_runs(run, records)
+    used = [m for m in METRICS if alarms(runs, m).intervals]
+    rows = [[m.name, *_counts(alarms(runs, m))] for m in used]
     return Section(
         f"A/A over {run.plan.rounds} rounds",
-        [counted(run, compared)],
+        [counted(run, runs)],
         [
             Table(
                 "Intervals of A/A pairs",
                 ["metric", "intervals", "leave out 1", "nominal", "called a difference"],
-                [*rows, ["all", *_counts(alarms(compared))]],
+                [*rows, ["all", *_counts(alarms(runs))]],
             )
         ],
     )
 
 
-def counted(run: Run, compared: Compared) -> str:
+def counted(run: Run, runs: Sequence[Compared]) -> str:
     """The same over all metrics together, in words."""
-    total = alarms(compared)
-    entries = ", ".join(dict.fromkeys(p.b for p in compared.of(Kind.AGAIN)))
+    total = alarms(runs)
+    entries = ", ".join(dict.fromkeys(p.b for p in runs[0].of(Kind.AGAIN)))
+    cut = f", {SHORT} of them a run" if len(runs) > 1 else ""
     return (
-        f"{entries}, each twice a round over {run.plan.rounds} rounds: {total.outside} of {total.intervals} intervals "
-        f"leave out 1, where the nominal 5 % are {total.nominal:.1f}. Were the intervals independent, so many or more "
-        f"had a probability of {total.chance:.2f}; those of one process are not, and come together more often. Called "
-        f"a difference after Holm's correction: {total.called}."
+        f"{entries}, each twice a round over {run.plan.rounds} rounds{cut}: {total.outside} of {total.intervals} "
+        f"intervals leave out 1, where the nominal 5 % are {total.nominal:.1f}. Were the intervals independent, so "
+        f"many or more had a probability of {total.chance:.2f}; those of one process are not, and come together more "
+        f"often. Called a difference after Holm's correction: {total.called}."
     )
+
+
+def found_of(run: Run, records: Sequence[Record]) -> Section:
+    """How often a true difference of each size is found, in the noise of equal servers."""
+    runs = short_runs(run, records)
+    rows = [
+        [metric.name, tier, f"± {100 * sizes[0].half_width:.1f} %", *(_share(one) for one in sizes)]
+        for metric in WIDTHS_OF
+        for tier in run.plan.tiers
+        for sizes in [[power(runs, metric, tier, change) for change in CHANGES]]
+        if sizes[0].tried
+    ]
+    columns = ["metric", "connections", "half-width", *(f"{100 * change:.0f} % found" for change in CHANGES)]
+    return Section(
+        "Power",
+        [
+            f"Of {len(runs)} runs of {SHORT} rounds each. Half-width is the median. In brackets what is left after "
+            "Holm's correction over the pairs of one metric."
+        ],
+        [Table("True differences that are found", columns, rows, text=2)],
+    )
+
+
+def _share(found: Power) -> str:
+    return f"{found.alone} of {found.tried} ({found.called})"
 
 
 def _counts(found: Alarms) -> list[str]:

@@ -1,0 +1,18 @@
+"""What every kind of run tells of itself in its `run.json`."""
+
+from __future__ import annotations
+
+from zoo.model.data import Data
+from zoo.model.host import HostFacts
+
+
+class RunFacts(Data):
+    """Which run it is, when it was made, with which code and where; `finished_at` is null until it has ended."""
+
+    id: str
+    started_at: str
+    finished_at: str | None = None
+    commit: str | None
+    dirty: bool | None
+    harness: str
+    host: HostFacts

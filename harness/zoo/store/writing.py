@@ -1,0 +1,32 @@
+"""Files that are written to their end, or stay as they were; errors name them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from zoo.host.interrupts import held
+from zoo.model.errors import UserError
+
+
+class StoreError(UserError):
+    """A run that cannot be read or written; the message names the file, and the line where there is one."""
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """What is written is written to its end, also when the run is told to stop meanwhile; `StoreError` if it fails."""
+    try:
+        with held():
+            yield
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replace a file at one stroke: whoever reads it, after a crash too, finds the old text or the new."""
+    temporary = path.with_name(path.name + ".new")
+    with writing(path):
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
