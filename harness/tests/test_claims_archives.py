@@ -111,6 +111,17 @@ def test_of_parked_threads_a_jvm_run_tells_their_heap_alone() -> None:
     assert QUANTITIES["heap a parked thread"].read(record.model_dump()) == [0.5] * 6
 
 
+def test_a_difference_of_starts_is_that_of_their_means(tmp_path: Path) -> None:
+    cells = {
+        "more": {"scenario": "jvm", "entry": "java-hello", "case": "default"},
+        "less": {"scenario": "jvm", "entry": "java-hello", "case": "-Xmx15m -Xms15m"},
+    }
+    rule = {"rule": "difference", "quantity": "RSS at rest", "of": "more", "less": "less", "at_least": 2, "at_most": 4}
+    found = said(claim([rule], cells), jvm(tmp_path))
+    assert [part.judgement.word for part in found.parts] == [ClaimWord.HOLDS]
+    assert found.parts[0].found[0][0].value == pytest.approx(3)
+
+
 def jdbc(executor: str, ops: float, number: int, **changes: Any) -> dict[str, Any]:  # noqa: ANN401
     cell = {
         "form": "standing",

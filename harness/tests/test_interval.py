@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zoo.analysis.stats.interval import Interval, of_mean, of_median
+from zoo.analysis.stats.interval import Interval, of_difference, of_mean, of_median
 
 
 def test_a_mean_by_hand() -> None:
@@ -44,6 +44,24 @@ def test_the_interval_of_a_median_covers_it_at_least_so_often_whatever_the_distr
     random = np.random.default_rng(n)
     found = [of_median(sample.tolist()) for sample in random.lognormal(0, 1, size=(4_000, n))]
     assert 0.94 <= coverage(found, 1) <= 0.99
+
+
+def test_a_difference_of_means_has_the_interval_of_welch() -> None:
+    found = of_difference([3.0, 4.0, 5.0], [1.0, 2.0, 6.0, 3.0])
+    # scipy.stats.ttest_ind(…, equal_var=False).confidence_interval()
+    assert (found.value, found.n) == (1.0, 3)
+    assert found.low == pytest.approx(-2.2771894)
+    assert found.high == pytest.approx(4.2771894)
+    assert of_difference([1.0], [2.0, 3.0]) == Interval(-1.5, None, None, 1)
+    with pytest.raises(ValueError, match="of both"):
+        of_difference([], [1.0])
+
+
+def test_an_interval_of_a_difference_holds_the_truth_as_often_as_it_says() -> None:
+    random = np.random.default_rng(7)
+    pairs = zip(random.normal(10, 3, size=(4_000, 6)), random.normal(8, 1, size=(4_000, 6)), strict=True)
+    found = [of_difference(a.tolist(), b.tolist()) for a, b in pairs]
+    assert 0.93 <= coverage(found, 2) <= 0.97
 
 
 def coverage(found: list[Interval], true: float) -> float:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from zoo.analysis.lower_bound import flags_of, limits, near_reference
-from zoo.analysis.metrics import PER_CONNECTION, Class, Metric, held_slopes, requested
+from zoo.analysis.metrics import PER_CONNECTION, Class, Metric, held_slopes
 from zoo.analysis.verdict import spoiled
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record, newest_records
+from zoo.plan.tier import count
 from zoo.plan.windows import HOLDING_S
 from zoo.scenarios import holds, is_trial
 
@@ -57,7 +58,7 @@ def cells(records: Iterable[Record], reference: str | None = None) -> dict[Key, 
     for key, rounds in flags.items():
         found[key].limits = limits(rounds)
     slopes = held_slopes(latest)
-    highest = {scenario: tier for _, scenario, tier in sorted(found, key=lambda key: requested(key[2]))}
+    highest = {scenario: tier for _, scenario, tier in sorted(found, key=lambda key: count(key[2]))}
     for (entry, scenario, tier), cell in found.items():
         if tier == highest[scenario] and holds(scenario.partition(" ")[0]) and cell.seen:
             cell.slopes = slopes.get((entry, scenario), {})

@@ -11,7 +11,6 @@ from zoo.analysis.flags import served
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement, Turn
 from zoo.model.record import Record
-from zoo.plan.tier import count
 from zoo.scenarios import holds
 
 LEAST_CPU_S = 0.2
@@ -180,8 +179,3 @@ def held_slopes(records: Iterable[Record]) -> dict[tuple[str, str], dict[int, fl
 def slope(points: Sequence[tuple[float, float]]) -> float:
     """Least-squares slope of y over x."""
     return statistics.linear_regression([x for x, _ in points], [y for _, y in points]).slope
-
-
-def requested(tier: str) -> int:
-    """A tier's own number, for cells that never ran."""
-    return count(tier)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from zoo.analysis.cells import Cell, asked, cells, unfit
-from zoo.analysis.metrics import METRICS, Metric, Word, requested
+from zoo.analysis.metrics import METRICS, Metric, Word
 from zoo.analysis.noise_band import Band, BandKey, noise_bands
 from zoo.analysis.samples import sample
 from zoo.analysis.stats import Adjusted, Ratio, Sample, holm, moderated
@@ -16,6 +16,7 @@ from zoo.analysis.verdict import Verdict, bounded, judge
 from zoo.model.entry_id import is_twin, name_of, original, plain, server_of
 from zoo.model.flag import Flag
 from zoo.model.record import Record
+from zoo.plan.tier import count
 
 
 class Kind(StrEnum):
@@ -154,7 +155,7 @@ def _pair(kind: Kind, names: tuple[str, str], scenario: str, tier: str, sides: t
         b=names[1],
         scenario=scenario,
         tier=tier,
-        requested=requested(tier),
+        requested=count(tier),
         jvm=any(m.jvm for cell in sides for m in cell.seen.values()),
         rounds=len(shared),
         comparisons=comparisons,

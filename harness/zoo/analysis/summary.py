@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from zoo.analysis.lower_bound import flags_of, limits, near_reference
-from zoo.analysis.metrics import METRICS, cpu_per_million, held_all, held_slopes, requested, served_each_wait
+from zoo.analysis.metrics import METRICS, cpu_per_million, held_all, held_slopes, served_each_wait
 from zoo.analysis.stats import outlier
 from zoo.model.entry_id import is_twin
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record, newest_records
+from zoo.plan.tier import count
 from zoo.scenarios import is_trial
 
 
@@ -119,7 +120,7 @@ def _row(group: list[Record], near: set[tuple[str, str, str, int]], slopes: Mapp
             model=first.model,
             scenario=first.asked,
             tier=first.tier,
-            requested=requested(first.tier),
+            requested=count(first.tier),
             actual=None,
             limited_by=None,
             delay_s=0.0,

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from zoo.analysis.cells import Cell, asked, cells, unfit
-from zoo.analysis.metrics import METRICS, Class, Word, requested
+from zoo.analysis.metrics import METRICS, Class, Word
 from zoo.analysis.pairs import Kind, Pair, judged, lost, unjudged
 from zoo.analysis.stats import unpaired_ratio
 from zoo.model.entry_id import is_twin
 from zoo.model.host import HostFacts
 from zoo.model.record import Record
 from zoo.model.run import Run
+from zoo.plan.tier import count
 
 PROGRAM_SETTINGS = ("duration_s", "windows", "dropped", "thread_each", "rest_s", "repeats")
 """How a cell of a scenario is measured, beside its case and connection count, by which it is known."""
@@ -74,7 +75,7 @@ def _pair(key: tuple[str, str, str], runs: tuple[str, str], sides: tuple[Cell, C
         b=entry,
         scenario=scenario,
         tier=tier,
-        requested=requested(tier),
+        requested=count(tier),
         jvm=any(m.jvm for cell in sides for m in cell.seen.values()),
         rounds=min(len(before.seen), len(after.seen)),
         comparisons=comparisons,

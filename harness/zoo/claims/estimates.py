@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from zoo.analysis.metrics import Class
 from zoo.analysis.stats import Ratio, paired_ratio, unpaired_ratio
-from zoo.analysis.stats.interval import of_mean, of_median
+from zoo.analysis.stats.interval import of_difference, of_mean, of_median
 from zoo.analysis.stats.ratio import of_logs
 from zoo.claims.points import ClaimPoint
 from zoo.claims.quantities import QUANTITIES, Quantity
@@ -112,7 +112,7 @@ def spread(evidence: ClaimEvidence, pairs: Sequence[tuple[ClaimPoint, ...]], nam
 
 
 def difference(evidence: ClaimEvidence, less: tuple[ClaimPoint, ...], name: str) -> Estimate:
-    """A quantity of the first point less that of the second, round by round."""
+    """A quantity of the first point less that of the second, round by round; of starts of programs, of their means."""
     quantity = QUANTITIES[name]
     label = f"{less[0].text} less {less[1].text}"
     found = evidence.find(less, quantity)
@@ -122,10 +122,12 @@ def difference(evidence: ClaimEvidence, less: tuple[ClaimPoint, ...], name: str)
     a, b = made.series
     if any(s.at_least for s in made.series):
         return replace(made, why="a side is a lower bound, so there is no difference")
-    if not _paired(made.series):
+    if a.archive.id != b.archive.id:
         return replace(made, why="the two are not in one run")
-    rounds = _common(made.series)
-    interval = of_mean([a.values[n] - b.values[n] for n in rounds])
+    if a.starts and b.starts:
+        interval = of_difference(a.starts, b.starts)
+    else:
+        interval = of_mean([a.values[n] - b.values[n] for n in _common(made.series)])
     return replace(made, value=interval.value, low=interval.low, high=interval.high, n=interval.n)
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 
-from zoo.analysis.metrics import Class, requested
+from zoo.analysis.metrics import Class
 from zoo.claims import points
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import Claim
 from zoo.claims.points import ClaimPoint
 from zoo.claims.quantities import QUANTITIES
+from zoo.plan.tier import count
 from zoo.scenarios import SCENARIOS
 
 HARDLY_S = 1.0
@@ -176,7 +177,7 @@ def _job(wants: Sequence[Want]) -> Job:
         scenario=cells[0].scenario,
         entries=tuple(dict.fromkeys(point.entry for point in cells)),
         cases=tuple(dict.fromkeys(point.case for point in cells)),
-        tiers=tuple(sorted({point.tiers[0] for point in cells}, key=lambda tier: requested(tier) if tier else 0)),
+        tiers=tuple(sorted({point.tiers[0] for point in cells}, key=lambda tier: count(tier) if tier else 0)),
         vary=tuple(sorted({point.vary for point in cells})),
         jdk=cells[0].jdk,
         rounds=max(want.rounds for want in wants),

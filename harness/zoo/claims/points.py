@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from zoo.analysis.metrics import requested
 from zoo.claims.ledger import AXES, CellSpec
 from zoo.claims.quantities import QUANTITIES
 from zoo.claims.rules import Rule
+from zoo.plan.tier import count
 
 
 def asked(scenario: str, case: str) -> str:
@@ -68,7 +68,7 @@ def combinations(rule: Rule, of: Sequence[CellSpec], cores: float | None = None)
 def _wanted(point: ClaimPoint, cells: CellSpec, cores: float | None) -> bool:
     if cores is None or cells.tiers_from_cores is None:
         return True
-    return requested(point.tiers[0]) >= cells.tiers_from_cores * cores
+    return count(point.tiers[0]) >= cells.tiers_from_cores * cores
 
 
 def _agree(a: ClaimPoint, of_a: CellSpec, b: ClaimPoint, of_b: CellSpec, over_tiers: bool) -> bool:

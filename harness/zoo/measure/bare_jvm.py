@@ -1,4 +1,4 @@
-"""The JVM with no server: its start and end, its memory at rest and watched over JMX, and what a parked thread takes."""
+"""The JVM with no server: its start and end, memory at rest and watched over JMX, and what a parked thread takes."""
 
 from __future__ import annotations
 

@@ -8,13 +8,14 @@ from typing import Any, cast
 import altair as alt
 
 from zoo.analysis.held import Cost, costs, given_back
-from zoo.analysis.metrics import held_throughout, requested
+from zoo.analysis.metrics import held_throughout
 from zoo.analysis.stats.interval import Interval, of_mean
 from zoo.analysis.summary import spread
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import HeapResult, ScaleResult
+from zoo.plan.tier import count
 from zoo.report.cells import Cells
 from zoo.report.charts import held as lines
 from zoo.report.charts.dots import DOTS
@@ -56,7 +57,7 @@ def section(records: Sequence[Record]) -> Section:
         )
     columns = ["entry", "all held", *(f"{name} kB" for name in QUANTITIES.values())]
     columns += ["RSS at rest MB", "peak RSS MB", "given back %", "slowest s"]
-    title = f"held · closed, c = {', '.join(sorted({r.tier for r in records}, key=requested))}"
+    title = f"held · closed, c = {', '.join(sorted({r.tier for r in records}, key=count))}"
     return Section("Scenario held", [TEXT], [Table(title, columns, body, text=2)], notes(records))
 
 
@@ -258,7 +259,7 @@ def _all_held(records: Sequence[Record]) -> str:
 def _most_held(records: Sequence[Record]) -> str | None:
     """The highest count up to which every one was held in every round."""
     most = None
-    for tier in sorted({r.tier for r in records}, key=requested):
+    for tier in sorted({r.tier for r in records}, key=count):
         if not held_throughout(r for r in records if r.tier == tier):
             return most
         most = tier
@@ -266,7 +267,7 @@ def _most_held(records: Sequence[Record]) -> str | None:
 
 
 def _top(records: Sequence[Record]) -> int:
-    return max(requested(r.tier) for r in records)
+    return max(count(r.tier) for r in records)
 
 
 def _lives() -> Chart:

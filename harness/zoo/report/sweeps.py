@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 import altair as alt
 
 from zoo.analysis import flags
-from zoo.analysis.metrics import REQUESTS, requested
+from zoo.analysis.metrics import REQUESTS
 from zoo.analysis.pairs import Kind, compare
 from zoo.analysis.summary import Spread, spread
 from zoo.model.entry_id import server_of
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record
 from zoo.model.run import Run
+from zoo.plan.tier import count
 from zoo.report.charts.encoding import Chart, coloured, log_axis, named_points, plain_axis, shaped
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, short_if_known, slug
 from zoo.report.charts.looks import KINDS, RULE
@@ -104,7 +105,7 @@ def _size(case: str) -> float:
 
 
 def _table(records: Sequence[Record], asked: str, what: str, read: Read) -> Table:
-    tiers = sorted({r.tier for r in records if r.asked == asked}, key=requested)
+    tiers = sorted({r.tier for r in records if r.asked == asked}, key=count)
     body = []
     for entry in sorted({r.entry for r in records if r.asked == asked}):
         found = [_spread(records, asked, entry, tier, read) for tier in tiers]

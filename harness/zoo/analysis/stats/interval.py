@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from scipy.special import bdtr, stdtrit  # of scipy.stats only these are wanted, and it takes a second to load
 
-from zoo.analysis.stats.spread import stdev
+from zoo.analysis.stats.ratio import welch
+from zoo.analysis.stats.spread import stdev, variance
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,20 @@ def of_mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
     quantile = float(stdtrit(len(values) - 1, (1 + confidence) / 2))
     half = quantile * stdev(values) / math.sqrt(len(values))
     return Interval(mean, mean - half, mean + half, len(values))
+
+
+def of_difference(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> Interval:
+    """Mean of a less mean of b, of values that have nothing to do with each other, ± t · √(s²ₐ/n + s²_b/m) with degrees
+    of freedom by Welch (1947) and Satterthwaite (1946). ValueError without values."""
+    if not a or not b:
+        raise ValueError("a difference needs values of both")
+    value, n = statistics.fmean(a) - statistics.fmean(b), min(len(a), len(b))
+    if n < 2:
+        return Interval(value, None, None, n)
+    error_a, error_b = variance(a) / len(a), variance(b) / len(b)
+    df = welch(error_a, len(a) - 1, error_b, len(b) - 1)
+    half = float(stdtrit(df, (1 + confidence) / 2)) * math.sqrt(error_a + error_b)
+    return Interval(value, value - half, value + half, n)
 
 
 def of_median(values: Sequence[float], confidence: float = 0.95) -> Interval:

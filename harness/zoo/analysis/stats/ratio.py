@@ -98,7 +98,7 @@ def unpaired_ratio(a: Sequence[float], b: Sequence[float], confidence: float = C
     if rounds < 2:
         return Ratio(value, None, None, rounds)
     error_a, error_b = variance(a) / len(a), variance(b) / len(b)
-    df = _welch(error_a, len(a) - 1, value**2 * error_b, len(b) - 1)
+    df = welch(error_a, len(a) - 1, value**2 * error_b, len(b) - 1)
     t = t_quantile(confidence, df)
     p = _p(mean_a - mean_b, math.sqrt(error_a + error_b), df)
     g = t**2 * error_b / mean_b**2
@@ -108,7 +108,7 @@ def unpaired_ratio(a: Sequence[float], b: Sequence[float], confidence: float = C
     return Ratio(value, max((value - half) / (1 - g), 0.0), (value + half) / (1 - g), rounds, p)
 
 
-def _welch(first: float, df_first: int, second: float, df_second: int) -> float:
+def welch(first: float, df_first: int, second: float, df_second: int) -> float:
     """Degrees of freedom of the sum of two independent estimates of variance (Satterthwaite 1946, Welch 1947)."""
     if first + second == 0:
         return df_first + df_second

@@ -15,7 +15,7 @@ GB = 1 / 1024**2
 def section(connections: int, hosts: int, costs: Mapping[tuple[str, str], Cost]) -> Section:
     """A row an entry whose held connections were measured; `costs` by entry and quantity (`rss`, `socket`)."""
     rows, sockets = [], []
-    for entry in dict.fromkeys(entry for entry, _ in costs):
+    for entry in sorted({entry for entry, _ in costs}):
         rss, socket = costs.get((entry, "rss")), costs.get((entry, "socket"))
         if rss is None or socket is None:
             continue
@@ -29,8 +29,8 @@ def section(connections: int, hosts: int, costs: Mapping[tuple[str, str], Cost])
     return Section(
         "What each host needs",
         [
-            f"The server's host for {connections:,} held connections: {descriptors:,} descriptors (`ulimit -n`, "
-            "`fs.nr_open`, `fs.file-max`) and this memory beyond the server's own:",
+            f"For {connections:,} held connections the server's host needs {descriptors:,} descriptors (`ulimit -n`, "
+            "`fs.nr_open`, `fs.file-max`) and the memory of the table, beyond what the server has at rest.",
         ],
         [
             Table(
@@ -43,6 +43,6 @@ def section(connections: int, hosts: int, costs: Mapping[tuple[str, str], Cost])
             f"each of {hosts} generator hosts: {usual.connections:,} connections and as many descriptors, "
             f"{number(usual.sockets_kb * GB)} GB for sockets, besides wrk's own memory",
             f"addresses of the server (SERVER_ADDRESS=, with commas between): {usual.addresses} with the usual ports, "
-            f"{wide.addresses} after `sysctl net.ipv4.ip_local_port_range='{ALL_PORTS[0]} {ALL_PORTS[1]}'` there",
+            f"{wide.addresses} after `sysctl -w net.ipv4.ip_local_port_range='{ALL_PORTS[0]} {ALL_PORTS[1]}'` there",
         ],
     )
