@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -248,6 +249,29 @@ def test_a_report_begins_with_the_answer_of_its_scenario(scenario: str) -> None:
     assert f"- {ANSWERS[scenario]}" in said(run(scenario), RECORDS[scenario])
     text = page(contents, PLAIN)
     assert text.index(ANSWERS[scenario]) < text.index(f'<section id="of-{scenario}">')
+
+
+def test_pairs_between_which_nothing_is_decided_are_one_sentence() -> None:
+    each = {PLATFORM: (1_000.0, 2_000.0, 3_000.0), VIRTUAL: (1_500.0, 1_500.0, 4_000.0)}
+    records = [
+        swept("cpu", "0.5ms+2ms", tier, entry, rps, n)
+        for entry, found in each.items()
+        for n, rps in enumerate(found, 1)
+        for tier in ("5", "50")
+    ]
+    assert Summary.of(run("cpu"), records).own == [
+        "Requests a second: nothing is decided between the variants of java-a."
+    ]
+
+
+def test_the_last_lines_leave_out_pairs_that_have_no_room() -> None:
+    found = Summary.of(run("cpu"), RECORDS["cpu"])
+    pairs = found.last_lines[1:]
+    assert pairs[0].endswith(":")
+    assert replace(found, own=[]).last_lines == pairs
+    for lines in (9, 10, 11):
+        own = [f"answer {n}" for n in range(lines)]
+        assert replace(found, own=own).last_lines == own[:10]
 
 
 def test_a_generator_that_fell_behind_gives_no_answer() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from zoo.analysis.held import costs
-from zoo.analysis.metrics import REQUESTS
+from zoo.analysis.metrics import REQUESTS, Word
 from zoo.analysis.pairs import Kind, Pair
 from zoo.model.entry_id import server_of
 from zoo.model.record import Record
@@ -124,22 +124,31 @@ def _ab(records: Sequence[Record]) -> list[str]:
 
 def swept(pairs: Iterable[Pair], models: Mapping[str, str]) -> list[str]:
     """Of scenarios with cases of their own: who serves more requests a second, counted over the cells in which two
-    variants were measured. `models` are the entries' own."""
+    variants were measured; those between which nothing is decided in one sentence. `models` are the entries' own."""
     words: dict[tuple[str, str, str], Counter[str]] = {}
     for pair in pairs:
         scenario, compared = pair.scenario.partition(" ")[0], pair.comparisons.get(REQUESTS)
         if scenario in SWEPT and pair.kind in (Kind.MODEL, Kind.VARIANT) and compared and compared.ratio:
             words.setdefault((scenario, pair.a, pair.b), Counter())[compared.verdict.word.value] += 1
-    made = []
+    made: list[str] = []
+    undecided: dict[str, None] = {}
+    none_decided = all(UNDECIDED.issuperset(counts) for counts in words.values())
     for (_, a, b), counts in words.items():
         alike = models[a] == models[b]
         first, second = (variant(e) if alike else MODELS.get(models[e], variant(e)) for e in (a, b))
+        if UNDECIDED.issuperset(counts):
+            undecided[server_of(a) if none_decided else f"{first} and {second} in {server_of(a)}"] = None
+            continue
         told = listed([f"{word} in {count}" for word, count in counts.most_common()])
         made.append(f"{server_of(a)}, requests a second of {first} over {second}: {told} of {counts.total()} cells.")
+    if undecided:
+        between = f"the variants of {listed(list(undecided))}" if none_decided else listed(list(undecided))
+        made.append(f"Requests a second: nothing is decided between {between}.")
     return made
 
 
 SWEPT = ("service", "cpu", "bytes")
+UNDECIDED = {Word.OPEN.value, Word.NOT_MEASURED.value}
 
 ANSWERS: dict[str, Callable[[Sequence[Record]], list[str]]] = {
     "ramp": _ramp,

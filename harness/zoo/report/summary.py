@@ -43,5 +43,7 @@ class Summary:
 
     @property
     def last_lines(self) -> list[str]:
-        """What the run came to, in at most ten lines."""
-        return [*self.own, *ending(self.cells, self.compared)][:MOST_LINES]
+        """What the run came to, in at most ten lines; of its pairs nothing where not all of that has room."""
+        pairs = ending(self.cells, self.compared)
+        room = MOST_LINES - len(self.own)
+        return [*self.own, *pairs] if len(pairs) <= room else self.own[:MOST_LINES] or pairs[:MOST_LINES]
