@@ -103,7 +103,7 @@ def test_the_chance_of_so_many_is_that_of_the_binomial_distribution() -> None:
 
 
 def test_the_counts_stand_in_a_table_with_their_sum() -> None:
-    section = method_proofs.aa(builders.run([NATIVE, JVM], rounds=5), twins(np.random.default_rng(2), factor=1.2))
+    section = method_proofs.aa(builders.run([NATIVE, JVM], rounds=5), [again(np.random.default_rng(2), factor=1.2)])
     (table,) = section.tables
     assert [row[0] for row in table.rows] == [*(m.name for m in METRICS_OF_HELLO), "all"]
     columns = [[int(row[column]) for row in table.rows] for column in (1, 2, 4)]
@@ -147,7 +147,7 @@ def test_a_change_is_found_as_often_as_in_servers_that_have_it() -> None:
 
 def test_power_stands_in_a_table_by_metric_and_load() -> None:
     run = builders.run([NATIVE, JVM], rounds=6)  # with tiers of which nothing was measured
-    section = method_proofs.found_of(run, twins(np.random.default_rng(7), rounds=6))
+    section = method_proofs.found_of(run, short_runs(run, twins(np.random.default_rng(7), rounds=6)))
     (table,) = section.tables
     assert [tuple(row[:2]) for row in table.rows] == [(m.name, "1k") for m in (REQUESTS, CPU)]
     assert table.rows[0][-1] == "4 of 4 (4)"

@@ -124,10 +124,10 @@ def difference(evidence: ClaimEvidence, less: tuple[ClaimPoint, ...], name: str)
         return replace(made, why="a side is a lower bound, so there is no difference")
     if a.archive.id != b.archive.id:
         return replace(made, why="the two are not in one run")
-    if a.starts and b.starts:
-        interval = of_difference(a.starts, b.starts)
-    else:
+    if _paired(made.series):
         interval = of_mean([a.values[n] - b.values[n] for n in _common(made.series)])
+    else:
+        interval = of_difference(a.figures, b.figures)
     return replace(made, value=interval.value, low=interval.low, high=interval.high, n=interval.n)
 
 

@@ -60,7 +60,7 @@ def command(
 def _hosts(wish: Wish, generators: int, catalog: Catalog) -> Section:
     """What the hosts of the highest tier need, by what a held connection cost in committed runs."""
     entries = {entry.id for entry in request.entries_of(options.planned_of(wish, catalog), catalog)}
-    costs = {key: cost for key, cost in scale_plan.measured(checkout.ROOT).items() if key[0] in entries}
+    costs = {key: cost for key, (_, cost) in scale_plan.measured(checkout.ROOT).items() if key[0] in entries}
     most = max(tier(name).connections for name in wish.tiers or TIERS)
     return sizing.section(most, generators, costs)
 

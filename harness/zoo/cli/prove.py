@@ -105,9 +105,9 @@ def aa(
         entries = (NATIVE[0], JVM[1])
         wish = _wish(entries, tiers.split(","), rounds, duration, warmup)
         (store,) = _made([ProofRun(AA, wish)], keep=keep)
-    found, records = store.run(), store.records()
-    runs = method_proof.short_runs(found, records)
-    sections = [method_proofs.aa(found, records), *([method_proofs.found_of(found, records)] if len(runs) > 1 else [])]
+    found = store.run()
+    runs = method_proof.short_runs(found, store.records())
+    sections = [method_proofs.aa(found, runs), *([method_proofs.found_of(found, runs)] if len(runs) > 1 else [])]
     _end(sections, proved=method_proof.alarms(runs).nominally)
 
 

@@ -19,7 +19,7 @@ from zoo.cli.screen import console
 from zoo.docs.soak import KEPT
 from zoo.host import facts
 from zoo.host.begun import Begun, begun, now
-from zoo.host.interrupts import held, interruptible
+from zoo.host.interrupts import interruptible
 from zoo.measure import soak as measuring
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError, RuntimeFailure
@@ -28,7 +28,7 @@ from zoo.report.text import soak as soak_text
 from zoo.report.text import terminal
 from zoo.runtime import conditions
 from zoo.runtime.hosting import hosting
-from zoo.store.writing import write_whole
+from zoo.store.writing import write_data, write_whole
 
 
 @plainly()
@@ -105,8 +105,7 @@ def _keeper(path: Path, soak: Soak) -> measuring.OnLook:
 
 
 def _write(path: Path, soak: Soak) -> None:
-    with held():  # pydantic takes an interrupt for a fault of the data
-        write_whole(path / "run.json", soak.model_dump_json(indent=1) + "\n")
+    write_data(path / "run.json", soak, indent=1)
 
 
 def _end(path: Path, *, keep: bool) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from zoo.analysis.pairs import Kind, compare
+from zoo.analysis.pairs import Kind
 from zoo.catalog.manifest import Catalog
 from zoo.docs.generated import Generated
-from zoo.docs.method_proofs import told
-from zoo.docs.origin import origin
+from zoo.docs.method_proofs import compared_in, source, told
 from zoo.report.text.comparisons import verdicts
-from zoo.store.run_folder import Store
 
 FOLDER = Path("results/reference/cores-split")
 
@@ -19,10 +17,6 @@ def generated(root: Path, catalog: Catalog) -> Generated:
     """A row an entry and connection count: split over shared."""
     if not (root / FOLDER / "run.json").exists():
         return Generated()
-    store = Store.open(root / FOLDER)
-    run = store.run()
-    pairs = compare(run.plan.entries, store.records()).of(Kind.CONDITION)
-    source = f"[Committed run](../{FOLDER}): {origin(run, catalog)}."
-    return Generated(
-        {root / "docs/method.md": {"cores-split": told(verdicts(Kind.CONDITION, pairs, run.plan.rounds), source)}}
-    )
+    run, compared = compared_in(root / FOLDER)
+    section = verdicts(Kind.CONDITION, compared.of(Kind.CONDITION), run.plan.rounds)
+    return Generated({root / "docs/method.md": {"cores-split": told(section, source(FOLDER, run, catalog))}})

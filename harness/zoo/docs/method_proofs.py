@@ -30,23 +30,24 @@ def parts(root: Path, reference: Path, catalog: Catalog) -> dict[str, str]:
     made = {}
     if (root / AA / "run.json").exists():
         run, records = _read(root / AA)
-        made[AA.name] = told(method_proofs.aa(run, records), _source(AA, run, catalog))
-        if len(short_runs(run, records)) > 1:
-            made["power"] = told(method_proofs.found_of(run, records), _source(AA, run, catalog))
+        runs = short_runs(run, records)
+        made[AA.name] = told(method_proofs.aa(run, runs), source(AA, run, catalog))
+        if len(runs) > 1:
+            made["power"] = told(method_proofs.found_of(run, runs), source(AA, run, catalog))
         if (root / reference / "run.json").exists():
             whole, seen = _read(root / reference)
             made[AA.name] += f"\n\nIn the [reference run](../{reference}/report.md), all scenarios and tiers: "
             made[AA.name] += method_proofs.counted(whole, short_runs(whole, seen))
     if (root / SLOWDOWN / "run.json").exists():
-        run, compared = _compared(root / SLOWDOWN)
-        made[SLOWDOWN.name] = told(method_proofs.slowdown(run, compared), _source(SLOWDOWN, run, catalog))
+        run, compared = compared_in(root / SLOWDOWN)
+        made[SLOWDOWN.name] = told(method_proofs.slowdown(run, compared), source(SLOWDOWN, run, catalog))
     folders = sorted(path.parent for path in (root / DESIGNS).glob("*/run.json"))
     if folders:
-        runs = [_compared(folder) for folder in folders]
-        found = [width for run, compared in runs for width in widths(run, compared)]
+        proved = [compared_in(folder) for folder in folders]
+        found = [width for run, compared in proved for width in widths(run, compared)]
         links = ", ".join(f"[{f.name}](../{DESIGNS}/{f.name})" for f in folders)
         made[DESIGNS.name] = told(
-            method_proofs.designs(found), f"Committed runs: {links}; {origin(runs[0][0], catalog)}."
+            method_proofs.designs(found), f"Committed runs: {links}; {origin(proved[0][0], catalog)}."
         )
     return made
 
@@ -56,12 +57,14 @@ def _read(folder: Path) -> tuple[Run, list[Record]]:
     return store.run(), store.records()
 
 
-def _compared(folder: Path) -> tuple[Run, Compared]:
+def compared_in(folder: Path) -> tuple[Run, Compared]:
+    """A committed run and its pairs."""
     run, records = _read(folder)
     return run, compare(run.plan.entries, records)
 
 
-def _source(folder: Path, run: Run, catalog: Catalog) -> str:
+def source(folder: Path, run: Run, catalog: Catalog) -> str:
+    """The line that says where figures are from."""
     return f"[Committed run](../{folder}): {origin(run, catalog)}."
 
 

@@ -9,7 +9,7 @@ from zoo.catalog.manifest import Catalog
 from zoo.docs.generated import Generated
 from zoo.docs.method_proofs import told
 from zoo.docs.origin import origin
-from zoo.docs.scenario_runs import held, newest
+from zoo.docs.scenario_runs import HeldRun, held, newest
 from zoo.model.entry_id import plain
 from zoo.report.text import sizing
 
@@ -21,12 +21,12 @@ def generated(root: Path, catalog: Catalog) -> Generated:
     found = measured(root)
     if not found:
         return Generated()
-    used = {one.folder: one.run for key, (one, _) in newest(held(root)).items() if key in found}
+    used = {one.folder: one.run for one, _ in found.values()}
     runs = "; ".join(f"[{folder.name}](../{folder}): {origin(run, catalog)}" for folder, run in used.items())
-    section = sizing.section(CONNECTIONS, GENERATORS, found)
+    section = sizing.section(CONNECTIONS, GENERATORS, {key: cost for key, (_, cost) in found.items()})
     return Generated({root / "docs/scale-out.md": {"million": told(section, f"Cost of a connection: {runs}.")}})
 
 
-def measured(root: Path) -> dict[tuple[str, str], Cost]:
+def measured(root: Path) -> dict[tuple[str, str], tuple[HeldRun, Cost]]:
     """By entry and quantity, from the newest committed run that held its connections; under usual conditions alone."""
-    return {key: cost for key, (_, cost) in newest(held(root)).items() if plain(key[0]) == key[0]}
+    return {key: found for key, found in newest(held(root)).items() if plain(key[0]) == key[0]}

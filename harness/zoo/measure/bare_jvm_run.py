@@ -10,7 +10,7 @@ from zoo.host.interrupts import held
 from zoo.measure.bare_jvm import FOLDER, Footprint, build, footprints
 from zoo.model.jdk import Jdk
 from zoo.model.jvm_run import JvmRecord, JvmRun
-from zoo.store.writing import write_whole
+from zoo.store.writing import write_data
 
 
 def measure(root: Path, results: Path, jdk: Jdk) -> tuple[Path, list[JvmRecord]]:
@@ -19,7 +19,7 @@ def measure(root: Path, results: Path, jdk: Jdk) -> tuple[Path, list[JvmRecord]]
     jar = build(jdk, root / FOLDER.name)
     folder = results / run.id
     folder.mkdir(parents=True)
-    _write(folder, run)
+    write_data(folder / "run.json", run)
     found = []
     with (folder / "records.ndjson").open("w", encoding="utf-8") as out:
         for seen in footprints(jdk, jar):
@@ -27,7 +27,7 @@ def measure(root: Path, results: Path, jdk: Jdk) -> tuple[Path, list[JvmRecord]]
             with held():  # as in a run of servers: pydantic takes an interrupt for a fault of the data
                 out.write(found[-1].model_dump_json() + "\n")
                 out.flush()
-    _write(folder, run.model_copy(update={"finished_at": now()}))
+    write_data(folder / "run.json", run.model_copy(update={"finished_at": now()}))
     return folder, found
 
 
@@ -43,8 +43,3 @@ def recorded(seen: Footprint) -> JvmRecord:
         anon_kb=seen.rest.anon,
         parked_kb=[round(kb, 4) for kb in seen.parked_kb],
     )
-
-
-def _write(folder: Path, run: JvmRun) -> None:
-    with held():
-        write_whole(folder / "run.json", run.model_dump_json(indent=2) + "\n")

@@ -12,15 +12,15 @@ import os
 import zlib
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from zoo.host.interrupts import held
 from zoo.model.record import Record
 from zoo.model.run import Run
+from zoo.model.run_facts import RunFacts
 from zoo.store import kept
-from zoo.store.writing import StoreError, write_whole, writing
+from zoo.store.writing import StoreError, write_data, write_whole, writing
 
 REPORTS = frozenset({"report.md", "report.html"})
 
@@ -34,13 +34,7 @@ def kind_of(folder: Path) -> str | None:
     return run.get("kind") if isinstance(run, dict) else None
 
 
-class _Named(Protocol):
-    @property
-    def id(self) -> str: ...
-    def model_dump_json(self, *, indent: int | None = None) -> str: ...
-
-
-RunT = TypeVar("RunT", bound=_Named)
+RunT = TypeVar("RunT", bound=RunFacts)
 RecordT = TypeVar("RecordT", bound=BaseModel)
 
 
@@ -75,8 +69,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
         return cls(folder.resolve())
 
     def write_run(self, run: RunT) -> None:
-        with held():  # pydantic takes an interrupt for a fault of the data
-            self.write_text("run.json", run.model_dump_json(indent=2) + "\n")
+        write_data(self.folder / "run.json", run)
 
     def run(self) -> RunT:
         path = self.folder / "run.json"

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from zoo.host.interrupts import held
+from zoo.model.data import Data
 from zoo.model.errors import UserError
 
 
@@ -30,3 +31,9 @@ def write_whole(path: Path, text: str) -> None:
     with writing(path):
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
+
+
+def write_data(path: Path, data: Data, indent: int = 2) -> None:
+    """The same of stored data, as JSON."""
+    with held():  # pydantic takes an interrupt for a fault of the data
+        write_whole(path, data.model_dump_json(indent=indent) + "\n")

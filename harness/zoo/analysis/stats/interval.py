@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from scipy.special import bdtr, stdtrit  # of scipy.stats only these are wanted, and it takes a second to load
 
-from zoo.analysis.stats.ratio import welch
+from zoo.analysis.stats.ratio import t_quantile, welch
 from zoo.analysis.stats.spread import stdev, variance
 
 
@@ -45,7 +45,7 @@ def of_difference(a: Sequence[float], b: Sequence[float], confidence: float = 0.
         return Interval(value, None, None, n)
     error_a, error_b = variance(a) / len(a), variance(b) / len(b)
     df = welch(error_a, len(a) - 1, error_b, len(b) - 1)
-    half = float(stdtrit(df, (1 + confidence) / 2)) * math.sqrt(error_a + error_b)
+    half = t_quantile(confidence, df) * math.sqrt(error_a + error_b)
     return Interval(value, value - half, value + half, n)
 
 

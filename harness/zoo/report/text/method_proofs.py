@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from zoo.analysis.method_proof import CHANGES, SHORT, WIDTHS_OF, Alarms, Power, Width, alarms, power, short_runs
+from zoo.analysis.method_proof import CHANGES, SHORT, WIDTHS_OF, Alarms, Power, Width, alarms, power
 from zoo.analysis.metrics import METRICS, Metric
 from zoo.analysis.pairs import Compared, Kind
 from zoo.analysis.stats import Ratio
-from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.report.section import Section, Table
 from zoo.report.text.comparisons import verdicts
@@ -17,9 +16,8 @@ from zoo.report.text.comparisons import verdicts
 PROJECTED_MIN = 60.0
 
 
-def aa(run: Run, records: Sequence[Record]) -> Section:
-    """False differences over all metrics, and how often the same noise lets a true one be found."""
-    runs = short_runs(run, records)
+def aa(run: Run, runs: Sequence[Compared]) -> Section:
+    """False differences over all metrics; `runs` are what the run is cut into."""
     used = [m for m in METRICS if alarms(runs, m).intervals]
     rows = [[m.name, *_counts(alarms(runs, m))] for m in used]
     return Section(
@@ -48,9 +46,8 @@ def counted(run: Run, runs: Sequence[Compared]) -> str:
     )
 
 
-def found_of(run: Run, records: Sequence[Record]) -> Section:
+def found_of(run: Run, runs: Sequence[Compared]) -> Section:
     """How often a true difference of each size is found, in the noise of equal servers."""
-    runs = short_runs(run, records)
     rows = [
         [metric.name, tier, f"± {100 * sizes[0].half_width:.1f} %", *(_share(one) for one in sizes)]
         for metric in WIDTHS_OF

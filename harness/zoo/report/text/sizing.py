@@ -40,9 +40,9 @@ def section(connections: int, hosts: int, costs: Mapping[tuple[str, str], Cost])
             )
         ],
         [
-            f"each of {hosts} generator hosts: {usual.connections:,} connections and as many descriptors, "
-            f"{number(usual.sockets_kb * GB)} GB for sockets, besides wrk's own memory",
-            f"addresses of the server (SERVER_ADDRESS=, with commas between): {usual.addresses} with the usual ports, "
-            f"{wide.addresses} after `sysctl -w net.ipv4.ip_local_port_range='{ALL_PORTS[0]} {ALL_PORTS[1]}'` there",
+            f"Each of {hosts} generator hosts: {usual.connections:,} connections and as many descriptors, "
+            f"{number(usual.sockets_kb * GB)} GB for sockets, besides wrk's own memory.",
+            f"Addresses of the server (SERVER_ADDRESS=, with commas between): {usual.addresses} with the usual ports, "
+            f"{wide.addresses} after `sysctl -w net.ipv4.ip_local_port_range='{ALL_PORTS[0]} {ALL_PORTS[1]}'` there.",
         ],
     )
