@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import resource
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 from kit.delays import CROWD, connections
-from kit.rules import about, expect_hello, pattern
-from kit.server import Server
+from kit.rules import about, expect_hello, expect_served, pattern
+from kit.server import HEAP_MB, Server
 from kit.wire import Wire, WireError, fetch, request
 
 POOLED = ("platform-thread", "async-servlet")
 """Models that write an answer on a thread of a pool, which a reader that stops holds."""
 
-HEAP_MB = 1_500
-"""A JVM's heap grows by garbage, as long as it is far from its limit, before it is collected."""
-
 IDLE = 10_000
-FLOOD = request("/") * 100_000
 
 HIDDEN = request("/bytes?n=27")
 LAST = request("/cpu?rounds=0")
@@ -54,19 +49,6 @@ ODD = {
     "no-host": b"GET / HTTP/1.1\r\n\r\n",
     "two-hosts": b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
 }
-
-
-def expect_served(server: Server) -> None:
-    """Whoever else asks now gets his answer."""
-    for _ in range(5):
-        expect_hello(fetch(server.port, "/"))
-    assert server.exit_code() is None, "the server has ended"
-
-
-def resident_mb(server: Server) -> int:
-    found = re.search(r"VmRSS:\s+(\d+) kB", server.proc("status"))
-    assert found, "the kernel tells no VmRSS"
-    return int(found[1]) // 1024
 
 
 @contextmanager
@@ -109,25 +91,6 @@ def test_idle_connections_beside_live_ones(server: Server) -> None:
     expect_served(server)
 
 
-def test_a_pipelined_flood_has_bounds(server: Server) -> None:
-    """Of 100,000 requests sent ahead, most wait with their sender: beside a request that waits, and without one."""
-    before = resident_mb(server)
-    for first in (b"", request("/sleep?ms=60000")):
-        with connections(server.port, 4) as wires:
-            for wire in wires:
-                wire.socket.setblocking(False)
-                data = memoryview(first + FLOOD)
-                try:
-                    while data:
-                        data = data[wire.socket.send(data) :]
-                except BlockingIOError:
-                    pass
-                expect_hello(fetch(server.port, "/"))
-            expect_served(server)
-    grown = resident_mb(server) - before
-    assert grown < (HEAP_MB if server.target.jvm else 300), f"four floods took {grown} MB"
-
-
 def test_no_hidden_request_is_answered(server: Server) -> None:
     """Where a body's length can be read in two ways, the connection ends before what may be in it is taken for one."""
     for name, headers in AMBIGUOUS.items():
@@ -155,7 +118,7 @@ def test_odd_requests_cost_their_own_connection(server: Server) -> None:
 
 def test_readers_that_stop_take_bounded_memory(server: Server) -> None:
     """And others are served, as long as a pool has a thread left: each of its readers takes one."""
-    before = resident_mb(server)
+    before = server.resident_mb()
     count = 150 if server.target.model in POOLED else 200
     with connections(server.port, count) as wires:
         for wire in wires:
@@ -163,6 +126,6 @@ def test_readers_that_stop_take_bounded_memory(server: Server) -> None:
         for wire in wires:
             wire.socket.recv(1)
         expect_served(server)
-        grown = resident_mb(server) - before
+        grown = server.resident_mb() - before
         assert grown < (HEAP_MB if server.target.jvm else 400), f"{count} readers that stopped took {grown} MB"
     expect_served(server)

@@ -15,6 +15,7 @@ from typing import Any, cast
 import yaml
 
 from kit.paths import OPENAPI
+from kit.server import Server
 from kit.wire import Response, fetch
 
 TEXT = "text/plain;charset=utf-8"
@@ -106,6 +107,13 @@ def expect_date_of_now(response: Response) -> None:
 
 def expect_hello(response: Response) -> None:
     expect(response, TEXT, HELLO)
+
+
+def expect_served(server: Server) -> None:
+    """Whoever else asks now gets his answer."""
+    for _ in range(5):
+        expect_hello(fetch(server.port, "/"))
+    assert server.exit_code() is None, "the server has ended"
 
 
 def expect_status(response: Response, status: int) -> None:

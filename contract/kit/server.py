@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from abc import ABC, abstractmethod
@@ -17,6 +18,8 @@ from kit.targets import Target
 
 CONTRACT_VARIABLES = ("HOST", "PORT", "VARIANT", "MAX_THREADS", "BACKLOG", "CONNECTOR", "BUFFERS", "SCHEDULER")
 LOW_NOFILE = 1024
+HEAP_MB = 1_500
+"""A JVM's heap grows by garbage, as long as it is far from its limit, before it is collected."""
 Environment = Mapping[str, str | None]
 """None for a variable that is taken away; from a container only if its service does not set it."""
 
@@ -87,6 +90,11 @@ class Server(ABC):
     @abstractmethod
     def proc(self, file: str) -> str:
         """What the kernel says of it: a file of its folder in /proc."""
+
+    def resident_mb(self) -> int:
+        found = re.search(r"VmRSS:\s+(\d+) kB", self.proc("status"))
+        assert found, "the kernel tells no VmRSS"
+        return int(found[1]) // 1024
 
     @abstractmethod
     def turns_away(self) -> bool:

@@ -18,7 +18,8 @@ from kit.targets import Target
 from kit.wire import Response, Wire, fetch, request
 
 BIG = 16_777_216
-
+LONGER = 25_000
+"""Milliseconds that no sleep without a parameter lasts, by enough that a machine which stalls does not blur it."""
 
 LATE = 40.0
 """Seconds by which an answer may come late on a busy machine, beside floods that other tests send."""
@@ -40,7 +41,7 @@ class LongSleep:
         asked = time.monotonic()
         try:
             with Wire(port) as longer, Wire(port, slower=LATE) as wire:
-                longer.send(request("/sleep?ms=13000"))
+                longer.send(request(f"/sleep?ms={LONGER}"))
                 wire.send(request("/sleep"))
                 self.response = wire.read()
                 self.before_the_longer = longer.silent

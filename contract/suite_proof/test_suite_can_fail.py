@@ -139,7 +139,7 @@ BROKEN = [
     Broken("half-sent-blocks", test_abuse.test_slow_headers_hold_up_nobody, LATE, patience=SHORT),
     Broken("slow-body-blocks", test_abuse.test_slow_bodies_cost_no_more_than_their_connection, LATE, patience=SHORT),
     Broken("serves-200-connections", test_abuse.test_idle_connections_beside_live_ones, LATE, patience=SHORT),
-    Broken("keeps-requests", test_abuse.test_a_pipelined_flood_has_bounds, "four floods took"),
+    Broken("keeps-requests", test_robustness.test_a_pipelined_flood_has_bounds, "four floods took"),
     Broken("two-framings-accepted", test_abuse.test_no_hidden_request_is_answered, "the hidden request was answered"),
     Broken("dies-of-garbage", test_abuse.test_odd_requests_cost_their_own_connection, "Connection"),
     Broken("unbounded-answers", test_abuse.test_readers_that_stop_take_bounded_memory, "that stopped took"),

@@ -122,7 +122,7 @@ def settings() -> Settings:
 def parameter(query: dict[str, str], name: str, maximum: int, default: int | None = None) -> int:
     if name not in query and default is not None:
         if default:
-            return 1000 if fault("short-default") else 14_000 if fault("long-default") else default
+            return 1000 if fault("short-default") else 26_000 if fault("long-default") else default
         return default
     text = query.get(name, "1" if fault("missing-is-one") else "")
     maximum_here = maximum + fault("range-off-by-one") - fault("range-too-short")
