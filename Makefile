@@ -7,7 +7,7 @@ PROVE := $(VENV)/bin/python -m zoo.cli.prove
 PYTEST := $(VENV)/bin/python -m pytest -c harness/pyproject.toml --rootdir .
 # each of these measures, and only one run at a time is allowed
 RUNS := $(addprefix harness/tests/,test_whole_run.py test_target_run.py test_whole_jdbc_run.py test_faults.py test_soak.py)
-UNIT := $(PYTEST) -p no:schemathesis harness/tests $(addprefix --ignore ,$(RUNS) harness/tests/test_containers.py harness/tests/test_vm_boot.py harness/tests/test_reproducible.py) -n 2
+UNIT := $(PYTEST) -p no:schemathesis harness/tests $(addprefix --ignore ,$(RUNS) harness/tests/test_containers.py harness/tests/test_hosts_run.py harness/tests/test_vm_boot.py harness/tests/test_reproducible.py) -n 2
 CONTRACT := $(PYTEST) contract -n 2
 
 ifneq ($(words $(CURDIR)),1)
@@ -242,7 +242,7 @@ test-contract: setup build ## Develop: the contract suite (3 min; SERVER= for on
 
 test-containers: setup images ## Develop: what a container can break, in every image; runs in containers (8 min)
 	@$(PYTEST) contract --runtime container -n 2
-	@$(PYTEST) harness/tests/test_containers.py harness/tests/test_compose.py
+	@$(PYTEST) harness/tests/test_containers.py harness/tests/test_hosts_run.py harness/tests/test_compose.py
 
 test-browser: setup browser # the pages in Chromium; `make test` skips these tests where there is none
 	@$(PYTEST) harness/tests/test_browser.py harness/tests/test_claims_browser.py harness/tests/test_site.py -n 2

@@ -247,6 +247,8 @@ class FakeGenerator:
             held_kb = IDLE_KB + round(world.kb_per_connection * spec.connections)
             call.server.rss_kb = max(call.server.rss_kb, held_kb)
         try:
+            if world.starved:
+                world.seconds += spec.duration_s
             for tick in (11,) if world.starved else range(1, 11):
                 if on_tick:
                     on_tick(spec.duration_s * tick / 10)
@@ -256,7 +258,7 @@ class FakeGenerator:
         finally:
             world.connections = 0
         call.server.loads, call.server.thrown_away = call.server.loads + 1, False
-        world.seconds += spec.duration_s
+        world.seconds += 0.0 if world.starved else spec.duration_s
         call.server.cpu_s += 2.0
         call.server.busy_until_s = world.seconds + world.works_on_s
         call.server.left_open, call.server.closes_at_s = spec.connections, world.seconds + world.closes_after_s

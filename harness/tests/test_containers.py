@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from engines import SpareEngine, spare_engine
 
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog
@@ -27,7 +26,8 @@ from zoo.jdbc.store import JdbcStore
 from zoo.load.spec import LoadSpec
 from zoo.model.record import Record
 from zoo.runtime.base import Launch
-from zoo.runtime.container import GENERATOR, ContainerRuntime, HostedContainer
+from zoo.runtime.container import ContainerRuntime, HostedContainer
+from zoo.runtime.images import GENERATOR
 from zoo.runtime.orphans import LABEL
 from zoo.runtime.resources import Resources
 from zoo.store.run_folder import Store
@@ -267,68 +267,12 @@ def test_a_service_that_does_not_start_says_why_and_leaves_no_container(
 # --- an engine that goes away
 
 
-class SpareEngine:
-    """A second engine, in a folder as `containers/engine.sh` makes it.
-
-    In a network namespace of its own: with `--bridge=none` an engine removes the bridge that it finds, another's too.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.host = f"unix://{folder}/docker.sock"
-        self._folder = folder
-        self._env = {**os.environ, "DOCKER_HOST": self.host}
-        (folder / "env").touch()
-
-    def start(self) -> None:
-        folder = self._folder
-        with (folder / "dockerd.log").open("ab") as log:
-            self._daemon = subprocess.Popen(
-                ["unshare", "--net", "dockerd", f"--host={self.host}", f"--pidfile={folder}/dockerd.pid",
-                 f"--data-root={folder}/data", f"--exec-root={folder}/exec", "--bridge=none", "--iptables=false"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-            )  # fmt: skip
-        deadline = time.monotonic() + 60
-        while subprocess.run(["docker", "info"], env=self._env, capture_output=True, check=False).returncode:
-            assert self._daemon.poll() is None, (folder / "dockerd.log").read_text(encoding="utf-8")
-            assert time.monotonic() < deadline, "it does not answer"
-            time.sleep(0.2)
-
-    def take(self, *images: str) -> None:
-        """Images of the engine that the tests use."""
-        with subprocess.Popen(["docker", "save", *images], stdout=subprocess.PIPE) as saved:
-            subprocess.run(["docker", "load", "--quiet"], stdin=saved.stdout, env=self._env, check=True)
-
-    def end(self, number: signal.Signals) -> None:
-        self._daemon.send_signal(number)
-        self._daemon.wait(60)
-
-    def sweep(self) -> None:
-        subprocess.run([str(ROOT / "containers/engine.sh"), "stop", str(self._folder)], check=True)
-
-
 @pytest.fixture
 def spare(monkeypatch: pytest.MonkeyPatch) -> Iterator[SpareEngine]:
     """Running, and the one that this test's containers are on."""
-    if os.geteuid() or not shutil.which("dockerd") or not shutil.which("unshare"):
-        pytest.skip("needs root, dockerd and unshare")
-    # a socket's path must be short, shorter than those of pytest's folders
-    folder = Path(tempfile.mkdtemp(prefix="zoo-engine-"))
-    engine = SpareEngine(folder)
-    try:
-        engine.start()
-        engine.take(image("rust-axum"), image(GENERATOR))
+    with spare_engine(image("rust-axum"), image(GENERATOR)) as engine:
         monkeypatch.setenv("DOCKER_HOST", engine.host)
         yield engine
-    finally:
-        engine.sweep()
-        assert running_in(folder) == []
-        assert not folder.exists()
-
-
-def running_in(folder: Path) -> list[str]:
-    """Command lines of an engine's processes, its containers' shims among them."""
-    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
-    return [line.decode(errors="replace") for line in lines if b"containerd" in line and bytes(folder) in line]
 
 
 def container_processes(runtime: ContainerRuntime) -> list[int]:
@@ -387,21 +331,3 @@ def test_an_engine_that_is_restarted_serves_the_next_cell(spare: SpareEngine, ca
     assert hosted.stop() == 0
     runtime.close()
     assert Engine().labelled(LABEL) == []
-
-
-def test_a_server_and_generators_on_hosts_of_their_own(results: Path) -> None:
-    """The engine's host stands for all three: the server's, and two that send."""
-    engine = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
-    hosts = {"SERVER_CONTEXT": engine, "LOAD_CONTEXT": f"{engine},{engine}", "SERVER_ADDRESS": "127.0.0.1"}
-    words = ("--server", "rust-axum", "--variant", "hyper", "--tiers", "51", "--duration", "6", "--runtime", "hosts")
-    code, output = ended(bench(results, *words, **hosts))
-    assert code == 0, output
-    counted = set()
-    for record in records(results):
-        assert record.measurement is not None, record.failure
-        assert record.condition.runtime == "hosts"
-        load = record.measurement.load
-        assert [one.connections for one in load.generators] == [26, 25]
-        assert sum(one.requests for one in load.generators) == load.requests > 0
-        counted.add(record.measurement.connections.established)
-    assert {51} <= counted <= {51, None}  # None where a starved harness would have counted after the load

@@ -60,12 +60,16 @@ class Engine:
         """`EngineError` when there is no such container."""
         return self._json("inspect", "--type", "container", "--format", "{{json .}}", container)
 
-    def has_image(self, image: str) -> bool:
+    def platform(self) -> str:
+        """System and architecture of what it runs, such as `linux/x86_64`."""
+        return self.call("info", "--format", "{{.OSType}}/{{.Architecture}}", timeout_s=10.0).strip()
+
+    def has_image(self, image: str, build: str) -> bool:
+        """True where it has just this build of it."""
         try:
-            self.call("image", "inspect", "--format", "{{.Id}}", image)
+            return self.image_id(image) == build
         except EngineError:
             return False
-        return True
 
     def image_id(self, image: str) -> str:
         return self.call("image", "inspect", "--format", "{{.Id}}", image).strip()
@@ -121,6 +125,14 @@ class Engine:
         )
         if done.returncode:
             raise EngineError("\n".join((done.stdout + done.stderr).splitlines()[-30:]))
+
+    def copy_images(self, images: Sequence[str], to: Engine) -> None:
+        """`EngineError` with what the other engine says of it."""
+        with subprocess.Popen(self._words("save", *images), stdout=subprocess.PIPE) as saved:
+            load = to._words("load", "--quiet")
+            done = subprocess.run(load, stdin=saved.stdout, capture_output=True, text=True, check=False)
+        if done.returncode or saved.returncode:
+            raise EngineError(f"{', '.join(images)} could not be copied: {reason(done.stderr)}")
 
     def popen(
         self, arguments: Sequence[str], stdin: int, stdout: int | IO[bytes], stderr: int | IO[bytes]

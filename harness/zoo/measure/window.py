@@ -46,7 +46,7 @@ class Bench:
     def load(self, hosted: Hosted, spec: LoadSpec, halfway: Callable[[float], None] | None = None) -> LoadOutcome:
         """Run the generator, telling the reporter how time goes by.
 
-        `halfway` is called once in mid-run, with the seconds since the load began, or never.
+        `halfway` is called once in mid-run, with the clock's seconds until when the load lasts at least, or never.
         """
         told = 0.0
         here = hosted.pid if hosted.instruments.sampler == "host" else None
@@ -61,8 +61,7 @@ class Bench:
                 self.reporter.live(beat)
             if halfway is not None and elapsed >= spec.duration_s / 2:
                 call, halfway = halfway, None
-                if elapsed < spec.duration_s:  # else this process was starved, and the load may be over
-                    call(elapsed)
+                call(begun + spec.duration_s)
 
         begun = self.clock.seconds()
         outcome = hosted.generator.run(spec, tick)
@@ -128,12 +127,13 @@ def run(bench: Bench, hosted: Hosted, spec: LoadSpec, look: Callable[[int | None
     """
     established: int | None = None
 
-    def count(elapsed: float) -> None:
+    def count(until: float) -> None:
         nonlocal established
-        asked = bench.clock.seconds()
+        if bench.clock.seconds() >= until:
+            return
         counted = hosted.instruments.established(hosted.url)
         # Counted later, by a starved harness, it would be of a load that is over.
-        established = counted if elapsed + bench.clock.seconds() - asked < spec.duration_s else None
+        established = counted if bench.clock.seconds() < until else None
         if look is not None:
             look(established)
 

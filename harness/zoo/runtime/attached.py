@@ -67,4 +67,6 @@ class Attached(ABC):
 
     def _refused(self, code: int) -> RuntimeFailure:
         """What it means that it ended before it listened."""
-        return RuntimeFailure("not_started", f"ended with exit code {code} before it listened", self.log_tail())
+        last = self.log_tail(1)
+        message = f"ended with exit code {code} before it listened" + (f": {last}" if last else "")
+        return RuntimeFailure("not_started", message, self.log_tail())

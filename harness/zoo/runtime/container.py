@@ -13,7 +13,7 @@ from typing import IO
 
 from zoo.catalog.manifest import Server
 from zoo.host import namespace
-from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image, reason, tag
+from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image, reason
 from zoo.load.ab import Benchmarker
 from zoo.load.base import Generator
 from zoo.load.vegeta import Attacker
@@ -21,7 +21,7 @@ from zoo.load.wrk import Wrk
 from zoo.model.cores import Cores
 from zoo.model.errors import RuntimeFailure
 from zoo.model.host import HostFacts
-from zoo.runtime import orphans
+from zoo.runtime import images, orphans
 from zoo.runtime.agent.client import AgentClient
 from zoo.runtime.agent.instruments import AgentInstruments, HostInstruments
 from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
@@ -31,7 +31,6 @@ from zoo.runtime.process import command
 from zoo.runtime.resources import Resources, cpuset
 from zoo.sample.proc import read
 
-GENERATOR = "generator"
 USER = "10001:10001"
 SAFE = ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--tmpfs=/tmp", f"--user={USER}")
 """As in the compose file, which a test compares; the agent has the server's user, else /proc is closed to it."""
@@ -150,15 +149,8 @@ class ContainerRuntime:
     jdk: None = None  # the image's own
 
     def build(self, root: Path, servers: Sequence[Server], variables: Mapping[str, str]) -> None:
-        """Build or find all images with these variables of the compose file, one of another release beside the usual
-        one; a server whose image does not build fails its cells, not the run."""
-        for server in servers:
-            named = {**variables, "ZOO_TAG": tag(os.environ, server.release)}
-            try:
-                self.engine.compose_build(root, [f"{server.name}-{server.manifest.variants[0].name}"], named)
-            except EngineError as error:
-                self.broken[server.label] = str(error)
-        self.engine.compose_build(root, [GENERATOR], variables)
+        """A server whose image does not build fails its cells, not the run."""
+        self.broken |= images.build(self.engine, root, servers, variables)
 
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedContainer:
         try:
@@ -246,7 +238,7 @@ class ContainerRuntime:
             *place,
             *SAFE,
             *cpuset(cores.generator if cores else []),
-            *(image(GENERATOR), "python3", "-m", "zoo.runtime.agent.serve"),
+            *(image(images.GENERATOR), "python3", "-m", "zoo.runtime.agent.serve"),
         ]
         host = engine or self.engine
         return AgentClient(host.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors))

@@ -21,13 +21,13 @@ from zoo.host.engine import Engine, EngineError
 from zoo.load.wrk import Wrk
 from zoo.model.errors import BenchError
 from zoo.model.host import HostFacts
-from zoo.runtime import orphans
+from zoo.runtime import images, orphans
 from zoo.runtime.agent.client import AgentClient
 from zoo.runtime.agent.instruments import AgentInstruments
 from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
 from zoo.runtime.agent.spread import Link, Remote, SpreadShards
 from zoo.runtime.base import Apart, Launch
-from zoo.runtime.container import GENERATOR, ContainerRuntime, HostedContainer
+from zoo.runtime.container import ContainerRuntime, HostedContainer
 from zoo.runtime.resources import Resources
 
 LINK: TypeAdapter[dict[str, float]] = TypeAdapter(dict[str, float])
@@ -168,10 +168,17 @@ class HostsRuntime(ContainerRuntime):
         return self._hosts.addresses[0] if len(self._hosts.addresses) == 1 else "0.0.0.0"
 
     def build(self, root: Path, servers: Sequence[Server], variables: Mapping[str, str]) -> None:
-        """The servers' images on their host, the generator's on all."""
-        super().build(root, servers, variables)
-        for engine in self._others():
-            engine.compose_build(root, [GENERATOR], variables)
+        """By this shell's engine, and copied to hosts of its platform; by a host's own where that is another."""
+        shell = Engine()
+        wanted: dict[Engine, Sequence[Server]] = {self.engine: servers, **dict.fromkeys(self._others(), ())}
+        served = [host for host in wanted if images.alike(shell, host)]
+        if served:
+            self.broken |= images.build(shell, root, servers if self.engine in served else (), variables)
+        for host, those in wanted.items():
+            if host in served:
+                images.hand_on(shell, host, [server for server in those if server.label not in self.broken])
+            else:
+                self.broken |= images.build(host, root, those, variables)
 
     def hosted(self, name: str, child: subprocess.Popen[bytes], launch: Launch) -> HostedContainer:
         with launch.log.open("ab") as log:

@@ -122,7 +122,7 @@ class AgentClient:
 
     def _gone(self, operation: str) -> LoadError:
         time.sleep(0.3)  # a server that took the agent along has ended by then, and is seen to have
-        message = f"the agent beside the server ended before it answered `{operation}`"
+        message = f"the agent ended before it answered `{operation}`"
         return LoadError("agent_lost", message, self.last_words())
 
 

@@ -1,0 +1,117 @@
+"""Container engines beside the one that the tests use, each with a network of its own as on a host of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from zoo.cli.checkout import ROOT
+
+
+class SpareEngine:
+    """A second engine, in a folder as `containers/engine.sh` makes it.
+
+    In a network namespace of its own: with `--bridge=none` an engine removes the bridge that it finds, another's too.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.host = f"unix://{folder}/docker.sock"
+        self._folder = folder
+        self._env = {**os.environ, "DOCKER_HOST": self.host}
+        (folder / "env").touch()
+
+    def start(self) -> None:
+        folder = self._folder
+        with (folder / "dockerd.log").open("ab") as log:
+            self._daemon = subprocess.Popen(
+                ["unshare", "--net", "dockerd", f"--host={self.host}", f"--pidfile={folder}/dockerd.pid",
+                 f"--data-root={folder}/data", f"--exec-root={folder}/exec", "--bridge=none", "--iptables=false"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        deadline = time.monotonic() + 60
+        while subprocess.run(["docker", "info"], env=self._env, capture_output=True, check=False).returncode:
+            assert self._daemon.poll() is None, (folder / "dockerd.log").read_text(encoding="utf-8")
+            assert time.monotonic() < deadline, "it does not answer"
+            time.sleep(0.2)
+
+    @property
+    def pid(self) -> int:
+        return self._daemon.pid
+
+    def network(self, *command: str) -> None:
+        """Run a command in its network namespace."""
+        subprocess.run(["nsenter", f"--net=/proc/{self.pid}/ns/net", *command], check=True)
+
+    def docker(self, *words: str, check: bool = True) -> str:
+        """What the command prints of this engine."""
+        return subprocess.run(["docker", *words], env=self._env, capture_output=True, text=True, check=check).stdout
+
+    def take(self, *images: str) -> None:
+        """Images of the engine that the tests use."""
+        with subprocess.Popen(["docker", "save", *images], stdout=subprocess.PIPE) as saved:
+            subprocess.run(["docker", "load", "--quiet"], stdin=saved.stdout, env=self._env, check=True)
+
+    def end(self, number: signal.Signals) -> None:
+        self._daemon.send_signal(number)
+        self._daemon.wait(60)
+
+    def sweep(self) -> None:
+        subprocess.run([str(ROOT / "containers/engine.sh"), "stop", str(self._folder)], check=True)
+
+
+@contextmanager
+def spare_engine(*images: str) -> Iterator[SpareEngine]:
+    """Running, with these images; afterwards nothing of it is left."""
+    if os.geteuid() or not shutil.which("dockerd") or not shutil.which("unshare"):
+        pytest.skip("needs root, dockerd and unshare")
+    # a socket's path must be short, shorter than those of pytest's folders
+    folder = Path(tempfile.mkdtemp(prefix="zoo-engine-"))
+    engine = SpareEngine(folder)
+    try:
+        engine.start()
+        if images:
+            engine.take(*images)
+        yield engine
+    finally:
+        engine.sweep()
+        assert _running_in(folder) == []
+        assert not folder.exists()
+
+
+def _running_in(folder: Path) -> list[str]:
+    """Command lines of an engine's processes, its containers' shims among them."""
+    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    return [line.decode(errors="replace") for line in lines if b"containerd" in line and bytes(folder) in line]
+
+
+@contextmanager
+def joined_engines(count: int) -> Iterator[list[SpareEngine]]:
+    """So many, without images, on one network: the n-th has the address `address(n)`."""
+    with ExitStack() as stack:
+        made = [stack.enter_context(spare_engine()) for _ in range(count)]
+        first = made[0]
+        first.network("ip", "link", "add", "hosts", "type", "bridge")
+        for number, engine in enumerate(made[1:], 1):
+            engine.network("ip", "link", "set", "lo", "up")
+            peer = ("peer", "name", "hosts", "netns", str(engine.pid))
+            first.network("ip", "link", "add", f"to-{number}", "type", "veth", *peer)
+            first.network("ip", "link", "set", f"to-{number}", "master", "hosts", "up")
+        for number, engine in enumerate(made):
+            engine.network("ip", "address", "add", f"{address(number)}/24", "dev", "hosts")
+            engine.network("ip", "link", "set", "hosts", "up")
+        first.network("ip", "link", "set", "lo", "up")
+        yield made
+
+
+def address(number: int) -> str:
+    """Of the n-th of joined engines, from 0."""
+    return f"10.77.0.{number + 1}"

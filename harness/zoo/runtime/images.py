@@ -1,0 +1,44 @@
+"""The images of a run: built by one engine, and handed to others that shall run them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from zoo.catalog.manifest import Server
+from zoo.host.engine import Engine, EngineError, image, tag
+
+GENERATOR = "generator"
+
+
+def build(engine: Engine, root: Path, servers: Sequence[Server], variables: Mapping[str, str]) -> dict[str, str]:
+    """Build or find all images with these variables of the compose file, one of another release beside the usual one.
+
+    Of servers whose image does not build the label, and why; `EngineError` where the generator's does not.
+    """
+    broken = {}
+    for server in servers:
+        named = {**variables, "ZOO_TAG": tag(os.environ, server.release)}
+        try:
+            engine.compose_build(root, [f"{server.name}-{server.manifest.variants[0].name}"], named)
+        except EngineError as error:
+            broken[server.label] = str(error)
+    engine.compose_build(root, [GENERATOR], variables)
+    return broken
+
+
+def alike(builder: Engine, host: Engine) -> bool:
+    """True when what one builds runs on the other; `EngineError` when the host does not answer."""
+    wanted = host.platform()
+    try:
+        return builder.platform() == wanted
+    except EngineError:  # a person whose shell has no engine, only those of the hosts
+        return False
+
+
+def hand_on(builder: Engine, host: Engine, servers: Sequence[Server]) -> None:
+    """Copy those images that the host lacks, or has of another build."""
+    names = [image(GENERATOR), *(image(server.name, release=server.release) for server in servers)]
+    if lacking := [name for name in names if not host.has_image(name, builder.image_id(name))]:
+        builder.copy_images(lacking, host)
