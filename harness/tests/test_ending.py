@@ -47,6 +47,25 @@ def test_who_was_served_while_it_waited_is_said() -> None:
     assert lines == ["sleep: Answered in each wait: all connections."]
 
 
+def test_what_only_waits_is_compared_by_its_memory() -> None:
+    plain, lean = VIRTUAL, f"{VIRTUAL}@BUFFERS=lean"
+    peaks = {
+        plain: {"100": 70_000, "1k": 160_000, "25k": 2_560_000},
+        lean: {"100": 68_000, "1k": 140_000, "25k": 2_060_000},
+    }
+    records = [
+        record(name, tier, "sleep", round_number=n, rss_peak_kb=round(peak * w))
+        for name, tiers in peaks.items()
+        for tier, peak in tiers.items()
+        for n, w in enumerate(STEADY, 1)
+    ]
+    lines = told(builders.run([plain, lean], tiers=["100", "1k", "25k"]), records, None)
+    assert lines[1].startswith("  java-a, virtual@BUFFERS=lean ÷ virtual, sleep: RSS per connection less ")
+    assert "CPU" not in lines[1]
+    assert lines[-2] == "sleep: Answered in each wait: all connections."
+    assert lines[-1].startswith("sleep: Memory per held connection, kB: java-a:virtual 1")
+
+
 def test_nothing_is_said_of_a_run_that_compares_nothing() -> None:
     assert told(builders.run([VIRTUAL]), hello(VIRTUAL, 50_000), None) == []
 

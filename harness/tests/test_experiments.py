@@ -251,6 +251,12 @@ def test_a_report_begins_with_the_answer_of_its_scenario(scenario: str) -> None:
     assert text.index(ANSWERS[scenario]) < text.index(f'<section id="of-{scenario}">')
 
 
+def test_what_a_held_connection_costs_is_told_by_condition() -> None:
+    lean = [record.model_copy(update={"entry": f"{record.entry}@BUFFERS=lean"}) for record in RECORDS["held"]]
+    contents = Contents.of(Summary.of(run("held"), [*RECORDS["held"], *lean]), RawFiles())
+    assert contents.summary.own == [f"{ANSWERS['held'][:-1]}; with BUFFERS=lean 14 in java-a:virtual."]
+
+
 def test_pairs_between_which_nothing_is_decided_are_one_sentence() -> None:
     each = {PLATFORM: (1_000.0, 2_000.0, 3_000.0), VIRTUAL: (1_500.0, 1_500.0, 4_000.0)}
     records = [

@@ -10,7 +10,7 @@ from typing import TypeVar
 from zoo.analysis.held import costs
 from zoo.analysis.metrics import REQUESTS, Word
 from zoo.analysis.pairs import Kind, Pair
-from zoo.model.entry_id import server_of
+from zoo.model.entry_id import name_of, plain, server_of
 from zoo.model.record import Record
 from zoo.model.trial_results import AbResult, HeapResult, RampResult, ScaleResult, StartupResult
 from zoo.report.arrival_rates import newest
@@ -77,8 +77,12 @@ def _rate(records: Sequence[Record]) -> list[str]:
 
 
 def _held(records: Sequence[Record]) -> list[str]:
-    found = {entry: cost.interval.value for (entry, name), cost in costs(records).items() if name == "rss"}
-    return [f"Resident memory of a held connection, kB: {ranged(found)}."] if found else []
+    of: dict[str, dict[str, float]] = {"": {}}
+    for (entry, name), cost in costs(records).items():
+        if name == "rss":
+            of.setdefault(name_of(entry), {})[plain(entry)] = cost.interval.value
+    told = [(f"with {name} " if name else "") + ranged(found) for name, found in of.items() if found]
+    return [f"Resident memory of a held connection, kB: {'; '.join(told)}."] if told else []
 
 
 def _heap(records: Sequence[Record]) -> list[str]:

@@ -18,7 +18,7 @@ from zoo.report.raw_files import RawFiles
 from zoo.report.section import Section, Table
 from zoo.report.summary import Summary
 from zoo.report.text import comparisons, sentences
-from zoo.report.text.ending import SHOWN
+from zoo.report.text.ending import told_of
 from zoo.report.text.sentences import QUESTIONS, Answer, Framing
 
 AGAIN = "A/A, an entry ÷ itself"
@@ -51,7 +51,7 @@ class Question:
     @property
     def named(self) -> list[Finding]:
         """What could be compared of the metrics that the first screen shows."""
-        return [f for f in self.found if f.metric in SHOWN and f.ratio]
+        return [f for f in self.found if f.metric in told_of(f.pair.scenario) and f.ratio]
 
 
 @dataclass(frozen=True)

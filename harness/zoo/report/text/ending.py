@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo.analysis.metrics import CPU, REQUESTS, Word
+from zoo.analysis.metrics import CPU, PER_CONNECTION, REQUESTS, Metric, Word
 from zoo.analysis.pairs import Compared
 from zoo.report.cells import Cells
 from zoo.report.findings import Finding, findings
-from zoo.report.text.sentences import QUESTIONS, served
+from zoo.report.text.sentences import QUESTIONS, per_connection, served
 from zoo.report.text.wording import decided, listed
-
-SHOWN = (REQUESTS, CPU)
-"""Of the metrics, those that the last lines tell; the report has all."""
+from zoo.scenarios import holds
 
 MOST_LINES = 6
 """More subjects than these are counted, not told."""
 
 
+def told_of(scenario: str) -> tuple[Metric, ...]:
+    """Those metrics that the last lines tell; the report has all. What only waits costs memory."""
+    return (PER_CONNECTION,) if holds(scenario) else (REQUESTS, CPU)
+
+
 def ending(cells: Cells, compared: Compared) -> list[str]:
     """At most ten lines; none where the run compares nothing and nobody waited."""
-    waits = [f"{name}: {text}" for name in cells.scenarios for text in served(cells, name)]
+    costs = per_connection if len(cells.entries) <= MOST_LINES else lambda *_: []
+    waits = [f"{name}: {text}" for name in cells.scenarios for text in (*served(cells, name), *costs(cells, name))]
     for kind, asked in QUESTIONS.items():
-        found = [f for f in findings(compared, kind) if f.metric in SHOWN and f.ratio]
+        found = [f for f in findings(compared, kind) if f.metric in told_of(f.pair.scenario) and f.ratio]
         if found:
             return [f"{asked.title}:", *_subjects(found), *_open(found), *waits]
     return waits
@@ -39,15 +43,16 @@ def _subjects(found: Sequence[Finding]) -> list[str]:
 
 
 def _metrics(found: Sequence[Finding]) -> list[str]:
-    """`req/s slower 10–12 % at 1k, open at 100`"""
+    """Of one subject: `req/s slower 10–12 % at 1k, open at 100`; a slope takes all connection counts together."""
     made = []
-    for metric in SHOWN:
+    for metric in told_of(found[0].pair.scenario):
         by_word: dict[str, list[str]] = {}
         for f in found:
             if f.metric == metric:
                 by_word.setdefault(decided(f.comparison), []).append(f.pair.tier)
         if by_word:
-            made.append(f"{metric.name} {', '.join(f'{word} at {listed(tiers)}' for word, tiers in by_word.items())}")
+            at = {word: "" if metric is PER_CONNECTION else f" at {listed(tiers)}" for word, tiers in by_word.items()}
+            made.append(f"{metric.name} {', '.join(f'{word}{where}' for word, where in at.items())}")
     return made
 
 

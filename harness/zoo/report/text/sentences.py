@@ -182,10 +182,14 @@ def _limits(cells: Cells, scenario: str) -> list[str]:
 
 
 def _held(cells: Cells, scenario: str) -> list[str]:
+    return [*served(cells, scenario), *per_connection(cells, scenario)]
+
+
+def per_connection(cells: Cells, scenario: str) -> list[str]:
     """What a held connection costs, where one was."""
     cost = {row.entry: row.kb_per_connection for (of, _, _), row in cells.rows.items() if of == scenario}
     told = [f"{entry} {shown(cost[entry])}" for entry in cells.entries if cost.get(entry) is not None]
-    return [*served(cells, scenario), *([f"Memory per held connection, kB: {', '.join(told)}."] if told else [])]
+    return [f"Memory per held connection, kB: {', '.join(told)}."] if told else []
 
 
 def served(cells: Cells, scenario: str) -> list[str]:
