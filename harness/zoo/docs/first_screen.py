@@ -40,6 +40,9 @@ def _sentences(root: Path, summary: Summary, held: Sequence[HeldRun], catalog: C
     pairs = [p for p in summary.compared.of(Kind.MODEL) if (p.scenario, p.tier) == (HELLO.name, TIER)]
     yield switch.fast(pairs), _source(REFERENCE / "report.html", summary.run, catalog)
     rss = {e: found for (e, quantity), found in newest(held).items() if quantity == "rss" and plain(e) == e}
+    # a range over the variants of a server is of one build: that of its newest run
+    latest = {server_of(e): one for e, (one, _) in sorted(rss.items(), key=lambda item: item[1][0].run.started_at)}
+    rss = {e: found for e, found in rss.items() if found[0] is latest[server_of(e)]}
     used: dict[Path, tuple[Run, set[str]]] = {}
     for entry, (one, _) in rss.items():
         used.setdefault(one.folder, (one.run, set()))[1].add(server_of(entry))
