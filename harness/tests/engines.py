@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from zoo.cli.checkout import ROOT
+from zoo.host.engine import Engine
 
 
 class SpareEngine:
@@ -26,7 +27,7 @@ class SpareEngine:
     def __init__(self, folder: Path) -> None:
         self.host = f"unix://{folder}/docker.sock"
         self._folder = folder
-        self._env = {**os.environ, "DOCKER_HOST": self.host}
+        self.engine = Engine(where=("--host", self.host))
         (folder / "env").touch()
 
     def start(self) -> None:
@@ -38,7 +39,7 @@ class SpareEngine:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         deadline = time.monotonic() + 60
-        while subprocess.run(["docker", "info"], env=self._env, capture_output=True, check=False).returncode:
+        while not self.engine.answers():
             assert self._daemon.poll() is None, (folder / "dockerd.log").read_text(encoding="utf-8")
             assert time.monotonic() < deadline, "it does not answer"
             time.sleep(0.2)
@@ -50,15 +51,6 @@ class SpareEngine:
     def network(self, *command: str) -> None:
         """Run a command in its network namespace."""
         subprocess.run(["nsenter", f"--net=/proc/{self.pid}/ns/net", *command], check=True)
-
-    def docker(self, *words: str, check: bool = True) -> str:
-        """What the command prints of this engine."""
-        return subprocess.run(["docker", *words], env=self._env, capture_output=True, text=True, check=check).stdout
-
-    def take(self, *images: str) -> None:
-        """Images of the engine that the tests use."""
-        with subprocess.Popen(["docker", "save", *images], stdout=subprocess.PIPE) as saved:
-            subprocess.run(["docker", "load", "--quiet"], stdin=saved.stdout, env=self._env, check=True)
 
     def end(self, number: signal.Signals) -> None:
         self._daemon.send_signal(number)
@@ -79,7 +71,7 @@ def spare_engine(*images: str) -> Iterator[SpareEngine]:
     try:
         engine.start()
         if images:
-            engine.take(*images)
+            Engine().copy_images(images, engine.engine)
         yield engine
     finally:
         engine.sweep()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import signal
 import socket
@@ -15,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from container_runs import PATIENCE_S, bench, ended, records
 from engines import SpareEngine, spare_engine
 
 from zoo.catalog.load import load_catalog
@@ -24,16 +24,12 @@ from zoo.host.engine import Engine, EngineError, image
 from zoo.jdbc.records import CellRecord
 from zoo.jdbc.store import JdbcStore
 from zoo.load.spec import LoadSpec
-from zoo.model.record import Record
 from zoo.runtime.base import Launch
 from zoo.runtime.container import ContainerRuntime, HostedContainer
 from zoo.runtime.images import GENERATOR
 from zoo.runtime.orphans import LABEL
 from zoo.runtime.resources import Resources
 from zoo.store.run_folder import Store
-
-PATIENCE_S = 900
-BENCH = [sys.executable, "-m", "zoo", "bench", "--runtime", "container", "--quick"]
 
 
 @pytest.fixture(scope="module")
@@ -61,25 +57,6 @@ def start(
     return runtime.start(Launch(catalog.entry(entry), results / "it.log"))
 
 
-def bench(results: Path, *words: str, **env: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*BENCH, "--results", str(results), *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "COLUMNS": "200", **env},
-    )
-
-
-def ended(run: subprocess.Popen[str]) -> tuple[int, str]:
-    try:
-        output, _ = run.communicate(timeout=PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        run.send_signal(signal.SIGINT)
-        output, _ = run.communicate(timeout=60)
-    return run.returncode, output
-
-
 def wait_for_server() -> str:
     """The container of the run's server, once it is there; the preflight's agent comes before it."""
     deadline = time.monotonic() + PATIENCE_S
@@ -91,10 +68,6 @@ def wait_for_server() -> str:
                     return container
         time.sleep(0.1)
     raise AssertionError("no server was started")
-
-
-def records(results: Path) -> list[Record]:
-    return Store.open(results / "latest").records()
 
 
 @pytest.mark.parametrize("runtime", ["host", "agent"], indirect=True)

@@ -177,8 +177,9 @@ def test_a_server_that_ends_at_once_is_told_with_its_code_and_last_words(tmp_pat
     with pytest.raises(RuntimeFailure) as caught:
         start(entry)
     assert caught.value.kind == "not_started"
-    assert caught.value.message.endswith("before it listened: cannot listen on 127.0.0.1:8199: address already in use")
-    assert caught.value.log_tail == "cannot listen on 127.0.0.1:8199: address already in use"
+    why = "cannot listen on 127.0.0.1:8199: address already in use"
+    assert caught.value.message == f"ended with exit code 1 before it listened: {why}"
+    assert caught.value.log_tail == why
 
 
 @pytest.mark.parametrize(

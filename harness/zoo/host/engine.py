@@ -132,7 +132,9 @@ class Engine:
             load = to._words("load", "--quiet")
             done = subprocess.run(load, stdin=saved.stdout, capture_output=True, text=True, check=False)
         if done.returncode or saved.returncode:
-            raise EngineError(f"{', '.join(images)} could not be copied: {reason(done.stderr)}")
+            raise EngineError(
+                f"{', '.join(images)} could not be copied: {reason(done.stderr) or '`docker save` failed'}"
+            )
 
     def popen(
         self, arguments: Sequence[str], stdin: int, stdout: int | IO[bytes], stderr: int | IO[bytes]

@@ -22,3 +22,10 @@ class RuntimeFailure(Exception):
         self.kind = kind
         self.message = message
         self.log_tail = log_tail
+
+
+def never_listened(code: int, log_tail: str) -> RuntimeFailure:
+    """Of a server that ended before it listened, with the last line of its log, which says why."""
+    last = log_tail.rpartition("\n")[2]
+    message = f"ended with exit code {code} before it listened" + (f": {last}" if last else "")
+    return RuntimeFailure("not_started", message, log_tail)

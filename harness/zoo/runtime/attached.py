@@ -6,7 +6,7 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 
-from zoo.model.errors import RuntimeFailure
+from zoo.model.errors import RuntimeFailure, never_listened
 from zoo.runtime.base import Apart, Launch
 from zoo.sample.instruments import Instruments
 from zoo.sample.jvm import Info
@@ -67,6 +67,4 @@ class Attached(ABC):
 
     def _refused(self, code: int) -> RuntimeFailure:
         """What it means that it ended before it listened."""
-        last = self.log_tail(1)
-        message = f"ended with exit code {code} before it listened" + (f": {last}" if last else "")
-        return RuntimeFailure("not_started", message, self.log_tail())
+        return never_listened(code, self.log_tail())

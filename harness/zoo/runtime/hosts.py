@@ -171,7 +171,7 @@ class HostsRuntime(ContainerRuntime):
         """By this shell's engine, and copied to hosts of its platform; by a host's own where that is another."""
         shell = Engine()
         wanted: dict[Engine, Sequence[Server]] = {self.engine: servers, **dict.fromkeys(self._others(), ())}
-        served = [host for host in wanted if images.alike(shell, host)]
+        served = images.alike(shell, wanted)
         if served:
             self.broken |= images.build(shell, root, servers if self.engine in served else (), variables)
         for host, those in wanted.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from zoo.catalog.manifest import Server
@@ -28,13 +28,13 @@ def build(engine: Engine, root: Path, servers: Sequence[Server], variables: Mapp
     return broken
 
 
-def alike(builder: Engine, host: Engine) -> bool:
-    """True when what one builds runs on the other; `EngineError` when the host does not answer."""
-    wanted = host.platform()
+def alike(builder: Engine, hosts: Iterable[Engine]) -> list[Engine]:
+    """The hosts on which runs what one engine builds; `EngineError` when a host does not answer."""
     try:
-        return builder.platform() == wanted
+        wanted = builder.platform()
     except EngineError:  # a person whose shell has no engine, only those of the hosts
-        return False
+        return []
+    return [host for host in hosts if host.platform() == wanted]
 
 
 def hand_on(builder: Engine, host: Engine, servers: Sequence[Server]) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from zoo.analysis.stats.interval import Interval, of_median
 from zoo.host.processors import placed
-from zoo.model.errors import RuntimeFailure
+from zoo.model.errors import RuntimeFailure, never_listened
 from zoo.model.jdk import Jdk
 from zoo.runtime.base import Launch
 from zoo.runtime.process import environment, port_for, processors, spawn, start_command
@@ -149,7 +149,7 @@ class _Server:
     def _still_starting(self) -> None:
         code = self.child.poll()
         if code is not None:
-            raise RuntimeFailure("not_started", f"ended with exit code {code} before it listened", _tail(self.log))
+            raise never_listened(code, _tail(self.log))
         if time.monotonic() - self.begun > ANSWER_S:
             raise RuntimeFailure("not_started", f"did not answer within {ANSWER_S:.0f} s", _tail(self.log))
 

@@ -8,7 +8,7 @@ from zoo.analysis.metrics import CPU, PER_CONNECTION, REQUESTS, Metric, Word
 from zoo.analysis.pairs import Compared
 from zoo.report.cells import Cells
 from zoo.report.findings import Finding, findings
-from zoo.report.text.sentences import QUESTIONS, per_connection, served
+from zoo.report.text.sentences import QUESTIONS, held, served
 from zoo.report.text.wording import decided, listed
 from zoo.scenarios import holds
 
@@ -23,8 +23,8 @@ def told_of(scenario: str) -> tuple[Metric, ...]:
 
 def ending(cells: Cells, compared: Compared) -> list[str]:
     """At most ten lines; none where the run compares nothing and nobody waited."""
-    costs = per_connection if len(cells.entries) <= MOST_LINES else lambda *_: []
-    waits = [f"{name}: {text}" for name in cells.scenarios for text in (*served(cells, name), *costs(cells, name))]
+    tell = held if len(cells.entries) <= MOST_LINES else served
+    waits = [f"{name}: {text}" for name in cells.scenarios for text in tell(cells, name)]
     for kind, asked in QUESTIONS.items():
         found = [f for f in findings(compared, kind) if f.metric in told_of(f.pair.scenario) and f.ratio]
         if found:

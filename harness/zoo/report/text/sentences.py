@@ -100,7 +100,7 @@ def answers(cells: Cells, found: Sequence[Finding], *, noted: bool = True) -> li
             if any(f.metric == metric and f.ratio for f in of)
         ]
         if sentences:
-            notes = [*_limits(cells, scenario), *_held(cells, scenario)] if noted else []
+            notes = [*_limits(cells, scenario), *held(cells, scenario)] if noted else []
             made.append(Answer(scenario, cells.wait(scenario), sentences, notes))
     return made
 
@@ -181,15 +181,11 @@ def _limits(cells: Cells, scenario: str) -> list[str]:
     return [f"What limited it: {'; '.join(told)}."] if told else []
 
 
-def _held(cells: Cells, scenario: str) -> list[str]:
-    return [*served(cells, scenario), *per_connection(cells, scenario)]
-
-
-def per_connection(cells: Cells, scenario: str) -> list[str]:
-    """What a held connection costs, where one was."""
+def held(cells: Cells, scenario: str) -> list[str]:
+    """Who was answered, and what a held connection costs, where one was."""
     cost = {row.entry: row.kb_per_connection for (of, _, _), row in cells.rows.items() if of == scenario}
     told = [f"{entry} {shown(cost[entry])}" for entry in cells.entries if cost.get(entry) is not None]
-    return [f"Memory per held connection, kB: {', '.join(told)}."] if told else []
+    return [*served(cells, scenario), *([f"Memory per held connection, kB: {', '.join(told)}."] if told else [])]
 
 
 def served(cells: Cells, scenario: str) -> list[str]:
