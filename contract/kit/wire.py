@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
-PATIENCE = float(os.environ.get("CONTRACT_PATIENCE", "20"))
+PATIENCE = float(os.environ.get("CONTRACT_PATIENCE", "60"))
 """Seconds after which an expected answer, or the end of a process, counts as missing; looked up at each wait."""
 
 
@@ -227,7 +227,7 @@ def tries(complaint: str, pause: float = 0.01) -> Iterator[None]:
     raise WireError(complaint)
 
 
-def fetch(port: int, target: str, method: str = "GET") -> Response:
+def fetch(port: int, target: str, method: str = "GET", *, slower: float = 0.0) -> Response:
     """One request on a connection of its own."""
-    with Wire(port) as wire:
+    with Wire(port, slower=slower) as wire:
         return wire.get(target, method)
