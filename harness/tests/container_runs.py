@@ -6,9 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
+from zoo.host.engine import Engine, EngineError
 from zoo.model.record import Record
+from zoo.runtime.orphans import LABEL
 from zoo.store.run_folder import Store
 
 PATIENCE_S = 900
@@ -36,3 +40,25 @@ def ended(run: subprocess.Popen[str]) -> tuple[int, str]:
 
 def records(results: Path) -> list[Record]:
     return Store.open(results / "latest").records()
+
+
+def under_load(engine: Engine, run: subprocess.Popen[str]) -> str:
+    """The container in which a generator runs by now."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline and run.poll() is None:
+        for container in engine.labelled(LABEL):
+            with suppress(EngineError):  # gone since
+                if "wrk" in engine.call("top", container, "-o", "pid,comm").split():
+                    return container
+        time.sleep(0.1)
+    raise AssertionError(f"no load was seen: {ended(run)[1]}")
+
+
+def failed(run: subprocess.Popen[str], results: Path) -> tuple[str, str]:
+    """Why the one cell of a run failed, and what the run said."""
+    code, output = ended(run)
+    assert code == 1, output
+    [record] = records(results)
+    assert record.failure is not None, output
+    assert record.failure.message in output
+    return record.failure.message, output

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -16,6 +16,10 @@ import pytest
 
 from zoo.cli.checkout import ROOT
 from zoo.host.engine import Engine
+from zoo.host.swarm import ROLE
+
+NETWORK = "10.77.0"
+"""Of joined engines."""
 
 
 class SpareEngine:
@@ -24,7 +28,8 @@ class SpareEngine:
     In a network namespace of its own: with `--bridge=none` an engine removes the bridge that it finds, another's too.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = "spare") -> None:
+        self.name = name
         self.host = f"unix://{folder}/docker.sock"
         self._folder = folder
         self.engine = Engine(where=("--host", self.host))
@@ -34,8 +39,10 @@ class SpareEngine:
         folder = self._folder
         with (folder / "dockerd.log").open("ab") as log:
             self._daemon = subprocess.Popen(
-                ["unshare", "--net", "dockerd", f"--host={self.host}", f"--pidfile={folder}/dockerd.pid",
-                 f"--data-root={folder}/data", f"--exec-root={folder}/exec", "--bridge=none", "--iptables=false"],
+                ["unshare", "--net", "--uts", "sh", "-c", 'hostname "$0" && exec dockerd "$@"', self.name,
+                 f"--host={self.host}", f"--pidfile={folder}/dockerd.pid", f"--data-root={folder}/data",
+                 f"--exec-root={folder}/exec", "--bridge=none", "--iptables=false",
+                 f"--insecure-registry={NETWORK}.0/24"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         deadline = time.monotonic() + 60
@@ -61,13 +68,13 @@ class SpareEngine:
 
 
 @contextmanager
-def spare_engine(*images: str) -> Iterator[SpareEngine]:
-    """Running, with these images; afterwards nothing of it is left."""
+def spare_engine(*images: str, name: str = "spare") -> Iterator[SpareEngine]:
+    """Running, with these images, on a host of this name; afterwards nothing of it is left."""
     if os.geteuid() or not shutil.which("dockerd") or not shutil.which("unshare"):
         pytest.skip("needs root, dockerd and unshare")
     # a socket's path must be short, shorter than those of pytest's folders
     folder = Path(tempfile.mkdtemp(prefix="zoo-engine-"))
-    engine = SpareEngine(folder)
+    engine = SpareEngine(folder, name)
     try:
         engine.start()
         if images:
@@ -86,10 +93,10 @@ def _running_in(folder: Path) -> list[str]:
 
 
 @contextmanager
-def joined_engines(count: int) -> Iterator[list[SpareEngine]]:
-    """So many, without images, on one network: the n-th has the address `address(n)`."""
+def joined_engines(count: int, *images: str) -> Iterator[list[SpareEngine]]:
+    """So many, with these images, on one network: the n-th is `host-n` and has the address `address(n)`."""
     with ExitStack() as stack:
-        made = [stack.enter_context(spare_engine()) for _ in range(count)]
+        made = [stack.enter_context(spare_engine(*images, name=f"host-{number}")) for number in range(count)]
         first = made[0]
         first.network("ip", "link", "add", "hosts", "type", "bridge")
         for number, engine in enumerate(made[1:], 1):
@@ -104,6 +111,41 @@ def joined_engines(count: int) -> Iterator[list[SpareEngine]]:
         yield made
 
 
+@contextmanager
+def registry(engine: SpareEngine) -> Iterator[str]:
+    """On the host of an engine, the first of joined ones: how the names of its images begin."""
+    program = ROOT / ".tools/docker-registry"
+    if not program.exists():
+        pytest.skip("no docker-registry (`make registry`)")
+    host = f"{address(0)}:5000"
+    with tempfile.TemporaryDirectory(prefix="zoo-registry-") as folder:
+        settings = Path(folder, "config.yml")
+        settings.write_text(
+            f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {folder}/images}}}}\nhttp: {{addr: '{host}'}}\n",
+            encoding="utf-8",
+        )
+        with Path(folder, "log").open("wb") as log:
+            serving = subprocess.Popen(
+                ["nsenter", f"--net=/proc/{engine.pid}/ns/net", program, "serve", settings], stdout=log, stderr=log
+            )
+        try:
+            yield f"{host}/zoo"
+        finally:
+            serving.terminate()
+            serving.wait(30)
+
+
+def swarm_of(engines: Sequence[SpareEngine], roles: Sequence[str]) -> None:
+    """Make joined engines one swarm, the first its manager, each with its role."""
+    manager = engines[0].engine
+    manager.call("swarm", "init", f"--advertise-addr={address(0)}", f"--listen-addr={address(0)}:2377")
+    token = manager.call("swarm", "join-token", "--quiet", "worker").strip()
+    for number, worker in enumerate(engines[1:], 1):
+        worker.engine.call("swarm", "join", f"--token={token}", f"--advertise-addr={address(number)}", address(0))
+    for engine, role in zip(engines, roles, strict=True):
+        manager.call("node", "update", f"--label-add={ROLE}={role}", engine.name)
+
+
 def address(number: int) -> str:
     """Of the n-th of joined engines, from 0."""
-    return f"10.77.0.{number + 1}"
+    return f"{NETWORK}.{number + 1}"

@@ -24,8 +24,9 @@ from zoo.host.engine import Engine, EngineError, image
 from zoo.jdbc.records import CellRecord
 from zoo.jdbc.store import JdbcStore
 from zoo.load.spec import LoadSpec
+from zoo.runtime.attached import Enclosed
 from zoo.runtime.base import Launch
-from zoo.runtime.container import ContainerRuntime, HostedContainer
+from zoo.runtime.container import ContainerRuntime
 from zoo.runtime.images import GENERATOR
 from zoo.runtime.orphans import LABEL
 from zoo.runtime.resources import Resources
@@ -51,9 +52,7 @@ def runtime(request: pytest.FixtureRequest, results: Path) -> Iterator[Container
     made.close()
 
 
-def start(
-    runtime: ContainerRuntime, catalog: Catalog, results: Path, entry: str = "rust-axum:hyper"
-) -> HostedContainer:
+def start(runtime: ContainerRuntime, catalog: Catalog, results: Path, entry: str = "rust-axum:hyper") -> Enclosed:
     return runtime.start(Launch(catalog.entry(entry), results / "it.log"))
 
 

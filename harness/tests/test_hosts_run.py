@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from container_runs import PATIENCE_S, bench, ended, records
+from container_runs import bench, ended, failed, records, under_load
 from engines import SpareEngine, address, joined_engines
 
-from zoo.host.engine import EngineError
 from zoo.runtime.orphans import LABEL
 
 WORDS = ("--runtime", "hosts", "--server", "rust-axum", "--variant", "hyper", "--tiers", "51")
@@ -65,31 +62,9 @@ def test_two_hosts_load_a_third(hosts: list[SpareEngine], tmp_path: Path) -> Non
     assert not any(left(hosts).values())
 
 
-def loaded_from(engine: SpareEngine, run: subprocess.Popen[str]) -> str:
-    """The container in which a generator runs by now."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline and run.poll() is None:
-        for container in engine.engine.labelled(LABEL):
-            with suppress(EngineError):  # gone since
-                if "wrk" in engine.engine.call("top", container, "-o", "pid,comm").split():
-                    return container
-        time.sleep(0.1)
-    raise AssertionError(f"no load was seen: {ended(run)[1]}")
-
-
-def failed(run: subprocess.Popen[str], results: Path) -> tuple[str, str]:
-    """Why the one cell of a run failed, and what the run said."""
-    code, output = ended(run)
-    assert code == 1, output
-    [record] = records(results)
-    assert record.failure is not None, output
-    assert record.failure.message in output
-    return record.failure.message, output
-
-
 def test_a_generator_that_dies_fails_the_cell(hosts: list[SpareEngine], tmp_path: Path) -> None:
     run = loaded(hosts, tmp_path, "--duration", "20", "--scenario", "hello")
-    hosts[2].engine.call("kill", loaded_from(hosts[2], run))
+    hosts[2].engine.call("kill", under_load(hosts[2].engine, run))
     told, _ = failed(run, tmp_path)
     assert told == f"generator host {hosts[2].host}: the agent ended before it answered `wrk`"
     assert not any(left(hosts).values())
@@ -100,7 +75,7 @@ def test_a_host_that_goes_away_fails_the_cell_and_says_what_may_be_left(
 ) -> None:
     """Its engine is killed under load, and does not come back: the last test with these hosts."""
     run = loaded(hosts, tmp_path, "--duration", "20", "--scenario", "hello")
-    loaded_from(hosts[2], run)
+    under_load(hosts[2].engine, run)
     hosts[2].end(signal.SIGKILL)
     told, output = failed(run, tmp_path)
     assert told.startswith(f"generator host {hosts[2].host}: ")

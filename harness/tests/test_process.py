@@ -159,6 +159,7 @@ def test_a_server_runs_in_its_folder_with_its_settings(tmp_path: Path, start: St
     hosted = start(entry, MAX_THREADS="50")
     assert hosted.alive()
     assert hosted.url == f"http://127.0.0.1:{PORT}"
+    assert hosted.ready_s is not None
     assert 0 < hosted.ready_s < time.monotonic() - begun
     assert hosted.log_tail().splitlines() == [
         f"{tmp_path / 'it'} variant 50",

@@ -26,8 +26,9 @@ from zoo.model.host import Limits
 from zoo.plan.feasible import connections
 from zoo.runtime.agent.client import AgentClient
 from zoo.runtime.agent.load import AgentShards
+from zoo.runtime.agent.senders import remote
 from zoo.runtime.agent.spread import Link, Remote, SpreadShards
-from zoo.runtime.hosts import hosts_of, remote
+from zoo.runtime.hosts import hosts_of
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from zoo.catalog.manifest import Build, Entry, Language, Server
-from zoo.model.condition import Condition
+from zoo.model.condition import IN_IMAGES, Condition
 from zoo.model.errors import UserError
 from zoo.model.jdk import Jdk
 
@@ -102,5 +102,5 @@ def _sources(server: Server) -> Iterable[Path]:
 
 def built_here(entries: Sequence[Entry], conditions: Iterable[Condition]) -> list[Server]:
     """The servers that these conditions start from what this host builds, at the releases that they name; each once."""
-    found = (e.server.at(c.env) for c in conditions if c.runtime not in ("container", "hosts") for e in entries)
+    found = (e.server.at(c.env) for c in conditions if c.runtime not in IN_IMAGES for e in entries)
     return list({server.label: server for server in found}.values())

@@ -14,6 +14,7 @@ from typing import IO, Any
 from zoo.model.host import EngineFacts
 
 COMMAND_S = 60.0
+PUSH_S = 900.0
 ENGINE_EXIT = 125
 """`docker run` ends with this code when the engine refused, not the program."""
 
@@ -136,6 +137,13 @@ class Engine:
                 f"{', '.join(images)} could not be copied: {reason(done.stderr) or '`docker save` failed'}"
             )
 
+    def push(self, image: str) -> str:
+        """To the registry that it names; the reference of just this build there, by its digest."""
+        self.call("push", "--quiet", image, timeout_s=PUSH_S)
+        kept = self.call("image", "inspect", "--format", '{{join .RepoDigests "\\n"}}', image).split()
+        repository = image.rpartition(":")[0]
+        return next(reference for reference in kept if reference.partition("@")[0] == repository)
+
     def popen(
         self, arguments: Sequence[str], stdin: int, stdout: int | IO[bytes], stderr: int | IO[bytes]
     ) -> subprocess.Popen[bytes]:
@@ -149,12 +157,15 @@ class Engine:
         timeout_s: float = COMMAND_S,
         tolerate: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
+        given: str = "",
     ) -> str:
-        """What the command prints; `EngineError` when it fails, but for messages that contain a tolerated one."""
+        """What the command prints, `given` as its input; `EngineError` when it fails, but for messages that contain a
+        tolerated one.
+        """
         try:
             done = subprocess.run(
                 self._words(*arguments),
-                stdin=subprocess.DEVNULL,
+                input=given,
                 capture_output=True,
                 text=True,
                 errors="replace",
@@ -191,6 +202,11 @@ class Engine:
         if path is None:
             raise EngineError(f"there is no `{self.binary}` command; RUNTIME=process needs none")
         return path
+
+
+def engine_of(name: str) -> Engine:
+    """By a context's name, or by a URL."""
+    return Engine(where=("--host" if "://" in name else "--context", name))
 
 
 def reason(told: str) -> str:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from pathlib import Path
 
+from zoo.load.ab import Benchmarker
+from zoo.load.base import Generator
+from zoo.load.vegeta import Attacker
 from zoo.model.errors import RuntimeFailure, never_listened
+from zoo.runtime.agent.client import AgentClient
 from zoo.runtime.base import Apart, Launch
 from zoo.sample.instruments import Instruments
 from zoo.sample.jvm import Info
@@ -28,19 +33,42 @@ class Attached(ABC):
     def url(self) -> str: ...
 
     @property
+    @abstractmethod
+    def pid(self) -> int: ...
+
+    @abstractmethod
+    def thread_dump(self, to: Path) -> bool: ...
+
+    @abstractmethod
+    def stop(self, grace_s: float = 15.0) -> int | None: ...
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End it at once, and what belongs to it."""
+
+    @property
+    def told_url(self) -> str:
+        """As its first line tells it: with the address that it listens at."""
+        return self.url.replace("127.0.0.1", self._launch.env.get("HOST", "127.0.0.1"))
+
+    @property
     def apart(self) -> Apart | None:
         cores = self._launch.cores
         return Apart(len(cores.generator)) if cores else None
 
     @property
-    def ready_s(self) -> float:
+    def ready_s(self) -> float | None:
         return self._ready_s
 
     def probe(self) -> Info:
         return self.instruments.probe(self.url, self._launch.entry)
 
     def alive(self) -> bool:
-        return self._child.poll() is None
+        return self._code() is None
+
+    def _code(self) -> int | None:
+        """How it ended; None while it runs."""
+        return self._child.poll()
 
     def ended(self, when: str) -> RuntimeFailure:
         return RuntimeFailure("crashed", f"the server ended {when}", self.log_tail())
@@ -54,10 +82,9 @@ class Attached(ABC):
 
     def wait_ready(self, started: float, timeout_s: float) -> None:
         """Return when the promised line is in the log; `RuntimeFailure` when it ends or is late."""
-        host = self._launch.env.get("HOST", "127.0.0.1")
-        line = f"listening on {self.url} ({self._launch.entry.id})".replace("127.0.0.1", host)
+        line = f"listening on {self.told_url} ({self._launch.entry.id})"
         while line not in self.log_tail(1000):
-            code = self._child.poll()
+            code = self._code()
             if code is not None:
                 raise self._refused(code)
             if time.monotonic() - started > timeout_s:
@@ -68,3 +95,15 @@ class Attached(ABC):
     def _refused(self, code: int) -> RuntimeFailure:
         """What it means that it ended before it listened."""
         return never_listened(code, self.log_tail())
+
+
+class Enclosed(Attached):
+    """A server that is watched and loaded by agents."""
+
+    generator: Generator
+    attacker: Attacker
+    benchmarker: Benchmarker
+
+    @abstractmethod
+    def attach(self, agent: AgentClient, sampler: str) -> None:
+        """Watch it by the agent."""

@@ -14,7 +14,7 @@ from zoo.host.cgroup import read_cgroup
 from zoo.host.engine import Engine, EngineError
 from zoo.host.jdk import find_jdk
 from zoo.host.limits import read_limits
-from zoo.model.condition import Condition
+from zoo.model.condition import IN_IMAGES, Condition
 from zoo.model.cores import Cores
 from zoo.model.errors import BenchError
 from zoo.model.jdk import Jdk
@@ -23,9 +23,10 @@ from zoo.plan.cores import AUTO, CHOICES, SHARED, SPLIT, chosen
 from zoo.runtime.condition_checks import check_release_setting, checked, release_settings
 from zoo.runtime.hosts import hosts_of
 from zoo.runtime.resources import resources_of
+from zoo.runtime.swarm.places import places_of, swarm_of
 from zoo.runtime.vm import settings as vm_settings
 
-RUNTIMES = ("auto", "process", "container", "vm", "fit", "hosts")
+RUNTIMES = ("auto", "process", "container", "vm", "fit", "hosts", "swarm")
 IMAGE_JDK = "25"
 """The compose file's own default."""
 
@@ -36,8 +37,7 @@ PASSED_ON = ("MAX_THREADS", "BACKLOG", "CONNECTOR", "BUFFERS", "SCHEDULER")
 
 
 def runtime_named(wanted: str, tiers: Sequence[str] = (), *, outside: bool = False) -> str:
-    """`process`, `container`, `vm` or `hosts`; `auto` takes containers where an engine answers, `fit` what holds the
-    tiers.
+    """A runtime's name; `auto` takes containers where an engine answers, `fit` what holds the tiers.
 
     Servers from outside the zoo, and all beside them, are processes.
     """
@@ -55,6 +55,8 @@ def runtime_named(wanted: str, tiers: Sequence[str] = (), *, outside: bool = Fal
         return "vm" if any(feasible.connections(limits, count).limited_by for count in asked) else "process"
     if wanted == "hosts":
         hosts_of(os.environ)
+    if wanted == "swarm":
+        places_of(swarm_of(os.environ), os.environ)
     if wanted == "container":
         try:
             Engine().facts()
@@ -84,7 +86,7 @@ def _condition(runtime: str, entries: Sequence[Entry], root: Path, *, targets: b
         resources = resources_of(os.environ)
     except ValueError as error:
         raise BenchError(str(error)) from None
-    if runtime in ("container", "hosts"):
+    if runtime in IN_IMAGES:
         java = any(e.server.manifest.language is Language.JAVA for e in entries)
         jdk = os.environ.get("JDK", IMAGE_JDK) if java else None
         return Condition(

@@ -14,9 +14,6 @@ from typing import IO
 from zoo.catalog.manifest import Server
 from zoo.host import namespace
 from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image, reason
-from zoo.load.ab import Benchmarker
-from zoo.load.base import Generator
-from zoo.load.vegeta import Attacker
 from zoo.load.wrk import Wrk
 from zoo.model.cores import Cores
 from zoo.model.errors import RuntimeFailure
@@ -25,7 +22,7 @@ from zoo.runtime import images, orphans
 from zoo.runtime.agent.client import AgentClient
 from zoo.runtime.agent.instruments import AgentInstruments, HostInstruments
 from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
-from zoo.runtime.attached import Attached
+from zoo.runtime.attached import Enclosed
 from zoo.runtime.base import Launch
 from zoo.runtime.process import command
 from zoo.runtime.resources import Resources, cpuset
@@ -39,7 +36,7 @@ OWN_NETWORK = ("--network=none", *(f"--sysctl={k.replace('/', '.')}={v}" for k, 
 """Loopback only, its own ports and counters."""
 
 
-class HostedContainer(Attached):
+class HostedContainer(Enclosed):
     """A server's container, attached so that its output is the log, and the agent's beside it."""
 
     def __init__(self, engine: Engine, name: str, child: subprocess.Popen[bytes], launch: Launch) -> None:
@@ -48,10 +45,6 @@ class HostedContainer(Attached):
         self._name = name
         self._agent: AgentClient | None = None
         self._pid = 0
-
-    generator: Generator
-    attacker: Attacker
-    benchmarker: Benchmarker
 
     @property
     def url(self) -> str:
@@ -152,7 +145,7 @@ class ContainerRuntime:
         """A server whose image does not build fails its cells, not the run."""
         self.broken |= images.build(self.engine, root, servers, variables)
 
-    def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedContainer:
+    def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> Enclosed:
         try:
             return self._start(launch, ready_timeout_s)
         except RuntimeFailure as failure:
@@ -168,7 +161,7 @@ class ContainerRuntime:
             self.restart_s = 0.0
         return back
 
-    def _start(self, launch: Launch, ready_timeout_s: float) -> HostedContainer:
+    def _start(self, launch: Launch, ready_timeout_s: float) -> Enclosed:
         entry = launch.entry
         label = entry.at(launch.env).server.label
         if label in self.broken:
@@ -178,9 +171,7 @@ class ContainerRuntime:
         started = time.monotonic()
         try:
             with launch.log.open("wb") as log:
-                child = self.engine.popen(
-                    self.words(name, launch), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
-                )
+                child = self.spawn(name, launch, log)
         except EngineError as error:
             raise RuntimeFailure("engine", str(error)) from error
         hosted = self.hosted(name, child, launch)
@@ -196,32 +187,47 @@ class ContainerRuntime:
             raise
         return hosted
 
-    def hosted(self, name: str, child: subprocess.Popen[bytes], launch: Launch) -> HostedContainer:
+    def spawn(self, name: str, launch: Launch, log: IO[bytes]) -> subprocess.Popen[bytes]:
+        """Start a server; the command that writes its log."""
+        words = self.words(name, launch)
+        return self.engine.popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+
+    def hosted(self, name: str, child: subprocess.Popen[bytes], launch: Launch) -> Enclosed:
         """Of a server whose container has been started."""
         return HostedContainer(self.engine, name, child, launch)
 
     def words(self, name: str, launch: Launch) -> list[str]:
         """The `docker run` that starts a server, without the command's own name. Pure."""
-        entry, resources = launch.entry, self.resources
-        if launch.cpus is not None:
-            resources = replace(resources, cpus=launch.cpus)
-        env = {
-            **entry.variant.env,
-            "VARIANT": entry.variant.name,
-            "HOST": self.address,
-            "PORT": str(entry.server.manifest.port),
-            **launch.env,
-        }
         return [
             *("run", "--rm", *self.named(name)),
             *self.network,
             *SAFE,
-            *resources.words(),
+            *self.limits(launch).words(),
             *cpuset(launch.cores.server if launch.cores else []),
-            *(f"--env={key}={value}" for key, value in env.items()),
-            image(entry.server.name, release=entry.at(launch.env).server.release),
-            *command(entry, Path("java"), launch.jvm_flags),
+            *self.environment(launch),
+            *self.program(launch),
         ]
+
+    def limits(self, launch: Launch) -> Resources:
+        """What this start of a server may use."""
+        return self.resources if launch.cpus is None else replace(self.resources, cpus=launch.cpus)
+
+    def environment(self, launch: Launch) -> list[str]:
+        """Options of `docker run` for what the contract names."""
+        variant = launch.entry.variant
+        port = str(launch.entry.server.manifest.port)
+        env = {**variant.env, "VARIANT": variant.name, "HOST": self.address, "PORT": port, **launch.env}
+        return [f"--env={key}={value}" for key, value in env.items()]
+
+    def program(self, launch: Launch) -> list[str]:
+        """The image and its command."""
+        entry = launch.entry
+        name = image(entry.server.name, release=entry.at(launch.env).server.release)
+        return [self.reference(name), *command(entry, Path("java"), launch.jvm_flags)]
+
+    def reference(self, name: str) -> str:
+        """How the engine knows an image that the compose file calls so."""
+        return name
 
     def agent(
         self,

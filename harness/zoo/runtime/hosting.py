@@ -13,7 +13,7 @@ from zoo.catalog.manifest import Entry
 from zoo.host import facts, namespace
 from zoo.host.engine import Engine, EngineError
 from zoo.host.processors import placed
-from zoo.model.condition import Condition
+from zoo.model.condition import IN_IMAGES, Condition
 from zoo.model.errors import BenchError
 from zoo.model.host import HostFacts, Limits
 from zoo.runtime.base import Runtime
@@ -22,6 +22,8 @@ from zoo.runtime.container import ContainerRuntime
 from zoo.runtime.hosts import HostsRuntime, hosts_of
 from zoo.runtime.process import ProcessRuntime
 from zoo.runtime.resources import resources_of
+from zoo.runtime.swarm.places import places_of, swarm_of
+from zoo.runtime.swarm.runtime import SwarmRuntime
 from zoo.runtime.vm import init, settings
 from zoo.runtime.vm import runtime as vm
 
@@ -30,7 +32,7 @@ def limits_for(root: Path, condition: Condition, host: HostFacts) -> Limits:
     """The limits that a run under this condition will meet."""
     if condition.runtime == "vm":
         return init.limits()
-    if condition.runtime not in ("container", "hosts"):
+    if condition.runtime not in IN_IMAGES:
         return namespace.widened(host.limits) if condition.network == "private" else host.limits
     with hosting(root, {"": condition}, []) as (_, seen):
         return seen.limits
@@ -88,12 +90,7 @@ def _containers(
     root: Path, conditions: Sequence[Condition], entries: Sequence[Entry]
 ) -> Iterator[tuple[Runtime, HostFacts]]:
     """All images built or found broken; afterwards no container is left, or a person is told which may be."""
-    sampler = os.environ.get("SAMPLER", "auto")
-    runtime = (
-        HostsRuntime(hosts_of(os.environ), resources_of(os.environ), sampler)
-        if conditions[0].runtime == "hosts"
-        else ContainerRuntime(Engine(), resources_of(os.environ), sampler)
-    )
+    runtime = _in_images(conditions[0].runtime)
     built: set[str] = set()
     try:
         for place, condition in enumerate(conditions):
@@ -109,6 +106,17 @@ def _containers(
             runtime.close()
         except EngineError as error:
             print(f"zoo: container engine: {error}", file=sys.stderr)
+
+
+def _in_images(name: str) -> ContainerRuntime:
+    """The runtime of this name, as this environment sets it."""
+    resources, sampler = resources_of(os.environ), os.environ.get("SAMPLER", "auto")
+    if name == "swarm":
+        swarm = swarm_of(os.environ)
+        return SwarmRuntime(swarm, places_of(swarm, os.environ), resources)
+    if name == "hosts":
+        return HostsRuntime(hosts_of(os.environ), resources, sampler)
+    return ContainerRuntime(Engine(), resources, sampler)
 
 
 def _variables(condition: Condition) -> dict[str, str]:

@@ -7,35 +7,23 @@ from __future__ import annotations
 
 import secrets
 import subprocess
-import time
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from pydantic import TypeAdapter
-
 from zoo.catalog.manifest import Server
-from zoo.host.engine import Engine, EngineError
-from zoo.load.wrk import Wrk
+from zoo.host.engine import Engine, EngineError, engine_of
 from zoo.model.errors import BenchError
 from zoo.model.host import HostFacts
 from zoo.runtime import images, orphans
 from zoo.runtime.agent.client import AgentClient
 from zoo.runtime.agent.instruments import AgentInstruments
-from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
-from zoo.runtime.agent.spread import Link, Remote, SpreadShards
+from zoo.runtime.agent.senders import senders, sending
 from zoo.runtime.base import Apart, Launch
 from zoo.runtime.container import ContainerRuntime, HostedContainer
 from zoo.runtime.resources import Resources
-
-LINK: TypeAdapter[dict[str, float]] = TypeAdapter(dict[str, float])
-CLOCK: TypeAdapter[float] = TypeAdapter(float)
-LOOKS = 7
-"""At an agent's clock: of these the one that took least time tells how far it is ahead."""
-
-MEASURES_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -46,16 +34,16 @@ class Hosts:
     addresses: tuple[str, ...]
     loads: Mapping[str, Engine]
 
+    @property
+    def listens(self) -> str:
+        """Where the server listens: at all addresses of its host where it has several."""
+        return self.addresses[0] if len(self.addresses) == 1 else "0.0.0.0"
+
 
 def engines(environment: Mapping[str, str]) -> list[Engine]:
     """Those that a run between hosts uses, each once; none where the environment names none."""
     names = _words(environment.get("SERVER_CONTEXT", "")) + _words(environment.get("LOAD_CONTEXT", ""))
     return list(dict.fromkeys(map(engine_of, names)))
-
-
-def engine_of(name: str) -> Engine:
-    """By a context's name, or by a URL."""
-    return Engine(where=("--host" if "://" in name else "--context", name))
 
 
 def hosts_of(environment: Mapping[str, str]) -> Hosts:
@@ -107,19 +95,18 @@ class HostedApart(HostedContainer):
         return f"http://{self._hosts.addresses[0]}:{self._launch.entry.server.manifest.port}"
 
     @property
+    def told_url(self) -> str:
+        return f"http://{self._hosts.listens}:{self._launch.entry.server.manifest.port}"
+
+    @property
     def apart(self) -> Apart:
         return Apart(self._processors, elsewhere=True)
 
     def attach(self, agent: AgentClient, sampler: str) -> None:
         super().attach(agent, sampler)
-        first = next(iter(self._agents.values()))
-        facts = [AgentInstruments(one).facts() for one in self._agents.values()]
-        self._processors = sum(found.cores or 1 for found in facts)
-        remotes = [remote(name, one, self.url) for name, one in self._agents.items()]
-        several = self._hosts.addresses if len(self._hosts.addresses) > 1 else ()
-        self.generator = Wrk(SpreadShards(remotes), several)
-        self.attacker = AgentVegeta(first)
-        self.benchmarker = AgentAb(first)
+        far = senders(self._agents, self.url, self._hosts.addresses)
+        self._processors = far.processors
+        self.generator, self.attacker, self.benchmarker = far.generator, far.attacker, far.benchmarker
 
     def stop(self, grace_s: float = 15.0) -> int | None:
         for agent in self._agents.values():
@@ -130,23 +117,6 @@ class HostedApart(HostedContainer):
         super().kill()
         for agent in self._agents.values():
             agent.close()
-
-
-def remote(name: str, agent: AgentClient, url: str) -> Remote:
-    """The host of this agent, its clock and its link to the server looked at."""
-    link = agent.call(LINK, "link", MEASURES_S, url=url)
-    return Remote(name, AgentShards(agent), Link(**link), ahead_s(agent))
-
-
-def ahead_s(agent: AgentClient) -> float:
-    """The agent's clock less ours, at the look that took least time: it is then wrong by half of that at most."""
-    best = (float("inf"), 0.0)
-    for _ in range(LOOKS):
-        before = time.monotonic()
-        theirs = agent.call(CLOCK, "clock")
-        after = time.monotonic()
-        best = min(best, (after - before, theirs - (before + after) / 2))
-    return best[1]
 
 
 class HostsRuntime(ContainerRuntime):
@@ -164,21 +134,10 @@ class HostsRuntime(ContainerRuntime):
 
     @property
     def address(self) -> str:
-        """At which the server listens: at all of its host's where it has several."""
-        return self._hosts.addresses[0] if len(self._hosts.addresses) == 1 else "0.0.0.0"
+        return self._hosts.listens
 
     def build(self, root: Path, servers: Sequence[Server], variables: Mapping[str, str]) -> None:
-        """By this shell's engine, and copied to hosts of its platform; by a host's own where that is another."""
-        shell = Engine()
-        wanted: dict[Engine, Sequence[Server]] = {self.engine: servers, **dict.fromkeys(self._others(), ())}
-        served = images.alike(shell, wanted)
-        if served:
-            self.broken |= images.build(shell, root, servers if self.engine in served else (), variables)
-        for host, those in wanted.items():
-            if host in served:
-                images.hand_on(shell, host, [server for server in those if server.label not in self.broken])
-            else:
-                self.broken |= images.build(host, root, those, variables)
+        images.provide({self.engine: servers, **dict.fromkeys(self._others(), ())}, root, variables, self.broken)
 
     def hosted(self, name: str, child: subprocess.Popen[bytes], launch: Launch) -> HostedContainer:
         with launch.log.open("ab") as log:
@@ -195,10 +154,7 @@ class HostsRuntime(ContainerRuntime):
                 found.append(AgentInstruments(agent).limits())
             finally:
                 agent.close()
-        tightest = min(found, key=lambda limits: (limits.port_high or 65_535) - (limits.port_low or 0))
-        spaces = len(found) * len(self._hosts.addresses)
-        ports = {"port_low": tightest.port_low, "port_high": tightest.port_high, "generators": spaces}
-        return seen.model_copy(update={"limits": seen.limits.model_copy(update=ports)})
+        return sending(seen, found, len(self._hosts.addresses))
 
     def close(self) -> None:
         super().close()

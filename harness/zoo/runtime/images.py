@@ -42,3 +42,28 @@ def hand_on(builder: Engine, host: Engine, servers: Sequence[Server]) -> None:
     names = [image(GENERATOR), *(image(server.name, release=server.release) for server in servers)]
     if lacking := [name for name in names if not host.has_image(name, builder.image_id(name))]:
         builder.copy_images(lacking, host)
+
+
+def provide(
+    hosts: Mapping[Engine, Sequence[Server]], root: Path, variables: Mapping[str, str], broken: dict[str, str]
+) -> None:
+    """What each host lacks: by this shell's engine, and copied to hosts of its platform; else by a host's own.
+
+    Adds to `broken` what does not build.
+    """
+    shell = Engine()
+    served = alike(shell, hosts)
+    if served:
+        wanted = {server.label: server for host in served for server in hosts[host]}
+        broken |= build(shell, root, list(wanted.values()), variables)
+    for host, those in hosts.items():
+        if host in served:
+            hand_on(shell, host, [server for server in those if server.label not in broken])
+        else:
+            broken |= build(host, root, those, variables)
+
+
+def has_registry(name: str) -> bool:
+    """True where an image's name begins with a registry's host."""
+    first, slash, _ = name.partition("/")
+    return bool(slash) and ("." in first or ":" in first or first == "localhost")

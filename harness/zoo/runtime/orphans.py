@@ -21,11 +21,21 @@ def prefix(run_id: str) -> str:
     return f"zoo-{run_id}-"
 
 
+def label(run_id: str) -> str:
+    """What is left of a run has this label."""
+    return f"{LABEL}={run_id}"
+
+
+def lock() -> list[str]:
+    """The label of what belongs to a run that holds this process's lock; none where it holds none."""
+    held = os.environ.get(RUN)
+    return [f"{LOCK}={held}"] if held else []
+
+
 def options(run_id: str, name: str) -> list[str]:
     """Options of `docker run` by which a container is found again."""
-    lock = os.environ.get(RUN)
-    locked = [f"--label={LOCK}={lock}"] if lock else []
-    return [f"--name={name}", f"--label={LABEL}={run_id}", *locked, f"--env={MARK}={name}"]
+    labels = (label(run_id), *lock())
+    return [f"--name={name}", *(f"--label={one}" for one in labels), f"--env={MARK}={name}"]
 
 
 def clear(engine: Engine, run_id: str, *, here: bool) -> None:
@@ -33,9 +43,8 @@ def clear(engine: Engine, run_id: str, *, here: bool) -> None:
 
     `here`: their processes are this kernel's, so they can be ended without the engine.
     """
-    label = f"{LABEL}={run_id}"
     try:
-        engine.removed(label)
+        engine.removed(label(run_id))
     except EngineError as error:
         if here:
             end(prefix(run_id))
@@ -43,7 +52,7 @@ def clear(engine: Engine, run_id: str, *, here: bool) -> None:
         else:
             left = (
                 "containers of this run may be left; end them when it answers: "
-                f"docker rm --force $(docker ps --all --quiet --filter label={label})"
+                f"docker rm --force $(docker ps --all --quiet --filter label={label(run_id)})"
             )
         raise EngineError(f"{error}; {left}") from error
 
@@ -53,9 +62,8 @@ def left(engine: Engine) -> list[str]:
 
     An engine that does not answer keeps them: it is asked again by the next run.
     """
-    lock = os.environ.get(RUN)
     try:
-        return engine.removed(f"{LOCK}={lock}") if lock else []
+        return [name for held in lock() for name in engine.removed(held)]
     except EngineError:
         return []
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from zoo.host.cgroup import parse_amount
-from zoo.sample.proc import read
+from zoo.sample.proc import PROC, read
 
 NANO, MICRO = 1e9, 1e6
 
@@ -33,7 +33,7 @@ class CgroupUse(BaseModel):
 
 def container_use(pid: int) -> CgroupUse | None:
     """Of the container whose root `pid` has; None where its files are closed to us."""
-    return use(f"/proc/{pid}/root/sys/fs/cgroup")
+    return use(f"{PROC}/{pid}/root/sys/fs/cgroup")
 
 
 def use(root: str) -> CgroupUse | None:

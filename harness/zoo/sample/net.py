@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from zoo.sample.proc import PAGE_KB, read
+from zoo.sample.proc import PAGE_KB, PROC, read
 
 
 class TcpCounters(BaseModel):
@@ -80,12 +80,12 @@ def parse_sockstat(text: str) -> Sockets | None:
 
 def counters(pid: int | str = "self") -> TcpCounters | None:
     """Of the network namespace that `pid` lives in."""
-    return parse_counters(read(f"/proc/{pid}/net/netstat"))
+    return parse_counters(read(f"{PROC}/{pid}/net/netstat"))
 
 
 def lingering(pid: int | str = "self") -> int | None:
     """Sockets in TIME_WAIT."""
-    sockets = parse_sockstat(read(f"/proc/{pid}/net/sockstat"))
+    sockets = parse_sockstat(read(f"{PROC}/{pid}/net/sockstat"))
     return sockets.time_wait if sockets else None
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from zoo.sample import jcmd
+from zoo.sample.proc import PROC
 
 FLAG = b"-XX:NativeMemoryTracking="
 THREADS = re.compile(r"^-\s+Thread \(reserved=(\d+)KB, committed=(\d+)KB\)", re.MULTILINE)
@@ -37,7 +38,7 @@ class NativeMemory(NamedTuple):
 def told(pid: int) -> NativeMemory | None:
     """None where the process is no JVM that keeps account of it, or its JDK has no jcmd beside it."""
     try:
-        if FLAG not in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if FLAG not in Path(f"{PROC}/{pid}/cmdline").read_bytes():
             return None
     except OSError:
         return None

@@ -10,7 +10,7 @@ from functools import cache
 import psutil
 
 from zoo.model.noise import Noise
-from zoo.sample.proc import TICKS, parse_stat, read
+from zoo.sample.proc import PROC, TICKS, parse_stat, read
 
 CANARY_BLOCK = bytes(1 << 20)
 CANARY_BLOCKS = 80
@@ -74,7 +74,7 @@ def _softirq_threads() -> list[int]:
 
 def softirq_seconds() -> float:
     """CPU time of the kernel's packet handling outside of any process."""
-    stats = [parse_stat(read(f"/proc/{pid}/stat")) for pid in _softirq_threads()]
+    stats = [parse_stat(read(f"{PROC}/{pid}/stat")) for pid in _softirq_threads()]
     return sum(stat.cpu_ticks for stat in stats if stat) / TICKS
 
 

@@ -8,7 +8,10 @@ from pathlib import Path
 import psutil
 from pydantic import BaseModel, ConfigDict
 
-LINUX = Path("/proc/self/stat").exists()
+PROC = os.environ.get("ZOO_PROC", "/proc")
+"""Where the processes are seen: a container that watches those of its host has the host's /proc elsewhere."""
+psutil.PROCFS_PATH = PROC
+LINUX = Path(PROC, "self/stat").exists()
 PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 TICKS = os.sysconf("SC_CLK_TCK")
 DEAD = ("Z", "X", "x")
@@ -95,12 +98,12 @@ def tree(pid: int) -> list[int]:
 
 def reset_peak(pid: int) -> bool:
     """Sets VmHWM to what is resident now; False where that is not possible."""
-    done = [_write(f"/proc/{member}/clear_refs", "5") for member in tree(pid)]
+    done = [_write(f"{PROC}/{member}/clear_refs", "5") for member in tree(pid)]
     return all(done)
 
 
 def _linux(pid: int, deep: bool) -> Snapshot | None:
-    folder = f"/proc/{pid}"
+    folder = f"{PROC}/{pid}"
     stat = parse_stat(read(f"{folder}/stat"))
     rss_kb = parse_statm(read(f"{folder}/statm"))
     if stat is None or rss_kb is None or stat.state in DEAD:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from zoo.model.samples import Samples, Switches
 from zoo.sample.net import parse_established, parse_sockstat
-from zoo.sample.proc import DEAD, LINUX, TICKS, parse_stat, parse_statm, snapshot, tree
+from zoo.sample.proc import DEAD, LINUX, PROC, TICKS, parse_stat, parse_statm, snapshot, tree
 from zoo.sample.switches import Watcher
 
 # Children are looked for this often: it means reading every process of the host.
@@ -61,8 +61,8 @@ class Member:
     """One process of the tree."""
 
     def __init__(self, pid: int) -> None:
-        self._stat = File(f"/proc/{pid}/stat")
-        self._statm = File(f"/proc/{pid}/statm")
+        self._stat = File(f"{PROC}/{pid}/stat")
+        self._statm = File(f"{PROC}/{pid}/statm")
 
     def row(self) -> SampleRow | None:
         """None when it has ended, waited for or not."""
@@ -82,8 +82,8 @@ class LinuxProbe:
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._members: dict[int, Member] = {}
-        self._snmp = File(f"/proc/{pid}/net/snmp")
-        self._sockstat = File(f"/proc/{pid}/net/sockstat")
+        self._snmp = File(f"{PROC}/{pid}/net/snmp")
+        self._sockstat = File(f"{PROC}/{pid}/net/sockstat")
         self._loadavg = File("/proc/loadavg")
         self._looked = -CHILDREN_EVERY_S
         self._watcher = Watcher()

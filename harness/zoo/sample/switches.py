@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from zoo.model.samples import Switches
-from zoo.sample.proc import TICKS, read
+from zoo.sample.proc import PROC, TICKS, read
 
 STATUS = re.compile(r"^voluntary_ctxt_switches:\t([0-9]+)\nnonvoluntary_ctxt_switches:\t([0-9]+)", re.M | re.A)
 SCHED = re.compile(
@@ -126,7 +126,7 @@ def threads(pids: Iterable[int]) -> dict[Name, Counts]:
     found = {}
     for pid in pids:
         for task in _tasks(pid):
-            counts = _counts(f"/proc/{pid}/task/{task}")
+            counts = _counts(f"{PROC}/{pid}/task/{task}")
             if counts is not None:
                 found[pid, task] = counts
     return found
@@ -150,12 +150,12 @@ def _counts(folder: str) -> Counts | None:
 
 def _age_s(name: Name) -> float | None:
     """None where the thread has ended."""
-    fields = read("/proc/{}/task/{}/stat".format(*name)).rpartition(")")[2].split()
+    fields = read(f"{PROC}/{name[0]}/task/{name[1]}/stat").rpartition(")")[2].split()
     return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / TICKS if len(fields) > 19 else None
 
 
 def _tasks(pid: int) -> list[str]:
     try:
-        return os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 (thousands of threads: names are cheaper than paths)
+        return os.listdir(f"{PROC}/{pid}/task")  # noqa: PTH208 (thousands of threads: names are cheaper than paths)
     except OSError:
         return []

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from zoo.analysis.pairs import Compared
 from zoo.analysis.summary import Row
+from zoo.model.condition import IN_IMAGES
 from zoo.model.flag import Flag
 from zoo.model.record import Record, newest_records
 from zoo.model.run import Run, Target
@@ -259,7 +260,7 @@ def _flags(found: Sequence[Row]) -> Section:
 
 
 def _toolchains(run: Run) -> str:
-    if run.plan.condition.runtime in ("container", "hosts"):
+    if run.plan.condition.runtime in IN_IMAGES:
         return "JDK and rustc: the images' own"
     return f"JDK {run.host.jdk.version if run.host.jdk else 'none'}, rustc {run.host.tools.rustc or 'none'}"
 

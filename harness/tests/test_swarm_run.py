@@ -1,0 +1,94 @@
+"""Runs over a swarm of three nodes: a manager, which has the server, and two with a generator each."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from container_runs import PATIENCE_S, bench, ended, failed, records, under_load
+from engines import SpareEngine, joined_engines, registry, swarm_of
+
+from zoo.host.engine import Engine
+
+WORDS = ("--runtime", "swarm", "--server", "rust-axum", "--variant", "hyper", "--tiers", "51")
+
+
+class Cluster:
+    """Three nodes, and how the names of the images begin that all of them can fetch."""
+
+    def __init__(self, nodes: list[SpareEngine], images: str) -> None:
+        self.nodes = nodes
+        self.manager = nodes[0].engine
+        self.images = images
+
+    def bench(self, results: Path, *words: str) -> subprocess.Popen[str]:
+        """The server's processor time is limited: what shares this machine's cores with the nodes has its turn, too."""
+        named = {"SWARM_CONTEXT": self.nodes[0].host, "ZOO_IMAGES": self.images, "SERVER_CPUS": "0.2"}
+        return bench(results, *WORDS, *words, **named)
+
+    def left(self, nodes: int = 3) -> list[str]:
+        """Services and secrets, and what runs on the first nodes once they are gone."""
+        found = [*self.manager.call("service", "ls", "--quiet").split()]
+        found += self.manager.call("secret", "ls", "--quiet").split()
+        deadline = time.monotonic() + PATIENCE_S
+        while (running := self.running(nodes)) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return found + running
+
+    def running(self, nodes: int = 3) -> list[str]:
+        return [found for node in self.nodes[:nodes] for found in node.engine.call("ps", "--quiet").split()]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with joined_engines(3) as engines, registry(engines[0]) as images:
+        swarm_of(engines, ["server", "load", "load"])
+        try:
+            yield Cluster(engines, images)
+        finally:
+            built = Engine().call("images", "--quiet", "--filter", f"reference={images}/*").split()
+            Engine().call("rmi", "--force", *dict.fromkeys(built))
+
+
+def test_two_nodes_load_a_third(cluster: Cluster, tmp_path: Path) -> None:
+    code, output = ended(cluster.bench(tmp_path, "--duration", "20"))
+    hello, sleep = sorted(records(tmp_path), key=lambda record: record.scenario)
+    for record in (hello, sleep):
+        if record is sleep and record.failure is not None:  # a busy machine begins a window of 2 s too far apart
+            assert record.failure.kind == "generators_apart", output
+            continue
+        assert record.measurement is not None, record.failure
+        assert record.condition.runtime == record.condition.network == "swarm"
+        load = record.measurement.load
+        assert [one.host for one in load.generators] == ["host-1", "host-2"]
+        assert [one.connections for one in load.generators] == [26, 25]
+        assert sum(one.requests for one in load.generators) == load.requests > 0
+        assert all(one.round_trip_us > 0 and one.bandwidth_mb_s > 0 for one in load.generators)
+        assert record.measurement.connections.established in (51, None)
+        assert record.measurement.memory is not None
+        assert record.measurement.memory.rss_peak_kb > 1000
+    assert code == (sleep.failure is not None), output
+    assert cluster.left() == []
+
+
+def test_a_generator_that_dies_fails_the_cell(cluster: Cluster, tmp_path: Path) -> None:
+    run = cluster.bench(tmp_path, "--duration", "20", "--scenario", "hello")
+    node = cluster.nodes[2]
+    node.engine.call("kill", under_load(node.engine, run))
+    told, _ = failed(run, tmp_path)
+    assert told == "generator host host-2: the agent ended before it answered `wrk`"
+    assert cluster.left() == []
+
+
+def test_a_node_that_is_cut_off_fails_the_cell(cluster: Cluster, tmp_path: Path) -> None:
+    """Its cable is pulled under load: nobody says goodbye. The last test with these nodes."""
+    run = cluster.bench(tmp_path, "--duration", "60", "--scenario", "hello")
+    node = cluster.nodes[2]
+    under_load(node.engine, run)
+    node.network("ip", "link", "set", "hosts", "down")
+    told, _ = failed(run, tmp_path)
+    assert told == "generator host host-2: the agent ended before it answered `wrk`"
+    assert cluster.left(2) == []

@@ -1,0 +1,1 @@
+"""Servers and generators as services of a Docker Swarm."""
