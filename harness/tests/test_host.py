@@ -174,17 +174,17 @@ class TestFeasible:
 
     def test_descriptors(self) -> None:
         found = feasible.feasible_connections(25_000, nofile_hard=20_000, ports=self.PORTS)
-        assert found == feasible.Feasible(19_500, "nofile hard limit 20,000")
+        assert found == feasible.Feasible(19_500, "nofile hard limit 20,000", "descriptors")
 
     def test_ports(self) -> None:
         found = feasible.feasible_connections(100_000, nofile_hard=1_048_576, ports=self.PORTS)
-        assert found == feasible.Feasible(27_200, "ip_local_port_range 32768-60999")
+        assert found == feasible.Feasible(27_200, "ip_local_port_range 32768-60999", "ports")
         more = feasible.feasible_connections(100_000, nofile_hard=1_048_576, ports=self.PORTS, addresses=4)
         assert more == feasible.Feasible(100_000, None)
 
     def test_kernel(self) -> None:
         found = feasible.feasible_connections(25_000, nofile_hard=None, ports=None, file_max=30_000)
-        assert found == feasible.Feasible(14_500, "fs.file-max 30,000")
+        assert found == feasible.Feasible(14_500, "fs.file-max 30,000", "files")
 
     def test_nothing_known(self) -> None:
         assert feasible.feasible_connections(123, nofile_hard=None, ports=None) == feasible.Feasible(123, None)

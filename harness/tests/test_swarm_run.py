@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -9,11 +11,17 @@ from pathlib import Path
 
 import pytest
 from container_runs import PATIENCE_S, bench, ended, failed, records, under_load
-from engines import SpareEngine, joined_engines, registry, swarm_of
+from engines import SpareEngine, address, joined_engines, registry, swarm_of
 
-from zoo.host.engine import Engine
+from zoo.host.engine import Engine, EngineError
+from zoo.runtime.agent.dialled import CERTIFY, RELAY, Relay
+from zoo.runtime.container import SAFE
+from zoo.runtime.images import GENERATOR
 
 WORDS = ("--runtime", "swarm", "--server", "rust-axum", "--variant", "hyper", "--tiers", "51")
+
+SECOND = address(100)
+"""A further address of the server's node: half of the connections go there."""
 
 
 class Cluster:
@@ -27,7 +35,7 @@ class Cluster:
     def bench(self, results: Path, *words: str) -> subprocess.Popen[str]:
         """The server's processor time is limited: what shares this machine's cores with the nodes has its turn, too."""
         named = {"SWARM_CONTEXT": self.nodes[0].host, "ZOO_IMAGES": self.images, "SERVER_CPUS": "0.2"}
-        return bench(results, *WORDS, *words, **named)
+        return bench(results, *WORDS, *words, **named, SERVER_ADDRESS=f"{address(0)},{SECOND}")
 
     def left(self, nodes: int = 3) -> list[str]:
         """Services and secrets, and what runs on the first nodes once they are gone."""
@@ -46,6 +54,7 @@ class Cluster:
 def cluster() -> Iterator[Cluster]:
     with joined_engines(3) as engines, registry(engines[0]) as images:
         swarm_of(engines, ["server", "load", "load"])
+        engines[0].network("ip", "address", "add", f"{SECOND}/24", "dev", "hosts")
         try:
             yield Cluster(engines, images)
         finally:
@@ -72,6 +81,35 @@ def test_two_nodes_load_a_third(cluster: Cluster, tmp_path: Path) -> None:
         assert record.measurement.memory.rss_peak_kb > 1000
     assert code == (sleep.failure is not None), output
     assert cluster.left() == []
+
+
+def test_ctrl_c_leaves_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    run = cluster.bench(tmp_path, "--duration", "20", "--scenario", "hello")
+    under_load(cluster.nodes[1].engine, run)
+    run.send_signal(signal.SIGINT)
+    code, output = ended(run)
+    assert code == 130, output
+    assert cluster.left() == []
+
+
+OTHER = f"{shlex.join(CERTIFY)} > /tmp/pem 2> /tmp/said && openssl s_client -cert /tmp/pem -key /tmp/pem"
+
+
+@pytest.mark.parametrize("client", ["openssl s_client", OTHER], ids=["no-certificate", "another-certificate"])
+def test_a_relay_takes_nobody_but_the_run_s_agent(cluster: Cluster, client: str) -> None:
+    """What it says to a caller is what the harness asks, so a stranger must not get that far."""
+    words = ("run", "--rm", "--network=host", *SAFE)
+    generator = f"{cluster.images}/{GENERATOR}:latest"
+    pem = cluster.manager.call(*words, generator, *CERTIFY)
+    pipe = subprocess.PIPE
+    command = [*words, "--interactive", generator, "sh", "-c", RELAY, address(0)]
+    relay = Relay(cluster.manager.popen(command, stdin=pipe, stdout=pipe, stderr=pipe), pem, subprocess.DEVNULL)
+    call = f"({client} -connect {address(0)}:{relay.port()} -quiet < /dev/null) 2>&1 || true"
+    told = cluster.manager.call(*words, generator, "sh", "-c", call)
+    with pytest.raises(EngineError, match="its relay has ended"):
+        relay.wait(lambda: None)
+    assert "alert" in told
+    relay.child.communicate()
 
 
 def test_a_generator_that_dies_fails_the_cell(cluster: Cluster, tmp_path: Path) -> None:

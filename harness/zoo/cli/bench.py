@@ -17,7 +17,7 @@ from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Resume
 from zoo.cli.plan import announce
 from zoo.cli.screen import console
-from zoo.host import facts, namespace
+from zoo.host import facts, mend, namespace
 from zoo.measure import further
 from zoo.measure.run import new_run
 from zoo.model.condition import Condition
@@ -100,9 +100,10 @@ def _refuse_clamped(planned: PlanFacts, limits: Limits, strict: bool) -> None:
             continue
         if strict or allowed.actual < 1:
             raise BenchError(f"tier {name} cannot be run here: {allowed.limited_by} allows {allowed.actual:,}")
-        console.print(
-            f"tier {name} runs at {allowed.actual:,} connections here: {allowed.limited_by} (zoo doctor tells more)"
-        )
+        more = "zoo doctor tells more"
+        if allowed.setting and limits.server_host:
+            more = f"there: {mend.on_host(allowed.setting, tier.connections)}"
+        console.print(f"tier {name} runs at {allowed.actual:,} connections here: {allowed.limited_by} ({more})")
 
 
 def _enter(store: Store, catalog: Catalog) -> NoReturn:

@@ -9,13 +9,13 @@ from pathlib import Path
 from zoo.catalog.manifest import Catalog
 from zoo.docs import (
     allocators,
-    container_cost,
     cores_apart,
     first_turns,
     guest_agreement,
     highest_tier,
     ledger,
     method_proofs,
+    runtime_costs,
     scale_plan,
     scenario_runs,
     server_matrix,
@@ -98,7 +98,7 @@ SOURCES: tuple[Source, ...] = (
     allocators.generated,
     highest_tier.generated,
     scenario_runs.generated,
-    container_cost.generated,
+    runtime_costs.generated,
     server_matrix.generated,
     method_proofs.generated,
     scale_plan.generated,

@@ -1,5 +1,7 @@
 """The command that fixes a missing tool or a low limit, by kind of system. It is printed, never run."""
 
+from zoo.plan.feasible import SERVER_DESCRIPTORS, Setting
+
 # For systems that do not pack a tool, or not a usable one.
 BY_HAND = {
     "jdk": "unpack Eclipse Temurin 21 or newer and set JAVA_HOME, or with SDKMAN: sdk install java",
@@ -81,3 +83,13 @@ def sysctl(name: str, value: str) -> str:
     """Until the next boot."""
     quoted = f'"{value}"' if " " in value else value
     return f"sudo sysctl -w {name}={quoted}"
+
+
+def on_host(setting: Setting, connections: int) -> str:
+    """For a host whose engine holds, or opens, so many connections of containers."""
+    wanted = connections + SERVER_DESCRIPTORS
+    if setting == "ports":
+        return sysctl("net.ipv4.ip_local_port_range", "1024 65535")
+    if setting == "files":
+        return sysctl("fs.file-max", str(2 * wanted))
+    return f"dockerd --default-ulimit nofile={wanted}:{wanted}, or default-ulimits in its /etc/docker/daemon.json"

@@ -16,7 +16,10 @@ class CgroupLimits(Data):
 
 
 class Limits(Data):
-    """Host limits that pose as results; None where unknown or unlimited. The ports are each generator host's."""
+    """Host limits that pose as results; None where unknown or unlimited. The ports are each generator host's.
+
+    `server_host`, `ports_host`: whose limits and whose ports these are, where server and generators are hosts apart.
+    """
 
     nofile_soft: int | None = None
     nofile_hard: int | None = None
@@ -31,6 +34,8 @@ class Limits(Data):
     max_map_count: int | None = None
     nproc: int | None = None
     generators: int = 1
+    server_host: str | None = None
+    ports_host: str | None = None
     cgroup: CgroupLimits = CgroupLimits()
 
     @property

@@ -94,8 +94,8 @@ class Wish:
         str,
         Option(
             "--runtime",
-            "process, container, vm, hosts (docs/scale-out.md); auto: containers where an engine answers; fit: vm "
-            "where processes cannot do it",
+            "process, container, vm, hosts or swarm (docs/scale-out.md); auto: containers where an engine answers; "
+            "fit: vm where processes cannot do it",
             variable="RUNTIME",
         ),
     ] = "auto"

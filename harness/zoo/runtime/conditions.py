@@ -27,6 +27,9 @@ from zoo.runtime.swarm.places import places_of, swarm_of
 from zoo.runtime.vm import settings as vm_settings
 
 RUNTIMES = ("auto", "process", "container", "vm", "fit", "hosts", "swarm")
+COMPARED = {"process", "container", "swarm"}
+"""Runtimes of which two may be compared in one run: in each case the server is started anew."""
+
 IMAGE_JDK = "25"
 """The compose file's own default."""
 
@@ -138,7 +141,7 @@ def varied(texts: Sequence[str], base: Condition, entries: Sequence[Entry], root
 def _variation(text: str, base: Condition, entries: Sequence[Entry], root: Path) -> Condition:
     key, _, value = text.partition("=")
     changes: dict[str, object] = {}
-    if key == "runtime" and {value, base.runtime} == {"process", "container"}:
+    if key == "runtime" and value != base.runtime and {value, base.runtime} < COMPARED:
         return _condition(runtime_named(value), entries, root)
     if key == "heap" and re.fullmatch(r"[1-9]\d*[kmg]", value):
         changes = {"jvm_flags": [*base.jvm_flags, f"-Xmx{value}"]}

@@ -147,14 +147,14 @@ class HostsRuntime(ContainerRuntime):
     def facts(self) -> HostFacts:
         """The server's machine; connections come from the ports of all generators, to each address of the server."""
         seen = super().facts()
-        found = []
-        for engine in self._hosts.loads.values():
+        found = {}
+        for name, engine in self._hosts.loads.items():
             agent = self._load_agent(engine, subprocess.DEVNULL)
             try:
-                found.append(AgentInstruments(agent).limits())
+                found[name] = AgentInstruments(agent).limits()
             finally:
                 agent.close()
-        return sending(seen, found, len(self._hosts.addresses))
+        return sending(seen, self._hosts.server.where[-1], found, len(self._hosts.addresses))
 
     def close(self) -> None:
         super().close()

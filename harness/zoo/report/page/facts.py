@@ -33,8 +33,9 @@ def of_run(run: Run) -> dict[str, Mapping[str, Any]]:
     """Name and value, by heading: what the run was and where."""
     host = run.host.model_dump()
     limits, tools, jdk, engine = host.pop("limits"), host.pop("tools"), host.pop("jdk"), host.pop("engine")
-    if limits["generators"] == 1:
-        del limits["generators"]
+    if limits["server_host"] is None:
+        for name in ("generators", "server_host", "ports_host"):
+            del limits[name]
     host["jdk"] = " ".join(str(v) for v in jdk.values()) if jdk else None
     host["jdks"] = ", ".join(f"{j['name']} {j['version']}" for j in host["jdks"])
     limits |= {f"cgroup {name}": value for name, value in limits.pop("cgroup").items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter
@@ -62,12 +62,17 @@ def ahead_s(agent: AgentClient) -> float:
     return best[1]
 
 
-def sending(server: HostFacts, generators: Sequence[Limits], addresses: int) -> HostFacts:
-    """The server's machine, with the ports from which so many generators open connections to each of its addresses."""
-    tightest = min(generators, key=lambda limits: (limits.port_high or 65_535) - (limits.port_low or 0))
+def sending(server: HostFacts, name: str, generators: Mapping[str, Limits], addresses: int) -> HostFacts:
+    """The server's machine, with the ports from which so many generators open connections to each of its addresses.
+
+    `name`: of the server's host; the generators' limits by the names of theirs.
+    """
+    host, tightest = min(generators.items(), key=lambda one: (one[1].port_high or 65_535) - (one[1].port_low or 0))
     ports = {
         "port_low": tightest.port_low,
         "port_high": tightest.port_high,
         "generators": len(generators) * addresses,
+        "server_host": name,
+        "ports_host": host,
     }
     return server.model_copy(update={"limits": server.limits.model_copy(update=ports)})

@@ -124,14 +124,14 @@ class SwarmRuntime(ContainerRuntime):
             watcher = self.dial(self.places.server, subprocess.DEVNULL, *WATCH)
             stack.callback(watcher.close)
             seen = AgentInstruments(watcher).facts()
-            found = []
-            for node in self.places.loads.values():
+            found = {}
+            for name, node in self.places.loads.items():
                 agent = self.dial(node, subprocess.DEVNULL)
                 stack.callback(agent.close)
-                found.append(AgentInstruments(agent).limits())
+                found[name] = AgentInstruments(agent).limits()
         engine = self.engine.facts()
         seen = seen.model_copy(update={"distribution": None, "engine": engine})
-        return sending(seen, found, len(self.places.addresses))
+        return sending(seen, self.places.server.name, found, len(self.places.addresses))
 
     def close(self) -> None:
         """Leave no service, secret or relay behind."""
