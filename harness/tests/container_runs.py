@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,9 @@ from zoo.store.run_folder import Store
 
 PATIENCE_S = 900
 BENCH = [sys.executable, "-m", "zoo", "bench", "--runtime", "container", "--quick"]
+
+LOAD = r"wrk -t\d+ -c\d+ -d\d\ds"
+"""wrk in a load of ten seconds or more; before that it runs to tell its version, and to warm up."""
 
 
 def bench(results: Path, *words: str, **env: str) -> subprocess.Popen[str]:
@@ -43,12 +47,12 @@ def records(results: Path) -> list[Record]:
 
 
 def under_load(engine: Engine, run: subprocess.Popen[str]) -> str:
-    """The container in which a generator runs by now."""
+    """The container in which a generator sends by now."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and run.poll() is None:
         for container in engine.labelled(LABEL):
             with suppress(EngineError):  # gone since
-                if "wrk" in engine.call("top", container, "-o", "pid,comm").split():
+                if re.search(LOAD, engine.call("top", container, "-o", "pid,args")):
                     return container
         time.sleep(0.1)
     raise AssertionError(f"no load was seen: {ended(run)[1]}")

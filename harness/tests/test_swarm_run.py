@@ -58,8 +58,8 @@ def cluster() -> Iterator[Cluster]:
         try:
             yield Cluster(engines, images)
         finally:
-            built = Engine().call("images", "--quiet", "--filter", f"reference={images}/*").split()
-            Engine().call("rmi", "--force", *dict.fromkeys(built))
+            named = ("--filter", f"reference={images}/*", "--format", "{{.Repository}}:{{.Tag}}")
+            Engine().call("rmi", *Engine().call("images", *named).split())
 
 
 def test_two_nodes_load_a_third(cluster: Cluster, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,11 @@ ROLE = "zoo.role"
 """The label of a node that says what it is for: `server`, `load`, or both with a comma between."""
 
 ENDED = ("complete", "failed", "rejected", "shutdown", "remove", "orphaned")
+PLACING = ("new", "allocated", "pending", "assigned", "accepted")
+FETCHING = "preparing"
+PLACE_S, FETCH_S = 60.0, 1800.0
+"""How long a task may wait for its node, and then for its image."""
+
 NOWHERE = "node.id==none"
 UNNAMED = ("", "0.0.0.0", "127.0.0.1")
 
@@ -74,6 +80,17 @@ class Swarm:
                 return None
             raise
         return _task(told[0]["Status"]) if told else None
+
+    def fetched(self, service: str) -> None:
+        """Return when its node has the image; `EngineError` when none takes the task, or the image does not come."""
+        begun = time.monotonic()
+        while (task := self.task(service)) is None or task.state in (*PLACING, FETCHING):
+            limit_s = FETCH_S if task and task.state == FETCHING else PLACE_S
+            if time.monotonic() - begun > limit_s:
+                raise EngineError(
+                    f"after {limit_s:.0f} s its task is {task.state}: {task.error}" if task else "no task"
+                )
+            time.sleep(0.1)
 
     def end(self, service: str) -> None:
         """SIGTERM to its task, and SIGKILL after its grace. A service that is removed forgets how its task ended."""

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 from typing import IO
 
@@ -63,7 +64,10 @@ class Relay:
 
     def port(self) -> int:
         """`EngineError` with its last line when it ends before it listens."""
-        return self._port.result(START_S)
+        try:
+            return self._port.result(START_S)
+        except FutureTimeout:
+            raise EngineError(f"a relay for agents did not listen within {START_S:.0f} s") from None
 
     def wait(self, fault: Callable[[], str | None]) -> None:
         """Until the agent has called; `EngineError` when it does not, or when `fault` says that it never will."""

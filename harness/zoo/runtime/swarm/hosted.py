@@ -65,7 +65,7 @@ class HostedService(Enclosed):
     def attach(self, agent: AgentClient, sampler: str) -> None:
         self._agents = [agent]
         self.instruments = AgentInstruments(agent)
-        self._look()
+        self._find()
         loads = {}
         with self._launch.log.open("ab") as log:
             for name, node in self._places.loads.items():
@@ -115,6 +115,21 @@ class HostedService(Enclosed):
             time.sleep(0.1)
             task = self._swarm.task(self._name)
         return task.code if task and task.ended else None
+
+    def wait_ready(self, started: float, timeout_s: float) -> None:
+        """The time that its image takes to come is not its own."""
+        self._swarm.fetched(self._name)
+        super().wait_ready(time.monotonic(), timeout_s)
+
+    def _find(self) -> None:
+        """Its process's number, which its node may tell after the first line of its log."""
+        deadline = time.monotonic() + GONE_S
+        self._look()
+        while not self.pid and time.monotonic() < deadline:
+            time.sleep(0.1)
+            self._look()
+        if not self.pid:
+            raise RuntimeFailure("engine", "the swarm does not tell the number of the server's process")
 
     def _look(self) -> None:
         self._looked_at = time.monotonic()

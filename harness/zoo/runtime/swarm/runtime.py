@@ -104,9 +104,10 @@ class SwarmRuntime(ContainerRuntime):
         relay = Relay(self.engine.popen(command, stdin=pipe, stdout=pipe, stderr=pipe), self._certificate(), errors)
         agent = DialledAgent(relay, lambda: self.swarm.remove([name]))
         try:
-            options = (*self._labels(), *SAFE_SERVICE, f"--secret={self._secret(SECRET)}", *words)
+            options = (*self._labels(), *SAFE_SERVICE, f"--secret={self._certificate_file()}", *words)
             program = (self.reference(image(images.GENERATOR)), *call_back(self.places.manager.address, relay.port()))
             self.swarm.create(name, node, [*options, *program])
+            self.swarm.fetched(name)
             relay.wait(lambda: _fault(self.swarm.task(name)))
         except EngineError as error:
             agent.close()
@@ -145,14 +146,17 @@ class SwarmRuntime(ContainerRuntime):
         if not self._pem:
             made = ("run", "--rm", *self.named(f"{self.prefix}certify"), "--network=none", *SAFE)
             self._pem = self.engine.call(*made, image(images.GENERATOR), *CERTIFY)
-            self.swarm.keep_secret(self._secret(), self._marks(), self._pem)
+            self.swarm.keep_secret(self._secret, self._marks(), self._pem)
         return self._pem
 
-    def _secret(self, target: str = "") -> str:
-        """Its name; with a target the option that gives it to a service as that file."""
-        name = f"{self.prefix}certificate"
-        owner = USER.partition(":")
-        return f"source={name},target={target},uid={owner[0]},gid={owner[2]},mode=0400" if target else name
+    @property
+    def _secret(self) -> str:
+        return f"{self.prefix}certificate"
+
+    def _certificate_file(self) -> str:
+        """As the secrets of a service name it, for the agent's user alone."""
+        user, _, group = USER.partition(":")
+        return f"source={self._secret},target={SECRET},uid={user},gid={group},mode=0400"
 
     def _marks(self) -> list[str]:
         return [orphans.label(self.run_id), *orphans.lock()]
