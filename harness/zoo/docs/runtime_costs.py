@@ -16,15 +16,17 @@ from zoo.store.run_folder import Store
 RUNS = {
     "cost": (Path("results/reference/container-cost"), Path("docs/containers.md")),
     "swarm": (Path("results/reference/swarm-one-node"), Path("docs/scale-out.md")),
+    "swarm-no-nat": (Path("results/reference/swarm-one-node-no-nat"), Path("docs/scale-out.md")),
 }
 """Runs with `--vary runtime=…`, and the documents that quote them, by the name of the part there."""
 
 
 def generated(root: Path, catalog: Catalog) -> Generated:
-    there = {name: places for name, places in RUNS.items() if (root / places[0] / "run.json").exists()}
-    return Generated(
-        {root / document: {name: _told(root, folder, catalog)} for name, (folder, document) in there.items()}
-    )
+    parts: dict[Path, dict[str, str]] = {}
+    for name, (folder, document) in RUNS.items():
+        if (root / folder / "run.json").exists():
+            parts.setdefault(root / document, {})[name] = _told(root, folder, catalog)
+    return Generated(parts)
 
 
 def _told(root: Path, folder: Path, catalog: Catalog) -> str:
