@@ -13,7 +13,7 @@ import pytest
 from container_runs import PATIENCE_S, bench, ended, failed, records, under_load
 from engines import SpareEngine, address, joined_engines, registry, swarm_of
 
-from zoo.host.engine import Engine, EngineError
+from zoo.host.engine import Engine, EngineError, image
 from zoo.runtime.agent.dialled import CERTIFY, RELAY, Relay
 from zoo.runtime.container import SAFE
 from zoo.runtime.images import GENERATOR
@@ -59,7 +59,8 @@ def cluster() -> Iterator[Cluster]:
             yield Cluster(engines, images)
         finally:
             named = ("--filter", f"reference={images}/*", "--format", "{{.Repository}}:{{.Tag}}")
-            Engine().call("rmi", *Engine().call("images", *named).split())
+            if built := Engine().call("images", *named).split():
+                Engine().call("rmi", *built)
 
 
 def test_two_nodes_load_a_third(cluster: Cluster, tmp_path: Path) -> None:
@@ -99,7 +100,8 @@ OTHER = f"{shlex.join(CERTIFY)} > /tmp/pem 2> /tmp/said && openssl s_client -cer
 def test_a_relay_takes_nobody_but_the_run_s_agent(cluster: Cluster, client: str) -> None:
     """What it says to a caller is what the harness asks, so a stranger must not get that far."""
     words = ("run", "--rm", "--network=host", *SAFE)
-    generator = f"{cluster.images}/{GENERATOR}:latest"
+    generator = image(GENERATOR)
+    Engine().copy_images([generator], cluster.manager)
     pem = cluster.manager.call(*words, generator, *CERTIFY)
     pipe = subprocess.PIPE
     command = [*words, "--interactive", generator, "sh", "-c", RELAY, address(0)]
