@@ -18,6 +18,7 @@ from zoo.host.engine import Engine, EngineError, engine_of
 from zoo.model.errors import BenchError
 from zoo.model.host import HostFacts
 from zoo.runtime import images, orphans
+from zoo.runtime.addresses import given, listens, words
 from zoo.runtime.agent.client import AgentClient
 from zoo.runtime.agent.instruments import AgentInstruments
 from zoo.runtime.agent.senders import senders, sending
@@ -36,13 +37,12 @@ class Hosts:
 
     @property
     def listens(self) -> str:
-        """Where the server listens: at all addresses of its host where it has several."""
-        return self.addresses[0] if len(self.addresses) == 1 else "0.0.0.0"
+        return listens(self.addresses)
 
 
 def engines(environment: Mapping[str, str]) -> list[Engine]:
     """Those that a run between hosts uses, each once; none where the environment names none."""
-    names = _words(environment.get("SERVER_CONTEXT", "")) + _words(environment.get("LOAD_CONTEXT", ""))
+    names = words(environment.get("SERVER_CONTEXT", "")) + words(environment.get("LOAD_CONTEXT", ""))
     return list(dict.fromkeys(map(engine_of, names)))
 
 
@@ -51,21 +51,17 @@ def hosts_of(environment: Mapping[str, str]) -> Hosts:
     missing. Without an address it is the host in the server engine's URL.
     """
     where, loads = environment.get("SERVER_CONTEXT", ""), environment.get("LOAD_CONTEXT", "")
-    names = _words(loads)
+    names = words(loads)
     if not where or not names:
         raise BenchError(
             "RUNTIME=hosts needs SERVER_CONTEXT=name and LOAD_CONTEXT=name,name: contexts of `docker context ls`, or "
             "URLs such as ssh://user@host"
         )
     server = engine_of(where)
-    addresses = _words(environment.get("SERVER_ADDRESS", "")) or [_address(server, where)]
+    addresses = given(environment) or (_address(server, where),)
     several = {name for name in names if names.count(name) > 1}
     called = {f"{name} ({n})" if name in several else name: engine_of(name) for n, name in enumerate(names, 1)}
-    return Hosts(server, tuple(addresses), called)
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+    return Hosts(server, addresses, called)
 
 
 def _address(engine: Engine, where: str) -> str:
