@@ -10,6 +10,7 @@ import builders
 import pytest
 from claimed import claim
 
+from zoo.catalog.build import program_hash
 from zoo.claims.judge import ClaimWord
 from zoo.claims.ledger import Claim
 from zoo.claims.quantities import QUANTITIES
@@ -21,6 +22,7 @@ from zoo.jdbc.plan import profile
 from zoo.measure.bare_jvm import ARTICLE, Footprint, Rest
 from zoo.measure.bare_jvm_run import recorded
 from zoo.model.jvm_run import JvmRun
+from zoo.report.ledger.text import older
 from zoo.report.text import bare_jvm
 from zoo.sample.nmt import ThreadMemory, heap_used, parse
 
@@ -171,6 +173,27 @@ def test_the_longer_windows_are_judged_before_the_newer_ones(tmp_path: Path) -> 
     of = claim([ratio], cells)
     assert verdict(of, ClaimEvidence(found, KNOWN)).word is ClaimWord.HOLDS
     assert verdict(of, ClaimEvidence(found[:2], KNOWN)).word is ClaimWord.NOT_REPRODUCED
+
+
+def test_a_program_that_has_changed_since_is_judged_only_where_no_other_build_is(tmp_path: Path) -> None:
+    case = "postgresql find-by-code 10/100 none"
+    cells = {e: {"scenario": "jdbc", "entry": e, "case": case} for e in ("virtual", "cached")}
+    ratio = {"rule": "ratio", "quantity": "operations", "of": "virtual", "over": "cached", "at_least": 1}
+    current = {"java-jdbc": program_hash(archives.ROOT, "java-jdbc")}
+    folders = [
+        written(
+            tmp_path / name,
+            databases(builds=builds, started_at=f"2026-01-0{day}T03:04:05+00:00"),
+            [jdbc(e, ops + n, n) for e, ops in (("virtual", a), ("cached", 2000.0)) for n in (1, 2, 3)],
+        )
+        for name, builds, day, a in (("changed", {"java-jdbc": "0"}, 2, 1000.0), ("current", current, 1, 5000.0))
+    ]
+    found, _ = archives.read(folders, tmp_path, builders.catalog())
+    of = claim([ratio], cells)
+    both, alone = (verdict(of, ClaimEvidence(runs, KNOWN)) for runs in (found, found[:1]))
+    assert (both.word, older(both)) == (ClaimWord.HOLDS, False)
+    assert (alone.word, older(alone)) == (ClaimWord.NOT_REPRODUCED, True)
+    assert "an older build of java-jdbc" in alone.parts[0].found[0][0].notes
 
 
 def test_of_a_run_that_hardly_warms_up_only_floods_are_judged(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from zoo.model.errors import UserError
 from zoo.model.jdk import Jdk
 
 STAMP = ".zoo-built"
+PROGRAMS = {"java-hello": ["src"], "java-jdbc": ["pom.xml", "src/main"]}
+"""What is measured and is no server: its folder, and the sources in it."""
 
 
 class BuildError(UserError):
@@ -22,21 +24,26 @@ class BuildError(UserError):
 
 def fingerprint(server: Server) -> str:
     """A hash over manifest and sources: names and contents."""
-    return _digest(server, [server.folder / "server.toml", *_sources(server)])
-
-
-def _digest(server: Server, files: Iterable[Path], start: str = "") -> str:
-    digest = hashlib.sha256(start.encode())
-    for path in sorted(files):
-        digest.update(f"{path.relative_to(server.folder)}\0".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+    return _digest(server.folder, [server.folder / "server.toml", *_sources(server)])
 
 
 def source_hash(server: Server) -> str:
     """A hash over what a server's figures depend on: its sources, and how they are built and run."""
     how = server.manifest.model_dump_json(include={"build", "run", "jvm", "release"})
-    return _digest(server, _sources(server), how)
+    return _digest(server.folder, _sources(server), how)
+
+
+def program_hash(root: Path, name: str) -> str:
+    """The same of a program that is no server, whose folder lies below `root`."""
+    return _digest(root / name, _files(root / name, PROGRAMS[name]))
+
+
+def _digest(folder: Path, files: Iterable[Path], start: str = "") -> str:
+    digest = hashlib.sha256(start.encode())
+    for path in sorted(files):
+        digest.update(f"{path.relative_to(folder)}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def is_built(server: Server) -> bool:
@@ -92,8 +99,13 @@ def _stamp(server: Server, build: Build) -> Path:
 
 
 def _sources(server: Server) -> Iterable[Path]:
-    for name in server.manifest.build.sources if server.manifest.build else ():
-        path = server.folder / name
+    build = server.manifest.build
+    return _files(server.folder, build.sources) if build else ()
+
+
+def _files(folder: Path, names: Iterable[str]) -> Iterable[Path]:
+    for name in names:
+        path = folder / name
         if path.is_dir():
             yield from (p for p in path.rglob("*") if p.is_file())
         elif path.exists():

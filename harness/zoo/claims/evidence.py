@@ -91,8 +91,10 @@ class Archive:
     """For how long its profile measures a cell in a round; a scenario may have times of its own."""
     records: str = "records.ndjson"
     """Name of the file that has its records."""
+    program: str | None = None
+    """What was measured, where it is no server."""
     older: frozenset[str] = frozenset()
-    """Servers whose sources are no longer those that were measured."""
+    """Servers and programs whose sources are no longer those that were measured."""
 
     def seen(self, point: ClaimPoint) -> list[Mapping[int, Observation]] | None:
         """Of each tier; None where the run lacks one of them, or was too short."""

@@ -36,12 +36,12 @@ class Series:
 
     @property
     def server(self) -> str:
-        """The folder of what was measured, or the program's name."""
-        return server_of(self.point.entry)
+        """The folder of what was measured."""
+        return self.archive.program or server_of(self.point.entry)
 
     @property
     def older(self) -> bool:
-        """True where the server's sources have changed since."""
+        """True where its sources have changed since."""
         return self.server in self.archive.older
 
     @property

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from zoo.catalog.build import program_hash
 from zoo.cli import checkout
 from zoo.cli.alone import be_alone
 from zoo.cli.mistakes import plainly
@@ -168,7 +169,8 @@ def _announce(planned: PlanFacts, console: Console) -> None:
 
 def _new_run(planned: PlanFacts, jdk: Jdk) -> JdbcRun:
     named = begun(checkout.ROOT, f"jdbc-{planned.profile.name}")
-    return JdbcRun(**named, jdk=jdk.version, plan=planned, host=facts.gather(jdk))
+    builds = {FOLDER: program_hash(checkout.ROOT, FOLDER)}
+    return JdbcRun(**named, jdk=jdk.version, plan=planned, host=facts.gather(jdk), builds=builds)
 
 
 def _carry_out(store: JdbcStore, launcher: Launcher, databases: Databases, console: Console) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from zoo.catalog.build import program_hash
 from zoo.host import facts
 from zoo.host.begun import begun, now
 from zoo.host.interrupts import held
@@ -15,7 +16,8 @@ from zoo.store.writing import write_data
 
 def measure(root: Path, results: Path, jdk: Jdk) -> tuple[Path, list[JvmRecord]]:
     """Measure all sets of flags and write a run; gives its folder."""
-    run = JvmRun(**begun(root, "jvm"), jdk=jdk.version, host=facts.gather(jdk))
+    builds = {FOLDER.name: program_hash(root, FOLDER.name)}
+    run = JvmRun(**begun(root, "jvm"), jdk=jdk.version, host=facts.gather(jdk), builds=builds)
     jar = build(jdk, root / FOLDER.name)
     folder = results / run.id
     folder.mkdir(parents=True)

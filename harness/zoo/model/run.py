@@ -91,7 +91,6 @@ class Run(RunFacts):
 
     protocol: int = PROTOCOL
     plan: PlanFacts
-    builds: dict[str, str] = Field(default={}, description="by server, the hash of the sources that were measured")
 
     @property
     def cores(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from zoo.model.data import Data
 from zoo.model.host import HostFacts
 
@@ -16,3 +18,6 @@ class RunFacts(Data):
     dirty: bool | None
     harness: str
     host: HostFacts
+    builds: dict[str, str] = Field(
+        default={}, description="by server or program, the hash of the sources that were measured"
+    )
