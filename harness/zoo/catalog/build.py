@@ -14,7 +14,7 @@ from zoo.model.errors import UserError
 from zoo.model.jdk import Jdk
 
 STAMP = ".zoo-built"
-PROGRAMS = {"java-hello": ["src"], "java-jdbc": ["pom.xml", "src/main"]}
+PROGRAM_SOURCES = {"java-hello": ["src"], "java-jdbc": ["pom.xml", "src/main"]}
 """What is measured and is no server: its folder, and the sources in it."""
 
 
@@ -35,7 +35,7 @@ def source_hash(server: Server) -> str:
 
 def program_hash(root: Path, name: str) -> str:
     """The same of a program that is no server, whose folder lies below `root`."""
-    return _digest(root / name, _files(root / name, PROGRAMS[name]))
+    return _digest(root / name, _files(root / name, PROGRAM_SOURCES[name]))
 
 
 def _digest(folder: Path, files: Iterable[Path], start: str = "") -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import zoo
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = zoo.ROOT
 
 
 def catalog() -> Catalog:

@@ -18,6 +18,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from zoo import ROOT
 from zoo.analysis import method_proof
 from zoo.analysis.pairs import Compared, compare
 from zoo.catalog.load import load_catalog
@@ -36,7 +37,6 @@ from zoo.scenarios.hello import HELLO
 from zoo.store import kept
 from zoo.store.run_folder import Store
 
-ROOT = Path(__file__).resolve().parents[3]
 FIXTURE = ROOT / "harness" / "tests" / "fixtures" / "slowed"
 NATIVE, JVM = ("rust-axum:async", "rust-axum:hyper"), ("java-tomcat:platform", "java-tomcat:virtual")
 PAIRS = {"native": NATIVE, "jvm": JVM}

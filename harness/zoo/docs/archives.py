@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from zoo import ROOT
 from zoo.catalog.build import program_hash
 from zoo.catalog.manifest import Catalog
 from zoo.claims import evidence
@@ -25,9 +26,8 @@ from zoo.store.writing import StoreError
 LEFT_OUT = {"reference", "proof", *(path.name for path in (AA, SLOWDOWN, DESIGNS, FIRST_TURNS))}
 UNDERSTOOD = {"servers": {2, 3, PROTOCOL}, "jvm": {1}, "jdbc": {1}}
 """Kinds of runs, and their protocols. A ratio's two sides are of one protocol; which one, does not matter to it."""
-PROGRAMS = {"jvm": "java-hello", "jdbc": "java-jdbc"}
+PROGRAM_OF = {"jvm": "java-hello", "jdbc": "java-jdbc"}
 """Which program a kind of run measures."""
-ROOT = Path(__file__).resolve().parents[3]
 LEAST_WARMUP_S = 10
 """Of a fork of JMH: after it executors are compared, and not how far the JIT compiler has come."""
 
@@ -69,7 +69,7 @@ def _read(path: Path, run: dict[str, Any], link: str, catalog: Catalog, without:
         found = evidence.of_servers(measured, store.records(), link, catalog.reference_id)
         return replace(found, older=frozenset(older_builds(measured, catalog)))
     programs = evidence.of_programs(run, _lines(kept.records_file(path)), link, without)
-    name = PROGRAMS[kind]
+    name = PROGRAM_OF[kind]
     same = run.get("builds", {}).get(name) == program_hash(ROOT, name)
     return replace(programs, program=name, older=frozenset() if same else frozenset({name}))
 

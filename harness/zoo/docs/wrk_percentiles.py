@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from zoo import ROOT
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog, Entry
 from zoo.docs.generated import Generated
@@ -28,7 +29,6 @@ from zoo.runtime import conditions
 from zoo.runtime.base import Launch
 from zoo.runtime.process import ProcessRuntime
 
-ROOT = Path(__file__).resolve().parents[3]
 KEPT = Path("results/reference/wrk-percentiles.json.gz")
 WINDOW_S = 10
 WARM_UP_S = 30

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from zoo import ROOT
 from zoo.host import scratch
 from zoo.load.children import BusyThreads, Children, hard_nofile, program, tail
 from zoo.load.spec import LoadError, LoadSpec
 
-SCRIPT = Path(__file__).resolve().parents[3] / "wrk-scripts" / "report.lua"
+SCRIPT = ROOT / "wrk-scripts" / "report.lua"
 OVERRUN_S = 60.0  # wrk stops within 0.1 s, but not before its threads have opened all their connections
 MISSING = "is not there. Install it: `apt-get install wrk` (Debian, Ubuntu), or build https://github.com/wg/wrk"
 

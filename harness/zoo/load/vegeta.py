@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from zoo import ROOT
 from zoo.host import scratch
 from zoo.load.children import BusyThreads, Children, hard_nofile, program
 from zoo.load.spec import LoadError
 from zoo.model.hits import DESCRIPTORS, PORTS, Hits
 
-BUILT = Path(__file__).resolve().parents[3] / ".tools" / "bin" / "vegeta"
+BUILT = ROOT / ".tools" / "bin" / "vegeta"
 RESERVED_FILES = 64  # descriptors of one process that are no connections, and connections that are just being closed
 OVERRUN_S = 30.0
 ENCODE_S = 300.0

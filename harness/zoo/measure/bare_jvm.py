@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from zoo import ROOT
 from zoo.analysis.stats.interval import Interval, of_median
 from zoo.catalog.build import BuildError
 from zoo.model.jdk import Jdk
 from zoo.sample.proc import Snapshot, snapshot
 
-FOLDER = Path(__file__).resolve().parents[3] / "java-hello"
+FOLDER = ROOT / "java-hello"
 RUNS = 50
 RESTS = 6  # the fewest from which a median has a 95 % interval
 REST_S = 5

@@ -28,5 +28,6 @@ class Soak(RunFacts):
     kind: Literal["soak"] = "soak"
     jdk: str | None
     minutes: float
+    builds: dict[str, str] = Field(description="the hash of each server's sources")
     marks: dict[str, list[Mark]] = Field(description="by entry")
     ended: dict[str, str] = Field(default={}, description="why an entry that did not last ended")

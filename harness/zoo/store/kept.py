@@ -16,7 +16,7 @@ from pathlib import Path
 RECORDS = "records.ndjson"
 PACKED_RECORDS = "records.ndjson.gz"
 PACKED_RAW = "raw.tar.xz"
-LARGEST = 100_000
+LARGEST = 20_000
 """Bytes of records that are kept as plain text."""
 
 

@@ -14,7 +14,7 @@ from zoo.claims.quantities import QUANTITIES
 from zoo.claims.rules import CountRule, DifferenceRule, GainRule, Judged, RatioRule, RecordedRule, Rule, SpreadRule
 from zoo.claims.verdicts import ClaimVerdict, RuleVerdict
 from zoo.report.section import NONE, Section, Table
-from zoo.report.text.wording import number
+from zoo.report.text.wording import capitalized, number
 
 SHARED = "shared by server and generator"
 
@@ -201,7 +201,8 @@ def _reasons(verdict: ClaimVerdict) -> str | None:
     reasons = list(dict.fromkeys(part.judgement.why for part in mine if part.judgement.why))
     if len(deciding) == 1 or (len(mine) == len(deciding) and len(reasons) == 1):
         return next(iter(reasons), None)
-    return "; ".join(f"{asked(part.rule)}: {part.judgement.why}" for part in mine) or None
+    said = [f"{asked(part.rule)}: {part.judgement.why}" for part in mine]
+    return ". ".join([*said[:1], *map(capitalized, said[1:])]) or None
 
 
 def parts(verdict: ClaimVerdict) -> str | None:

@@ -13,7 +13,7 @@ from zoo.model.run import Run
 from zoo.model.trial_results import OpenResult
 from zoo.plan.answer import ARRIVING, COST, WAITING
 from zoo.report.arrival_rates import newest
-from zoo.report.text.wording import MODELS, WHOLE, listed, number, size
+from zoo.report.text.wording import MODELS, WHOLE, capitalized, listed, number, size
 
 Found = Mapping[str, tuple[Run, Sequence[Record]]]
 """By part of the answer: its run and what that measured."""
@@ -43,7 +43,7 @@ def paragraph(server: str, found: Found) -> str:
     else:
         advice = "no need to, as long as the pool has a thread for each waiting request"
     sentences = [
-        f"{server}: switch from the pool to {sides.other_name}? {_upper(advice)}.",
+        f"{server}: switch from the pool to {sides.other_name}? {capitalized(advice)}.",
         *served,
         *cost,
         _how(found),
@@ -169,7 +169,3 @@ def _how(found: Found) -> str:
         f"({rounds} rounds for the cost, one for the rest; 95 % intervals; {run.host.cores} cores shared with the "
         "generator.)"
     )
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]

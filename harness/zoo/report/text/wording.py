@@ -91,3 +91,8 @@ def ranged(values: Mapping[str, float], unit: str = "") -> str:
         figure = low if low == high else f"{low}–{high}"
         told.append(f"{figure}{unit} in {server if len(each) > 1 else next(iter(each))}")
     return listed(told)
+
+
+def capitalized(text: str) -> str:
+    """With a large first letter; the rest stays as it is."""
+    return text[:1].upper() + text[1:]
