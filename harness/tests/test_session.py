@@ -32,7 +32,7 @@ from zoo.model.condition import Condition
 from zoo.model.entry_id import twin
 from zoo.model.errors import RuntimeFailure
 from zoo.model.flag import Flag
-from zoo.model.measurement import Measurement
+from zoo.model.measurement import GeneratorUse, Measurement
 from zoo.model.record import Record
 from zoo.plan import resume, tier
 from zoo.plan import windows as timing
@@ -508,6 +508,31 @@ def test_a_window_that_something_cut_short_is_no_data(bed: Bed) -> None:
     failure = records[1].failure
     assert failure is not None
     assert failure.message == "the load generator stopped after 5.6 of 8 s"
+
+
+def two_hosts(call: Call, apart_s: float) -> LoadOutcome:
+    """What two generators did, the second of which began later."""
+    made = outcome(call.spec, [[2_000, 500]])
+    link = {"cpu_s": 1.0, "busiest_thread": 0.5, "round_trip_us": 100.0, "bandwidth_mb_s": 100.0}
+    begun = [GeneratorUse(host=f"{at}", connections=1, requests=1, began_s=at, **link) for at in (0.0, apart_s)]
+    return replace(made, generators=tuple(begun))
+
+
+@pytest.mark.parametrize(("apart_s", "kind"), [(0.39, None), (0.41, "generators_apart")])
+def test_a_window_whose_generators_begin_apart_is_no_data(bed: Bed, apart_s: float, kind: str | None) -> None:
+    """By a twentieth of its 8 s at most."""
+    bed.world.fault = once(lambda call: two_hosts(call, apart_s), in_window(1_000))
+    records = bed.run(one_block())
+    assert kinds(records) == {"100": None, "1k": kind, "25k": None}
+    if kind:
+        failure = records[1].failure
+        assert failure is not None
+        assert failure.message == "the generators began 0.41 s apart in a load of 8 s"
+
+
+def test_generators_may_begin_a_warm_up_apart(bed: Bed) -> None:
+    bed.world.fault = lambda call: None if call.measured else two_hosts(call, 1.0)
+    assert kinds(bed.run(one_block())) == {"100": None, "1k": None, "25k": None}
 
 
 @pytest.mark.parametrize("told_s", [3_600.0, 20.0], ids=["set", "suspended"])

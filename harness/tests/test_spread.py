@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -29,12 +28,6 @@ from zoo.runtime.agent.load import AgentShards
 from zoo.runtime.agent.senders import remote
 from zoo.runtime.agent.spread import Link, Remote, SpreadShards
 from zoo.runtime.hosts import hosts_of
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine processes begin as far apart as they like."""
-    monkeypatch.setattr("zoo.runtime.agent.spread.APART", 100.0)
 
 
 @pytest.fixture
@@ -65,7 +58,6 @@ def spread(agents: list[tuple[subprocess.Popen[bytes], AgentClient]], url: str) 
     return Wrk(SpreadShards([remote(f"host {n}", client, url) for n, (_, client) in enumerate(agents)]))
 
 
-@pytest.mark.usefixtures("patient")
 def test_what_two_hosts_sent_is_added_up(
     agents: list[tuple[subprocess.Popen[bytes], AgentClient]], server: ScriptedServer
 ) -> None:
@@ -81,7 +73,6 @@ def test_what_two_hosts_sent_is_added_up(
     assert outcome.cpu_s == pytest.approx(sum(one.cpu_s for one in outcome.generators))
 
 
-@pytest.mark.usefixtures("patient")
 def test_each_host_sends_to_all_addresses_of_the_server(
     agents: list[tuple[subprocess.Popen[bytes], AgentClient]], server: ScriptedServer
 ) -> None:
@@ -111,11 +102,9 @@ def test_a_host_that_dies_makes_the_load_invalid_and_ends_the_others(
     until(lambda: not psutil.Process(first.pid).children())
 
 
-@pytest.mark.parametrize(("late_s", "ahead_s"), [(0.11, 0.0), (0.09, 0.0), (7.0, 7.0)])
-def test_a_load_has_no_window_where_its_generators_begin_apart(
-    server: ScriptedServer, late_s: float, ahead_s: float
-) -> None:
-    """Of 2 s they may be a twentieth apart; a clock that is ahead does not count."""
+@pytest.mark.parametrize(("late_s", "ahead_s"), [(0.11, 0.0), (7.0, 7.0)])
+def test_it_tells_by_how_much_its_generators_began_apart(server: ScriptedServer, late_s: float, ahead_s: float) -> None:
+    """A clock that is ahead does not count."""
 
     @dataclass
     class Scripted:
@@ -132,9 +121,8 @@ def test_a_load_has_no_window_where_its_generators_begin_apart(
         Remote("two", cast(AgentShards, two), Link(1.0, 1.0), ahead_s),
     ]
     apart = late_s - ahead_s
-    with pytest.raises(LoadError, match=r"began 0\.11 s apart in a load of 2 s") if apart > 0.1 else nullcontext():
-        ran = SpreadShards(hosts).run(LoadSpec(server.url, 2, 2, 7), split(2, 2, 100, places=2), 100)
-        assert [place.began_s for place in ran.places] == pytest.approx([0.0, apart])
+    ran = SpreadShards(hosts).run(LoadSpec(server.url, 2, 2, 7), split(2, 2, 100, places=2), 100)
+    assert [place.began_s for place in ran.places] == pytest.approx([0.0, apart])
     assert two.begin_at - one.begin_at == pytest.approx(ahead_s), "they were not told the same moment"
 
 

@@ -29,6 +29,9 @@ CLOCKS_APART = 1.25
 """The generator counts by the time of day, which can be set and goes on while the machine is suspended; the harness by
 a clock that does neither. A guest's may run that much faster than its host's."""
 
+GENERATORS_APART = 0.05
+"""Of a window's time, by how much its generator hosts may begin apart; more, and they have no window in common."""
+
 
 @dataclass(frozen=True)
 class Bench:
@@ -140,9 +143,18 @@ def run(bench: Bench, hosted: Hosted, spec: LoadSpec, look: Callable[[int | None
     with Sampled(hosted) as seen:
         outcome = bench.load(hosted, spec, count)
         seen.generator_cpu_s = outcome.cpu_s
+    _refuse_apart(outcome, spec)
     visible = bench.emulated or spec.connections > windows.MANY
     connect_s = _connecting(seen.samples, spec.connections, outcome.runtime_s) if visible else 0.0
     return Window(outcome, seen.samples, seen.noise, established, connect_s, seen.cpu_s)
+
+
+def _refuse_apart(outcome: LoadOutcome, spec: LoadSpec) -> None:
+    """A warm-up may have generators that begin apart, and on a busy host has: a twentieth of its second is little."""
+    apart = max((one.began_s for one in outcome.generators), default=0.0)
+    if apart > GENERATORS_APART * spec.duration_s:
+        told = f"the generators began {apart:.2f} s apart in a load of {spec.duration_s:g} s"
+        raise LoadError("generators_apart", told)
 
 
 def _connecting(samples: Samples, connections: int, runtime_s: float) -> float:

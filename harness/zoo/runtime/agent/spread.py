@@ -15,9 +15,6 @@ from zoo.runtime.agent.load import TICK_S, AgentShards
 LEAD_S = 0.3
 """From now until all begin: longer than it takes to tell each of them."""
 
-APART = 0.05
-"""Of a load's time, by how much its generators may begin apart; more, and there is no window common to all."""
-
 
 @dataclass(frozen=True)
 class Link:
@@ -77,7 +74,7 @@ class SpreadShards:
                     with suppress(LoadError):
                         remote.shards.end()
                 raise
-        return _together(spec, dealt, [run.result() for run in runs])
+        return _together(dealt, [run.result() for run in runs])
 
     def pids(self) -> list[int]:
         return []  # they end with their agents
@@ -100,14 +97,9 @@ def _follow(
             on_tick(max(0.0, time.monotonic() - begin))
 
 
-def _together(spec: LoadSpec, dealt: Sequence[tuple[Remote, list[int]]], rans: Sequence[Ran]) -> Ran:
-    """What all left, in the order of the shards; `LoadError` where they did not begin together."""
+def _together(dealt: Sequence[tuple[Remote, list[int]]], rans: Sequence[Ran]) -> Ran:
+    """What all left, in the order of the shards."""
     began = [ran.began_s - remote.ahead_s for (remote, _), ran in zip(dealt, rans, strict=True)]
-    apart = max(began) - min(began)
-    if apart > APART * spec.duration_s:
-        raise LoadError(
-            "generators_apart", f"the generators began {apart:.2f} s apart in a load of {spec.duration_s:g} s"
-        )
     reports: dict[int, str] = {}
     outputs: dict[int, str] = {}
     commands: dict[int, list[str]] = {}
