@@ -419,7 +419,7 @@ class FakeInstruments:
         anon_kb = server.rss_kb - FILES_KB if deep else None
         return Snapshot(processes=1, rss_kb=server.rss_kb, cpu_s=server.cpu_s, threads=30, anon_kb=anon_kb)
 
-    def reset_peak(self, pid: int) -> bool:
+    def count_anew(self, pid: int) -> bool:
         return True
 
     def sample(self, pid: int) -> _Recording:

@@ -20,12 +20,16 @@ from zoo.claims.verdicts import ClaimVerdict, verdict
 from zoo.cli import claim_runs
 from zoo.docs import archives
 from zoo.jdbc.plan import profile
+from zoo.measure import record_parts
 from zoo.measure.bare_jvm import ARTICLE, Footprint, Rest
 from zoo.measure.bare_jvm_run import recorded
 from zoo.model.jvm_run import JvmRun
+from zoo.model.samples import Samples
 from zoo.report.ledger.text import older
 from zoo.report.text import bare_jvm
+from zoo.sample.jvm import Info
 from zoo.sample.nmt import ThreadMemory, heap_used, parse
+from zoo.sample.proc import Snapshot
 
 KNOWN = frozenset({"jvm", "jdbc", "jdbc-flood"})
 SUMMARY = """4711:
@@ -165,6 +169,15 @@ def virtual_over_cached() -> Claim:
     return claim([{"rule": "ratio", "quantity": "operations", "of": "virtual", "over": "cached", "at_least": 1}], cells)
 
 
+def test_databases_answer_to_the_number_of_their_jdk(tmp_path: Path) -> None:
+    lines = [jdbc("virtual", 5000.0 + n, n) for n in (1, 2, 3)]
+    folder = written(tmp_path / "jdbc", databases(jdk="21.0.8+9"), lines)
+    cell = {"scenario": "jdbc", "entry": "virtual", "case": "postgresql find-by-code 10/100 none"}
+    rule = {"rule": "bound", "quantity": "operations", "of": "on", "at_least": 1}
+    words = {jdk: said(claim([rule], {"on": {**cell, "jdk": jdk}}), folder).word for jdk in ("", "21", "25")}
+    assert words == {"": ClaimWord.HOLDS, "21": ClaimWord.HOLDS, "25": ClaimWord.NOT_MEASURED}
+
+
 def measured(folder: Path, day: int, virtual: float, **changes: Any) -> Path:  # noqa: ANN401
     """A run of that day with three rounds of both, in which a cached pool does 2,000 operations a second."""
     of = databases(started_at=f"2026-01-0{day}T03:04:05+00:00", **changes)
@@ -207,9 +220,10 @@ def test_of_a_run_that_hardly_warms_up_only_floods_are_judged(tmp_path: Path) ->
     ]
     folder = written(tmp_path / "jdbc", databases(warmup_s=4), lines)
     [found], [left] = archives.read([folder], tmp_path, builders.catalog())
-    [(key, seen)] = found.cells.items()
-    assert key[0] == "jdbc-flood"
-    assert seen[1].line == 2
+    assert {(key[0], key[-1]): seen[1].line for key, seen in found.cells.items()} == {
+        ("jdbc-flood", ""): 2,
+        ("jdbc-flood", "25"): 2,
+    }
     assert left == "jdbc, but for its floods: profile known warms up for 8 s, and 10 s is the least"
 
 
@@ -259,6 +273,18 @@ def left_out(folder: Path) -> str:
     found, [why] = archives.read([folder], folder.parent, builders.catalog())
     assert found == []
     return why
+
+
+@pytest.mark.parametrize(("by_jcmd_kb", "claimed_mb"), [(5_120, 5.0), (None, 9.0)])
+def test_a_claimed_heap_is_what_jcmd_tells(by_jcmd_kb: int | None, claimed_mb: float) -> None:
+    """Where it was asked: a server whose threads are all taken does not answer `/info`."""
+    info = Info.model_construct(heap_used=9 << 20, heap_committed=None, heap_max=None)
+    seen = Snapshot(processes=1, rss_kb=9, cpu_s=1, threads=1, heap_used_kb=by_jcmd_kb)
+    samples = Samples(hz=5, elapsed_s=1, vanished=False, t=[], rss_kb=[], threads=[], established=[], tcp_mem_kb=[])
+    found = record_parts.memory(1, seen, samples, seen, None, info)
+    assert found is not None
+    assert found.heap_used_kb == 9_216
+    assert QUANTITIES["heap"].read({"trial": {"memory": found.model_dump()}}) == claimed_mb
 
 
 def test_thread_memory_is_read_off_what_the_jvm_prints() -> None:

@@ -13,7 +13,7 @@ from zoo.claims.needs import Job, jobs, missing, wanted
 from zoo.cli import claim_runs
 from zoo.jdbc import plan as databases
 from zoo.jdbc.plan import Choice
-from zoo.model.measurement import Measurement
+from zoo.model.measurement import Measurement, Turn
 from zoo.model.record import Record
 
 LEVELS = ["100", "1k"]
@@ -104,6 +104,30 @@ def test_a_job_is_the_command_that_measures_it() -> None:
     )
 
 
+def test_servers_that_are_to_be_loaded_without_a_pause_are_loaded_alone() -> None:
+    """Beside what may be loaded in turns that is a run of its own."""
+    cells = {name: hello(f"java-a:{name}", window=60) for name in ("virtual", "platform")}
+    turns, alone = planned(of_speed("100", id="Q2"), claim([RATIO], cells))
+    assert turns.window is None
+    assert " ".join(alone.words((), aa=False)[1]).endswith("--tiers 1k --rounds 3 --duration 60 --design rounds")
+    assert planned(claim([RATIO], cells), given=[rounds(VIRTUAL) + rounds(PLATFORM)]) == [alone]
+    for turns_each, wanted_still in ((12, [alone]), (1, [])):
+        given = [loaded(record, turns_each) for record in rounds(VIRTUAL) + rounds(PLATFORM)]
+        assert planned(claim([RATIO], cells), given=[given]) == wanted_still
+
+
+def loaded(record: Record, turns: int) -> Record:
+    """Under load for 60 s in all, in so many turns."""
+    seen = record.measurement
+    assert seen is not None
+    turn = Turn(
+        place=0, loaded_s=60 / turns, goodput=1, cpu_s=1, generator_cpu_s=1, p50_us=1, p99_us=1, foreign_share=0
+    )
+    load = seen.load.model_copy(update={"duration_s": 60.0})
+    longer = seen.model_copy(update={"load": load, "windows": [turn] * turns})
+    return record.model_copy(update={"measurement": longer})
+
+
 def test_of_databases_only_the_cells_that_are_needed_are_measured() -> None:
     case = "postgresql find-by-code 1000/1100 none"
     cells = {e: {"scenario": "jdbc", "entry": e, "case": case} for e in ("virtual", "cached")}
@@ -115,6 +139,8 @@ def test_of_databases_only_the_cells_that_are_needed_are_measured() -> None:
         "zoo jdbc bench --profile medium --cell 'postgresql find-by-code none 1000/1100 cached' "
         "--cell 'postgresql find-by-code none 1000/1100 virtual'"
     )
+    (there,) = planned(claim([ratio], {name: {**cell, "jdk": "21"} for name, cell in cells.items()}))
+    assert str(claim_runs.of(there, builders.catalog(), Path())) == f"JDK=21 {command}"
     whole = databases.planned(Choice(), claim_runs.LENGTH)
     assert command.seconds < databases.seconds(whole) / 10
 

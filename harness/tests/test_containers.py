@@ -78,7 +78,7 @@ def test_a_server_is_watched_from_the_host_and_from_beside_it(
     assert tools.sampler == runtime.sampler
     info = tools.probe(hosted.url, catalog.entry("rust-axum:hyper"))
     assert info.pid == 1
-    assert tools.reset_peak(hosted.pid)
+    assert tools.count_anew(hosted.pid)
     recording, noise = tools.sample(hosted.pid), tools.noise()
     before, group_before = tools.snapshot(hosted.pid), tools.cgroup(hosted.pid)
     seen: list[int | None] = []

@@ -553,6 +553,19 @@ def test_the_plan_names_cells_and_time(store: JdbcStore) -> None:
     assert said == 'zoo: no profile "long"; known: article, medium, short, smoke\n'
 
 
+def test_a_run_that_needs_toxiproxy_ends_before_it_begins_where_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zoo.cli.jdbc.be_alone", lambda: None)
+    monkeypatch.setattr("zoo.cli.jdbc.has_wire", lambda *_: False)
+    code, _, said = zoo("jdbc", "bench", "--profile", "smoke", "--latency", "wire-10", "--results", str(tmp_path))
+    assert code == 2
+    assert re.match(
+        r"zoo: \d+ cell\(s\) have latency on the wire, for which Toxiproxy is missing: make toxiproxy ", said
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_commands_for_runs_take_one_of_databases(store: JdbcStore, tmp_path: Path) -> None:
     folder = str(measured(store).folder)
     assert zoo("report", folder, "--quiet", "--svg", str(tmp_path / "svg"))[0] == 0

@@ -15,7 +15,7 @@ from waits import PATIENCE_S
 from zoo.host.engine import Engine, EngineError
 from zoo.jdbc import services
 from zoo.jdbc.launcher import LaunchFailure
-from zoo.jdbc.services import Containers, Embedded
+from zoo.jdbc.services import Containers, Embedded, has_wire
 from zoo.model.failure import Failure
 from zoo.runtime import orphans
 
@@ -25,6 +25,18 @@ RUNNING: dict[str, object] = {
     "NetworkSettings": {"Networks": {"bridge": {"IPAddress": "127.0.0.1"}}},
 }
 ENDED: dict[str, object] = {**RUNNING, "State": {"Running": False, "Pid": 0, "ExitCode": 3}}
+
+
+def test_toxiproxy_is_found_where_java_jdbc_looks_for_it(tmp_path: Path) -> None:
+    folder, program = tmp_path / "java-jdbc", tmp_path / ".tools" / "toxiproxy-server"
+    assert not has_wire(folder, {"PATH": str(tmp_path)})
+    assert has_wire(folder, {"TOXIPROXY_URL": "http://127.0.0.1:8474"})
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+    assert has_wire(folder, {})
+    assert has_wire(tmp_path / "elsewhere" / "java-jdbc", {"PATH": f"/nowhere:{program.parent}"})
+    program.chmod(0o644)
+    assert not has_wire(folder, {})
 
 
 @pytest.fixture

@@ -67,6 +67,8 @@ class Observation:
     entry: str = ""
     emulated: bool = False
     loaded_s: float | None = None
+    window_s: float = 0.0
+    """Of that time, what it was loaded without a pause."""
     actual: int | None = None
     cut: str | None = None
     limits: frozenset[Flag] = frozenset()
@@ -101,7 +103,11 @@ class Archive:
         settings = canonical(point.vary)
         keys = [(point.scenario, point.entry, point.case, tier, settings, point.jdk) for tier in point.tiers]
         found = [self.cells[key] for key in keys if key in self.cells]
-        short = any((seen.loaded_s or 0) < (point.duration or 0) for tier in found for seen in tier.values())
+        short = any(
+            (seen.loaded_s or 0) < (point.duration or 0) or seen.window_s < (point.window or 0)
+            for tier in found
+            for seen in tier.values()
+        )
         return None if short or len(found) < len(keys) else found
 
 
@@ -144,12 +150,12 @@ def of_programs(
     for line, record in enumerate(records, start=1):
         if record["kind"] == without or record.get("cell", {}).get("again"):  # again: A/A of a database
             continue
-        key = _program(record)
+        scenario, program, case, tier, settings = _program(record)
         number = record.get("round", 1)
         failure = record.get("failure")
-        cells.setdefault(key, {})[number] = Observation(
-            line, number, record, entry=key[1], failure=failure and failure["message"]
-        )
+        seen = Observation(line, number, record, entry=program, failure=failure and failure["message"])
+        for jdk in ("", *_numbered(run["jdk"])):
+            cells.setdefault((scenario, program, case, tier, settings, jdk), {})[number] = seen
     return Archive(
         id=run["id"],
         folder=folder,
@@ -178,7 +184,12 @@ def settings(record: Record) -> str:
 def _jdks(record: Record) -> list[str]:
     """The run's own JDK answers to its number too."""
     own = [] if name_of(record.entry).startswith("jdk=") else [""]
-    return [*own, *([str(major_of(record.condition.jdk))] if record.condition.jdk else [])]
+    return [*own, *_numbered(record.condition.jdk)]
+
+
+def _numbered(jdk: str | None) -> list[str]:
+    """How a claim asks for this JDK; none of a server that has none."""
+    return [str(major_of(jdk))] if jdk else []
 
 
 def canonical(vary: str) -> str:
@@ -203,14 +214,15 @@ def jdbc_case(cell: Cell) -> str:
     return f"{cell.database} {cell.query}{form} {cell.connections} {cell.latency}"
 
 
-def _program(record: Mapping[str, Any]) -> Key:
+def _program(record: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
+    """A cell's key, but for the JDK, which is the run's."""
     if record["kind"] == "jdbc":
         cell = Cell.model_validate(record["cell"])
-        return ("jdbc", cell.executor, jdbc_case(cell), "", "", "")
+        return ("jdbc", cell.executor, jdbc_case(cell), "", "")
     if record["kind"] == "jdbc-flood":
         flood = record["flood"]
-        return ("jdbc-flood", flood["executor"], flood["database"], f"{flood['tasks'] // 1000}k", "", "")
-    return ("jvm", "java-hello", record["case"], "", "", "")
+        return ("jdbc-flood", flood["executor"], flood["database"], f"{flood['tasks'] // 1000}k", "")
+    return ("jvm", "java-hello", record["case"], "", "")
 
 
 def _observed(record: Record, data: JsonRecord, line: int) -> Observation:
@@ -218,13 +230,15 @@ def _observed(record: Record, data: JsonRecord, line: int) -> Observation:
     connections = part.get("connections") or {}
     actual, limited_by = connections.get("actual"), connections.get("limited_by")
     flags = set(part.get("flags", []))
+    loaded_s = at(data, "measurement.load.duration_s") or at(data, "trial.result.duration_s")
     return Observation(
         line=line,
         round=record.round,
         data=data,
         entry=record.entry,
         emulated=record.condition.emulated,
-        loaded_s=at(data, "measurement.load.duration_s") or at(data, "trial.result.duration_s"),
+        loaded_s=loaded_s,
+        window_s=(loaded_s or 0.0) / max(1, len(part.get("windows") or [])),
         actual=actual,
         cut=f"ran at {actual:,} connections instead of {record.tier} ({limited_by})" if limited_by else None,
         limits=frozenset(flag for flag in LOWER_BOUND if flag in flags),

@@ -62,6 +62,9 @@ class CellSpec(_Table):
     vary: OneOrMore = Field(default="", description="a condition as `zoo bench --vary` takes it; empty: none")
     jdk: str = Field(default="", pattern=r"^\d*$", description="of the whole run, where it must be this one")
     duration: int | None = Field(default=None, ge=1, description="seconds of load, at least; none: the scenario's own")
+    window: int | None = Field(
+        default=None, ge=1, description="seconds that a server is loaded alone and without a pause, at least"
+    )
     tiers_from_cores: float | None = Field(default=None, description="judge only tiers of so many times the cores")
 
     def axis(self, name: str) -> list[str]:

@@ -44,6 +44,8 @@ class Job:
     claims: tuple[str, ...]
     cells: int
     """Of one round, that claims need; a run may measure more."""
+    window: int | None = None
+    """Seconds, where each server is to be loaded alone for so long."""
 
     def words(self, passed_on: Sequence[str], *, aa: bool) -> tuple[dict[str, str], list[str]]:
         """Environment and options of `zoo bench`. A single setting of the servers stands in the environment: an option
@@ -56,8 +58,11 @@ class Job:
         made = [*_repeated("variant", self.entries), "--scenario", self.scenario]
         made += [*_repeated("case", filter(None, self.cases)), "--tiers", ",".join(self.tiers)]
         made += ["--rounds", str(self.rounds)]
-        if self.duration is not None:
-            made += ["--duration", str(self.duration)]
+        lasts = self.window or self.duration
+        if lasts is not None:
+            made += ["--duration", str(lasts)]
+        if self.window is not None:
+            made += ["--design", "rounds"]
         return env, [*made, *_repeated("vary", vary), *(["--aa"] if aa else [])]
 
 
@@ -165,9 +170,9 @@ def _merged(
     return groups
 
 
-def _common(point: ClaimPoint) -> tuple[str, str]:
+def _common(point: ClaimPoint) -> tuple[str, str, int | None]:
     """What all cells of a run have in common."""
-    return point.scenario, point.jdk
+    return point.scenario, point.jdk, point.window
 
 
 def _job(wants: Sequence[Want]) -> Job:
@@ -182,6 +187,7 @@ def _job(wants: Sequence[Want]) -> Job:
         jdk=cells[0].jdk,
         rounds=max(want.rounds for want in wants),
         duration=max(durations, default=None),
+        window=cells[0].window,
         claims=tuple(dict.fromkeys(name for want in wants for name in want.claims)),
         cells=len(cells),
     )

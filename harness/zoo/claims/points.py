@@ -27,6 +27,7 @@ class ClaimPoint(NamedTuple):
     vary: str
     jdk: str = ""
     duration: int | None = None
+    window: int | None = None
 
     @property
     def asked(self) -> str:
@@ -44,7 +45,7 @@ def points(cells: CellSpec, *, over_tiers: bool = False) -> list[ClaimPoint]:
     """All that the lists of a cell stand for."""
     tiers = [tuple(cells.axis("tier"))] if over_tiers else [(tier,) for tier in cells.axis("tier")]
     return [
-        ClaimPoint(cells.scenario, entry, case, tier, vary, cells.jdk, cells.duration)
+        ClaimPoint(cells.scenario, entry, case, tier, vary, cells.jdk, cells.duration, cells.window)
         for entry, case, tier, vary in itertools.product(
             cells.axis("entry"), cells.axis("case"), tiers, cells.axis("vary")
         )

@@ -78,6 +78,11 @@ def _switches_per_request(data: JsonRecord) -> float | None:
     return None if counted is None or not answered else counted / answered
 
 
+def _lock_waits_per_request(data: JsonRecord) -> float | None:
+    counted, answered = at(data, "measurement.work.lock_waits"), at(data, "measurement.load.goodput")
+    return None if counted is None or not answered else counted / answered
+
+
 def _added_per_connection(data: JsonRecord) -> float | None:
     peak, idle = (at(data, f"measurement.memory.rss_{name}_kb") for name in ("peak", "idle"))
     connections = at(data, "measurement.connections.actual")
@@ -113,6 +118,7 @@ QUANTITIES: dict[str, Quantity] = {
     "failing": Quantity("", _failing, counts_faults=True),
     "CPU per request": Quantity("CPU-s per million", _cpu_per_million, Class.CPU, CPU),
     "switches per request": Quantity("", _switches_per_request, Class.CPU),
+    "lock waits per request": Quantity("", _lock_waits_per_request, Class.CPU),
     "p50": Quantity(
         "s", place("measurement.load.latency.p50_us", "trial.result.latency.p50_us", scale=1e-6), Class.LATENCY
     ),
@@ -130,7 +136,15 @@ QUANTITIES: dict[str, Quantity] = {
         PEAK_RSS,
     ),
     "heap": Quantity(
-        "MB", place("measurement.memory.heap_used_kb", "trial.memory.heap_used_kb", scale=KB), Class.MEMORY
+        "MB",
+        place(
+            "measurement.memory.heap_by_jcmd_kb",
+            "trial.memory.heap_by_jcmd_kb",
+            "measurement.memory.heap_used_kb",
+            "trial.memory.heap_used_kb",
+            scale=KB,
+        ),
+        Class.MEMORY,
     ),
     "direct buffers": Quantity(
         "MB", place("measurement.memory.direct_used_kb", "trial.memory.direct_used_kb", scale=KB), Class.MEMORY

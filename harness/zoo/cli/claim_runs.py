@@ -14,6 +14,7 @@ from zoo.jdbc import plan as databases
 from zoo.jdbc.plan import Choice
 from zoo.measure import bare_jvm
 from zoo.plan import blocks, budget, request
+from zoo.plan.blocks import Design
 from zoo.plan.request import Wish
 from zoo.runtime.conditions import PASSED_ON, condition_of
 from zoo.scenarios import SCENARIOS
@@ -53,7 +54,7 @@ def _operations(job: Job) -> Command:
     cells = [str(cell) for cell in known if cell.executor in job.entries and jdbc_case(cell) in job.cases]
     words = [word for cell in cells for word in ("--cell", cell)]
     took = databases.seconds(databases.planned(Choice(cell=cells), LENGTH))
-    return Command(["jdbc", "bench", "--profile", LENGTH, *words], took)
+    return Command(["jdbc", "bench", "--profile", LENGTH, *words], took, {"JDK": job.jdk} if job.jdk else {})
 
 
 def _bench(job: Job, catalog: Catalog, root: Path) -> Command:
@@ -64,8 +65,9 @@ def _bench(job: Job, catalog: Catalog, root: Path) -> Command:
         cases=list(filter(None, job.cases)),
         tiers=job.tiers,
         rounds=job.rounds,
-        duration_s=job.duration,
+        duration_s=job.window or job.duration,
         aa=aa,
+        design=Design.ROUNDS if job.window else None,
     )
     env, words = job.words(PASSED_ON, aa=aa)
     vary = [] if env.keys() - {"JDK"} else [name for name in job.vary if name]

@@ -27,7 +27,7 @@ from zoo.jdbc import plan
 from zoo.jdbc.launcher import Launcher
 from zoo.jdbc.records import CellRecord, FloodRecord, JdbcRun, PlanFacts
 from zoo.jdbc.request import JdbcWish
-from zoo.jdbc.services import Containers, Databases, Embedded
+from zoo.jdbc.services import Containers, Databases, Embedded, has_wire
 from zoo.jdbc.session import Session
 from zoo.jdbc.store import JdbcStore
 from zoo.model.errors import BenchError
@@ -92,6 +92,7 @@ def bench(
         planned = _planned(wish, seed=secrets.randbelow(2**31) if seed is None else seed)
         be_alone()
     _announce(planned, console)
+    _have_wire(planned)
     launcher = Launcher(checkout.ROOT / FOLDER, jdk)
     if not launcher.is_built():
         with console.status(f"building {FOLDER} and testing its queries on both databases"):
@@ -120,6 +121,16 @@ def _runtime(wanted: str) -> str:
     if wanted == "container":
         raise BenchError("RUNTIME=container starts databases, JDBC_URL names one that is there: leave out one of them")
     return "external"
+
+
+def _have_wire(planned: PlanFacts) -> None:
+    """Latency on the wire is Toxiproxy's: without it an hour's run would find out at its first such cell."""
+    late = [cell for cell in planned.cells if cell.latency.startswith("wire")]
+    if late and planned.runtime != "container" and not has_wire(checkout.ROOT / FOLDER, os.environ):
+        raise BenchError(
+            f"{len(late)} cell(s) have latency on the wire, for which Toxiproxy is missing: make toxiproxy (needs Go), "
+            "or name it as TOXIPROXY=/path/to/toxiproxy-server, or leave them out, as with --latency none"
+        )
 
 
 def _databases(runtime: str, console: Console) -> Databases:

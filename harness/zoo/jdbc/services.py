@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import shutil
 import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,6 +31,14 @@ READY_S = 90.0
 
 Serving = AbstractContextManager[Mapping[str, str]]
 """A database while it is there, by the environment that names it to java-jdbc."""
+
+
+def has_wire(folder: Path, environment: Mapping[str, str]) -> bool:
+    """Whether java-jdbc, whose folder this is, will find Toxiproxy: as its `Wire` looks for it."""
+    if environment.keys() & {"TOXIPROXY", "TOXIPROXY_URL"}:
+        return True
+    tools = folder.parent / ".tools"
+    return shutil.which("toxiproxy-server", path=os.pathsep.join([str(tools), environment.get("PATH", "")])) is not None
 
 
 class Databases(Protocol):

@@ -55,7 +55,7 @@ class Readings:
 
     def __init__(self, hosted: Hosted, *, deep: bool = False) -> None:
         self._tools, self._pid, self._url = hosted.instruments, hosted.pid, hosted.url
-        self._tools.reset_peak(self._pid)
+        self._tools.count_anew(self._pid)
         self.info_before = self._tools.info(self._url)
         self.before = self._tools.snapshot(self._pid, deep=deep)
         self._group_before = self._tools.cgroup(self._pid)

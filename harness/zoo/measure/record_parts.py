@@ -155,6 +155,7 @@ def memory(
         heap_max_kb=_kb(info.heap_max) if info else None,
         thread_reserved_kb=deep.thread_reserved_kb,
         thread_committed_kb=deep.thread_committed_kb,
+        heap_by_jcmd_kb=deep.heap_used_kb,
         direct_used_kb=_kb(info.direct_used) if info else None,
     )
 
@@ -230,6 +231,7 @@ def work(
         switches_missed=None if switches is None else switches.missed,
         threads_ended=None if switches is None else switches.ended,
         migrations=None if switches is None else switches.migrations,
+        lock_waits=after.lock_waits,
         gc_count=gc_count,
         gc_time_ms=gc_time_ms,
     )

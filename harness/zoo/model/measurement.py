@@ -125,6 +125,9 @@ class Memory(Data):
         default=None, description="of platform threads, where the JVM tracks native memory; not resident"
     )
     thread_committed_kb: int | None = None
+    heap_by_jcmd_kb: int | None = Field(
+        default=None, description="in use, where the JVM tracks native memory; also of one that has no thread to answer"
+    )
     direct_used_kb: int | None = Field(
         default=None, description="direct buffers, where a JVM tells: in use, or waiting for its collector"
     )
@@ -148,6 +151,9 @@ class Work(Data):
     )
     threads_ended: int | None = Field(default=None, description="platform threads, of those that were seen")
     migrations: int | None = Field(default=None, description="of threads from one CPU to another")
+    lock_waits: int | None = Field(
+        default=None, description="of threads for a lock, where the JVM records them (-XX:FlightRecorderOptions)"
+    )
     gc_count: int | None
     gc_time_ms: int | None
 

@@ -12,7 +12,7 @@ from zoo.catalog.manifest import Entry
 from zoo.model.errors import RuntimeFailure
 from zoo.model.noise import Noise
 from zoo.model.samples import Samples
-from zoo.sample import net, nmt
+from zoo.sample import lock_waits, net, nmt
 from zoo.sample.cgroup import CgroupUse
 from zoo.sample.contract_probe import hello_fault, model_fault
 from zoo.sample.cpu_work import seconds_a_round
@@ -58,7 +58,11 @@ class Instruments(Protocol):
         ...
 
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None: ...
-    def reset_peak(self, pid: int) -> bool: ...
+    def count_anew(self, pid: int) -> bool:
+        """What is counted of a process since some moment, is so from now on: the peak of its memory, and waits for
+        locks; False where the peak cannot be."""
+        ...
+
     def sample(self, pid: int) -> Recording: ...
     def noise(self) -> NoiseRecording: ...
     def counters(self, pid: int) -> TcpCounters | None: ...
@@ -110,16 +114,18 @@ class LocalInstruments:
 
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         seen = snapshot(pid, deep)
-        told = nmt.told(pid) if deep else None
-        if seen is None or told is None:
+        if seen is None or not deep:
             return seen
-        threads = told.threads
-        known = (
-            {"thread_reserved_kb": threads.reserved_kb, "thread_committed_kb": threads.committed_kb} if threads else {}
-        )
-        return seen.model_copy(update={**known, "heap_used_kb": told.heap_used_kb})
+        known = {"lock_waits": lock_waits.counted(pid)}
+        told = nmt.told(pid)
+        if told is not None:
+            known["heap_used_kb"] = told.heap_used_kb
+        if told is not None and told.threads is not None:
+            known |= {"thread_reserved_kb": told.threads.reserved_kb, "thread_committed_kb": told.threads.committed_kb}
+        return seen.model_copy(update=known)
 
-    def reset_peak(self, pid: int) -> bool:
+    def count_anew(self, pid: int) -> bool:
+        lock_waits.begin(pid)
         return reset_peak(pid)
 
     def sample(self, pid: int) -> Recording:

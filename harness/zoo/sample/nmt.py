@@ -6,11 +6,9 @@ Other JVMs are not asked: jcmd starts a thread in them, which the next window wo
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 from zoo.sample import jcmd
-from zoo.sample.proc import PROC
 
 FLAG = b"-XX:NativeMemoryTracking="
 THREADS = re.compile(r"^-\s+Thread \(reserved=(\d+)KB, committed=(\d+)KB\)", re.MULTILINE)
@@ -37,10 +35,7 @@ class NativeMemory(NamedTuple):
 
 def told(pid: int) -> NativeMemory | None:
     """None where the process is no JVM that keeps account of it, or its JDK has no jcmd beside it."""
-    try:
-        if FLAG not in Path(f"{PROC}/{pid}/cmdline").read_bytes():
-            return None
-    except OSError:
+    if not jcmd.started_with(pid, FLAG):
         return None
     summary, heap = jcmd.said(pid, "VM.native_memory", "summary"), jcmd.said(pid, "GC.heap_info")
     return None if summary is None or heap is None else NativeMemory(parse(summary), heap_used(heap))

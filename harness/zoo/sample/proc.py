@@ -21,7 +21,7 @@ class Snapshot(BaseModel):
     """Sums over a process and its living children; None where this system does not tell.
 
     `cpu_s` contains children that have ended and were waited for. `hwm_kb` sums peaks that need not have been at the
-    same time.
+    same time. What begins with `thread_`, `heap_` or `lock_` only a JVM tells that was started for it, of itself alone.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -36,6 +36,7 @@ class Snapshot(BaseModel):
     thread_reserved_kb: int | None = None
     thread_committed_kb: int | None = None
     heap_used_kb: int | None = None
+    lock_waits: int | None = None
 
 
 @dataclass(frozen=True)

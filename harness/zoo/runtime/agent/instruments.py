@@ -68,8 +68,8 @@ class AgentInstruments:
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         return self._agent.call(SNAPSHOT, "snapshot", pid=pid, deep=deep)
 
-    def reset_peak(self, pid: int) -> bool:
-        return self._agent.call(BOOL, "reset_peak", pid=pid)
+    def count_anew(self, pid: int) -> bool:
+        return self._agent.call(BOOL, "count_anew", pid=pid)
 
     def sample(self, pid: int) -> Recording:
         return _AgentRecording(self._agent, pid)
@@ -128,8 +128,8 @@ class HostInstruments(AgentInstruments):
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         return self._here.snapshot(pid, deep)
 
-    def reset_peak(self, pid: int) -> bool:
-        return self._here.reset_peak(pid)
+    def count_anew(self, pid: int) -> bool:
+        return self._here.count_anew(pid)
 
     def sample(self, pid: int) -> Recording:
         return self._here.sample(pid)

@@ -57,7 +57,7 @@ class Agent:
             "hello_fault": hello_fault,
             "info": self._info,
             "snapshot": here.snapshot,
-            "reset_peak": here.reset_peak,
+            "count_anew": here.count_anew,
             "sample": self._sample,
             "samples": self._samples,
             "noise": self._noise,

@@ -1,0 +1,84 @@
+"""Waits for locks, as JFR counts them in a real JVM."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from zoo.host.jdk import find_jdk
+from zoo.sample import lock_waits
+
+SOURCE = Path(__file__).parent / "fixtures" / "Waits.java"
+
+PRINTED = """\
+jdk.ThreadPark {
+  startTime = 14:08:01.123 (2026-11-26)
+  parkedClass = java.util.concurrent.locks.ReentrantLock$NonfairSync (classLoader = bootstrap)
+}
+jdk.ThreadPark {
+  parkedClass = java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject (classLoader = bootstrap)
+}
+jdk.ThreadPark {
+  parkedClass = java.util.concurrent.locks.ReentrantReadWriteLock$FairSync (classLoader = bootstrap)
+}
+jdk.JavaMonitorEnter {
+  monitorClass = java.lang.Object (classLoader = bootstrap)
+}
+"""
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """A JVM that waits for a lock five times for each line it is sent."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(*flags: str) -> subprocess.Popen[str]:
+        words = [str(find_jdk().java), *flags, str(SOURCE)]
+        child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        started.append(child)
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        return child
+
+    yield begin
+    for child in started:
+        child.kill()
+        child.communicate()
+
+
+def make_wait(child: subprocess.Popen[str]) -> None:
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write("\n")
+    assert child.stdout.readline() == "waited\n"
+
+
+def test_waits_for_locks_are_counted_since_the_count_began(start: Callable[..., subprocess.Popen[str]]) -> None:
+    child = start("-XX:FlightRecorderOptions=stackdepth=1")
+    assert lock_waits.counted(child.pid) is None
+    lock_waits.begin(child.pid)
+    assert lock_waits.counted(child.pid) == 0
+    make_wait(child)
+    once = lock_waits.counted(child.pid)
+    assert once is not None
+    assert 5 <= once < 10
+    make_wait(child)
+    twice = lock_waits.counted(child.pid)
+    assert twice is not None
+    assert twice >= once + 5
+    lock_waits.begin(child.pid)
+    assert lock_waits.counted(child.pid) == 0
+
+
+def test_a_jvm_that_was_not_started_for_it_is_left_alone(start: Callable[..., subprocess.Popen[str]]) -> None:
+    child = start()
+    lock_waits.begin(child.pid)
+    make_wait(child)
+    assert lock_waits.counted(child.pid) is None
+
+
+def test_a_wait_for_work_is_none_for_a_lock() -> None:
+    assert lock_waits.waits(PRINTED.splitlines()) == 3
