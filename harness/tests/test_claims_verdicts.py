@@ -518,6 +518,18 @@ def test_an_older_build_stands_in_only_where_there_is_no_other() -> None:
     assert verdict(of, ClaimEvidence(beside, frozenset({"hello"}), 3)).word is R
 
 
+def test_memory_of_two_runs_is_compared_under_one_protocol() -> None:
+    """The newest run of one side has no counterpart; an older one of it has."""
+    of = claim([{**RATIO, "quantity": "peak RSS", "at_most": 0.9}], PAIR)
+    light, heavy = (records(entry, [mb] * 3, name="rss_peak_kb") for entry, mb in ((VIRTUAL, 100.0), (PLATFORM, 200.0)))
+    newest = archive(light, "newest", started_at="2026-03-01T00:00:00+00:00")
+    older = [archive(made, f"older-{n}", protocol=3) for n, made in enumerate((light, heavy))]
+    found = verdict(of, ClaimEvidence([newest, *older], frozenset({"hello"}), 3))
+    assert found.word is R
+    assert [run.id for run in found.archives] == ["older-0", "older-1"]
+    assert verdict(of, ClaimEvidence([newest, older[1]], frozenset({"hello"}), 3)).word is ClaimWord.NOT_MEASURED
+
+
 def test_a_claim_is_contradicted_only_by_a_test_that_is_the_article_s() -> None:
     memory = {**RATIO, "quantity": "peak RSS", "at_most": 0.5}
     more = records(VIRTUAL, [200.0] * 3, name="rss_peak_kb") + records(PLATFORM, [100.0] * 3, name="rss_peak_kb")

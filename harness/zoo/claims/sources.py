@@ -51,15 +51,27 @@ class ClaimEvidence:
         return [pooled(column) for column in zip(*alike, strict=True)] if len(alike) > 1 else best
 
     def _apart(self, points: Sequence[ClaimPoint], quantity: Quantity) -> list[Series] | str:
+        """The best run of each point, all under one protocol where there are such."""
+        by_protocol = [
+            self._best([archive for archive in self.archives if archive.protocol == protocol], points, quantity)
+            for protocol in dict.fromkeys(archive.protocol for archive in self.archives)
+        ]
+        whole = [found for found in by_protocol if not isinstance(found, str)]
+        best = min(whole, key=self._faults) if whole else self._best(self.archives, points, quantity)
+        if not isinstance(best, str) and len({s.archive.machine.alike for s in best}) > 1:
+            return "the runs that have its cells are of different machines"
+        return best
+
+    def _best(
+        self, archives: Sequence[Archive], points: Sequence[ClaimPoint], quantity: Quantity
+    ) -> list[Series] | str:
         best: list[Series] = []
         for point in points:
-            some = [one for archive in self.archives if (one := _all(archive, [point], quantity))]
+            some = [one for archive in archives if (one := _all(archive, [point], quantity))]
             if not some:
                 return self._missing(point)
             chosen: list[Series] = min(some, key=self._rank)
             best += chosen
-        if len({s.archive.machine.alike for s in best}) > 1:
-            return "the runs that have its cells are of different machines"
         return best
 
     def _rank(self, found: Sequence[Series]) -> tuple[_Faults, float]:

@@ -26,7 +26,7 @@ def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server:
     body, lean = [], []
     for variant in next(s for s in catalog.servers if s.name == server).manifest.variants:
         entry = f"{server}:{variant.name}"
-        row, slope, thin = rows.get((entry, "hello", TIER)), slopes.get(entry), slopes.get(varied(entry, LEAN))
+        row, slope = rows.get((entry, "hello", TIER)), slopes.get(entry)
         body.append(
             [
                 f"`{variant.name}`",
@@ -36,8 +36,7 @@ def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server:
                 _cost(slope[1]) if slope else NONE,
             ]
         )
-        if slope and thin and slope[0] is thin[0]:
-            lean.append(f"`{LEAN}`: {_cost(thin[1])} kB a held connection of `{variant.name}`.")
+        lean += _lean(held, entry, variant.name)
     sources = [f"[Report](../{REFERENCE}/report.html): {origin(summary.run, catalog, server)}."]
     runs = {one.folder: one.run for one, _ in slopes.values()}
     sources += [f"Held connections: {origin(run, catalog, server)}." for run in runs.values()]
@@ -46,6 +45,19 @@ def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server:
         "Memory: the slope over several counts with its 95 % interval."
     )
     return "\n\n".join([render_table(Table("results", list(COLUMNS), body)), " ".join([how, *lean, *sources])])
+
+
+def _lean(held: Sequence[HeldRun], entry: str, variant: str) -> list[str]:
+    """What lean buffers save, from the newest run that has both; nothing where none has."""
+    usual, thin = (entry, "rss"), (varied(entry, LEAN), "rss")
+    both = [one for one in held if usual in one.costs and thin in one.costs]
+    if not both:
+        return []
+    found = max(both, key=lambda one: one.run.started_at).costs
+    return [
+        f"`{LEAN}`: {_cost(found[thin])} kB a held connection of `{variant}`, "
+        f"where the usual took {_cost(found[usual])} in the same run."
+    ]
 
 
 def _slopes(held: Sequence[HeldRun], server: str) -> dict[str, tuple[HeldRun, Cost]]:

@@ -152,7 +152,9 @@ class Work(Data):
     threads_ended: int | None = Field(default=None, description="platform threads, of those that were seen")
     migrations: int | None = Field(default=None, description="of threads from one CPU to another")
     lock_waits: int | None = Field(
-        default=None, description="of threads for a lock, where the JVM records them (-XX:FlightRecorderOptions)"
+        default=None,
+        description="of threads for a lock, in all windows, also one that is dropped, where the JVM records them "
+        "(-XX:FlightRecorderOptions)",
     )
     gc_count: int | None
     gc_time_ms: int | None
