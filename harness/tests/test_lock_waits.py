@@ -48,8 +48,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     yield begin
     for child in started:
-        child.kill()
-        child.communicate()
+        child.communicate()  # without further lines it ends by itself, and takes its recording with it
 
 
 def counted(child: subprocess.Popen[str]) -> int:

@@ -20,8 +20,6 @@ SETTINGS = [
     for event in ("jdk.JavaMonitorEnter", "jdk.ThreadPark")
     for setting in ("enabled=true", "threshold=0ns", "stackTrace=false")
 ]
-LIMIT_S = 120.0
-
 WAIT = re.compile(
     r"^jdk\.JavaMonitorEnter \{"
     r"|^ +parkedClass = java\.util\.concurrent\.locks\.(?:Reentrant|ReentrantReadWrite|Stamped)Lock\b"
@@ -48,7 +46,7 @@ def counted(pid: int) -> int | None:
 
 
 def _waits(pid: int, recording: Path) -> int | None:
-    """None where its JDK has no `jfr`, or that does not end in time."""
+    """None where its JDK has no `jfr`, or that cannot read the recording."""
     jfr = jcmd.beside(pid, "jfr")
     if jfr is None:
         return None
