@@ -73,13 +73,15 @@ def _cpu_per_million(data: JsonRecord) -> float | None:
 
 def _switches_per_request(data: JsonRecord) -> float | None:
     names = ("voluntary_switches", "involuntary_switches", "switches_missed")
-    counted = flags.switches(*(at(data, f"measurement.work.{name}") for name in names))
-    answered = at(data, "measurement.load.goodput")
-    return None if counted is None or not answered else counted / answered
+    return _per_request(data, flags.switches(*(at(data, f"measurement.work.{name}") for name in names)))
 
 
 def _lock_waits_per_request(data: JsonRecord) -> float | None:
-    counted, answered = at(data, "measurement.work.lock_waits"), at(data, "measurement.load.goodput")
+    return _per_request(data, at(data, "measurement.work.lock_waits"))
+
+
+def _per_request(data: JsonRecord, counted: int | None) -> float | None:
+    answered = at(data, "measurement.load.goodput")
     return None if counted is None or not answered else counted / answered
 
 

@@ -50,13 +50,12 @@ def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server:
 def _lean(held: Sequence[HeldRun], entry: str, variant: str) -> list[str]:
     """What lean buffers save, from the newest run that has both; nothing where none has."""
     usual, thin = (entry, "rss"), (varied(entry, LEAN), "rss")
-    both = [one for one in held if usual in one.costs and thin in one.costs]
+    both = newest([one for one in held if usual in one.costs and thin in one.costs])
     if not both:
         return []
-    found = max(both, key=lambda one: one.run.started_at).costs
     return [
-        f"`{LEAN}`: {_cost(found[thin])} kB a held connection of `{variant}`, "
-        f"where the usual took {_cost(found[usual])} in the same run."
+        f"`{LEAN}`: {_cost(both[thin][1])} kB a held connection of `{variant}`, "
+        f"where the usual took {_cost(both[usual][1])} in the same run."
     ]
 
 

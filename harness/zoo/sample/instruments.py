@@ -116,13 +116,7 @@ class LocalInstruments:
         seen = snapshot(pid, deep)
         if seen is None or not deep:
             return seen
-        known = {"lock_waits": lock_waits.counted(pid)}
-        told = nmt.told(pid)
-        if told is not None:
-            known["heap_used_kb"] = told.heap_used_kb
-        if told is not None and told.threads is not None:
-            known |= {"thread_reserved_kb": told.threads.reserved_kb, "thread_committed_kb": told.threads.committed_kb}
-        return seen.model_copy(update=known)
+        return seen.model_copy(update={**nmt.told(pid), "lock_waits": lock_waits.counted(pid)})
 
     def count_anew(self, pid: int) -> bool:
         lock_waits.begin(pid)

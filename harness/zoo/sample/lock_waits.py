@@ -15,10 +15,9 @@ from zoo.sample import jcmd
 
 FLAG = b"-XX:FlightRecorderOptions"
 NAME = "name=zoo-lock-waits"
+EVENTS = ("jdk.JavaMonitorEnter", "jdk.ThreadPark")
 SETTINGS = [
-    f"+{event}#{setting}"
-    for event in ("jdk.JavaMonitorEnter", "jdk.ThreadPark")
-    for setting in ("enabled=true", "threshold=0ns", "stackTrace=false")
+    f"+{event}#{setting}" for event in EVENTS for setting in ("enabled=true", "threshold=0ns", "stackTrace=false")
 ]
 WAIT = re.compile(
     r"^jdk\.JavaMonitorEnter \{"
@@ -50,7 +49,7 @@ def _waits(pid: int, recording: Path) -> int | None:
     jfr = jcmd.beside(pid, "jfr")
     if jfr is None:
         return None
-    words = [str(jfr), "print", "--events", "jdk.JavaMonitorEnter,jdk.ThreadPark", str(recording)]
+    words = [str(jfr), "print", "--events", ",".join(EVENTS), str(recording)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as printing:
         assert printing.stdout is not None
         found = waits(printing.stdout)

@@ -26,19 +26,17 @@ class ThreadMemory(NamedTuple):
     committed_kb: int
 
 
-class NativeMemory(NamedTuple):
-    """None where jcmd did not say it, or not in a way known here."""
-
-    threads: ThreadMemory | None
-    heap_used_kb: int | None
-
-
-def told(pid: int) -> NativeMemory | None:
-    """None where the process is no JVM that keeps account of it, or its JDK has no jcmd beside it."""
+def told(pid: int) -> dict[str, int | None]:
+    """Fields of a snapshot: none where the process is no JVM that keeps account of it, or its JDK has no jcmd beside
+    it; without those of threads where jcmd does not say them in a way known here."""
     if not jcmd.started_with(pid, FLAG):
-        return None
+        return {}
     summary, heap = jcmd.said(pid, "VM.native_memory", "summary"), jcmd.said(pid, "GC.heap_info")
-    return None if summary is None or heap is None else NativeMemory(parse(summary), heap_used(heap))
+    if summary is None or heap is None:
+        return {}
+    threads = parse(summary)
+    known = {"thread_reserved_kb": threads.reserved_kb, "thread_committed_kb": threads.committed_kb} if threads else {}
+    return {**known, "heap_used_kb": heap_used(heap)}
 
 
 def parse(summary: str) -> ThreadMemory | None:
