@@ -5,6 +5,7 @@ from builders import run
 from zoo.model.condition import Condition
 from zoo.model.program import Case, Program
 from zoo.model.run import PlanFacts
+from zoo.plan.blocks import blocks_of
 from zoo.report.text.announcement import announcement
 
 SERVICE = Program(
@@ -61,3 +62,13 @@ def test_further_conditions_multiply_the_cells() -> None:
     first, _, last = _told(planned)
     assert first == "24 cells = 3 entries under 2 conditions × hello × 100, 1k connections × 2 round(s), about 2 min"
     assert last == "condition: JDK 25; and heap=50m; order seed 7"
+
+
+def test_a_condition_of_the_jvm_alone_leaves_out_entries_without_one() -> None:
+    changed = {"heap=50m": Condition(jvm_flags=["-Xmx50m"]), "jdk=21": Condition(jdk="21")}
+    planned = _planned("hello", variations=changed, natives=["rust-a:async"])
+    assert planned.cells == 2 * (2 * 3 + 1) * 2
+    assert len({key for block in blocks_of(planned) for tier in block.tiers for key in block.keys(tier)}) == 28
+    assert _told(planned)[0].startswith("28 cells = 2 entries under 3 conditions, 1 under 1 × hello × 100, 1k ")
+    limited = _planned("hello", variations={"cpus=1": Condition(cpus=1)}, natives=["rust-a:async"])
+    assert limited.further == ["java-a:virtual@cpus=1", "java-a:platform@cpus=1", "rust-a:async@cpus=1"]

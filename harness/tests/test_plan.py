@@ -324,6 +324,7 @@ def test_a_bound_on_the_variation_would_never_be_met_by_a_noisy_warm_server() ->
 def test_no_words_mean_everything_three_rounds() -> None:
     made = plan_of(Wish(seed=4), catalog(), Condition())
     assert made.entries == ["java-a:platform", "java-a:virtual", "rust-n:bare"]
+    assert made.natives == ["rust-n:bare"]
     assert (made.scenarios, made.tiers, made.rounds, made.seed) == (["hello", "sleep"], ["100", "1k", "25k"], 3, 4)
     assert (made.twins, made.twin_scenarios) == (["rust-n:bare", "java-a:platform"], ["hello"])
     assert made.rounds_of == {"sleep": 1}

@@ -43,3 +43,7 @@ class Condition(Data):
     def emulated(self) -> bool:
         """True where nothing that depends on speed may be told."""
         return self.accelerator == "tcg"
+
+    def differs_in_jvm(self, other: Condition) -> bool:
+        """True where this is the other, but for the JVM or its flags."""
+        return self != other and self == other.model_copy(update={"jdk": self.jdk, "jvm_flags": self.jvm_flags})

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from zoo.model.condition import Condition
 from zoo.model.data import Data
+from zoo.model.entry_id import varied
 from zoo.model.program import Program
 from zoo.model.record import PROTOCOL, Record
 from zoo.model.run_facts import RunFacts
@@ -38,6 +39,9 @@ class PlanFacts(Data):
     variations: dict[str, Condition] = Field(
         default={}, description="further conditions, under which each entry is measured too, as `ENTRY@NAME`"
     )
+    natives: list[str] = Field(
+        default=[], description="entries without a JVM, of which a condition that changes only the JVM is not measured"
+    )
     twins: list[str] = Field(default=[], description="entries measured a second time a round as `ENTRY.again`: A/A")
     twin_scenarios: list[str] = []
     design: str = Field(default="rounds", description="how a server's entries are set against each other")
@@ -60,14 +64,26 @@ class PlanFacts(Data):
         return self.rounds_of.get(scenario, self.rounds)
 
     @property
+    def further(self) -> list[str]:
+        """The entries under further conditions, each under those that change something of it."""
+        of_jvms = {name for name, changed in self.variations.items() if changed.differs_in_jvm(self.condition)}
+        return [
+            varied(entry, name)
+            for entry in self.entries
+            for name in self.variations
+            if name not in of_jvms or entry not in self.natives
+        ]
+
+    @property
     def twin_cells(self) -> int:
         return sum(self._cells(name, self.twins) * self.rounds_in(name) for name in self.twin_scenarios)
 
     @property
     def cells(self) -> int:
         """Cells of all rounds, A/A included."""
-        own = sum(self._cells(name, self.entries) * self.rounds_in(name) for name in self.scenarios)
-        return own * (1 + len(self.variations)) + self.twin_cells
+        everyone = [*self.entries, *self.further]
+        own = sum(self._cells(name, everyone) * self.rounds_in(name) for name in self.scenarios)
+        return own + self.twin_cells
 
     @property
     def counts(self) -> list[str]:

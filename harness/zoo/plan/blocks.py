@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeVar
 
-from zoo.model.entry_id import is_twin, plain, server_of, twin, varied
+from zoo.model.entry_id import is_twin, plain, server_of, twin
 from zoo.model.program import Case, Program
 from zoo.model.record import asked
 from zoo.model.run import PlanFacts
@@ -107,7 +107,7 @@ def blocks_of(planned: PlanFacts) -> list[Block]:
     Entries under further conditions, and twins, take part in it like any other entry.
     """
     entries = planned.entries
-    everyone = [*entries, *(varied(e, name) for e in entries for name in planned.variations), *map(twin, planned.twins)]
+    everyone = [*entries, *planned.further, *map(twin, planned.twins)]
     units: list[Block] = []
     for scenario in planned.scenarios:
         again = scenario in planned.twin_scenarios

@@ -166,6 +166,7 @@ def plan_of(
         profile=profile.numbers(),
         condition=condition,
         variations=dict(variations or {}),
+        natives=[e.id for e in entries if e.native],
         twins=[e.id for e in catalog.twice(entries)] or [*wish.targets][:1] if doubled else [],
         twin_scenarios=doubled,
         design=wish.arranged(),

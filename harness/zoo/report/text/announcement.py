@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
-from zoo.model.entry_id import server_of
+from zoo.model.entry_id import plain, server_of
 from zoo.model.program import Program
 from zoo.model.run import PlanFacts
 
@@ -49,9 +50,18 @@ def _groups(planned: PlanFacts) -> str:
     groups: dict[tuple[str, ...], list[str]] = {}
     for entries, load in _loads(planned):
         groups.setdefault(entries, []).append(load)
-    under = f" under {1 + len(planned.variations)} conditions" if planned.variations else ""
-    told = [f"{len(entries)} entries{under} × {'; '.join(loads)}" for entries, loads in groups.items()]
+    told = [f"{_who(planned, entries)} × {'; '.join(loads)}" for entries, loads in groups.items()]
     return told[0] if len(told) == 1 else f"({'; '.join(told)})"
+
+
+def _who(planned: PlanFacts, entries: Sequence[str]) -> str:
+    """`3 entries`, `2 entries under 2 conditions, 1 under 1`; a condition of the JVM alone leaves out the others."""
+    if not planned.variations:
+        return f"{len(entries)} entries"
+    under = Counter(1 + sum(plain(one) == entry for one in planned.further) for entry in entries)
+    counts = sorted(under.items(), reverse=True)
+    first, *others = [f"{n} entries under {conditions} conditions" for conditions, n in counts]
+    return ", ".join([first, *(word.replace(" entries", "").replace("1 conditions", "1") for word in others)])
 
 
 def _loads(planned: PlanFacts) -> Iterator[tuple[tuple[str, ...], str]]:
