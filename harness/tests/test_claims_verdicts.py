@@ -362,6 +362,16 @@ def test_noise_is_no_objection_to_a_claim_of_likeness() -> None:
     assert said(claim([alike], PAIR), [*pair(1.01), *noisy]).word is R
 
 
+@pytest.mark.parametrize("band", [{"at_least": 1.05, "leans_above": 1}, {"at_most": 0.95, "leans_below": 1}])
+def test_a_claim_of_a_twentieth_does_not_hold_where_both_are_surely_alike(band: dict[str, float]) -> None:
+    found = said(claim([{**RATIO, **band}], PAIR), pair(1.0, (1.0, 1.004, 0.996)))
+    assert found.word is C
+    assert (found.parts[0].judgement.word, found.parts[0].judgement.why) == (
+        ClaimWord.DOES_NOT,
+        "surely within 5 % of no difference",
+    )
+
+
 def test_an_emulated_host_tells_of_memory_and_not_of_speed() -> None:
     def emulated(found: list[Record]) -> list[Record]:
         there = {"runtime": "vm", "accelerator": "tcg", "memory": "11g"}

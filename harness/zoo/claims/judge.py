@@ -196,7 +196,7 @@ def _is_noise(rule: Judged, seen: Estimate) -> bool:
 def _alike(rule: Judged, low: float, high: float) -> bool:
     """Whether a ratio is surely no difference that matters, where one that does is claimed."""
     least, most = _band(rule)
-    claimed = isinstance(rule, RatioRule | GainRule) and (least > 1 + MARGIN or most < 1 / (1 + MARGIN))
+    claimed = isinstance(rule, RatioRule | GainRule) and (least >= 1 + MARGIN or most <= 1 / (1 + MARGIN))
     return claimed and low >= 1 / (1 + MARGIN) and high <= 1 + MARGIN
 
 
