@@ -24,6 +24,7 @@ TIERS ?=
 ROUNDS ?=
 DURATION ?=
 WARMUP ?=
+TURN ?=
 RESUME ?=
 # a server that already runs, and its process
 TARGET ?=
@@ -74,7 +75,7 @@ conditions = $(foreach word,$(VARY) $(addprefix heap=,$(subst $(comma), ,$(HEAP)
 	$(addprefix jdk=,$(wordlist 2,9,$(JDKS))),--vary $(word))
 BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(call options,scenario,$(SCENARIO)) \
 	$(call options,case,$(CASE)) $(conditions) \
-	$(if $(TIERS),--tiers $(TIERS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) \
+	$(if $(TIERS),--tiers $(TIERS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) $(if $(TURN),--turn $(TURN)) \
 	$(call options,target,$(TARGET)) $(call options,pid,$(PID)) $(if $(REMOTE),--remote) $(if $(STRICT),--strict-tiers)
 
 JDBC = $(if $(PROFILE),--profile $(PROFILE)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(call options,database,$(DATABASE)) \

@@ -179,6 +179,17 @@ def test_what_a_claim_names_must_be_there(tmp_path: Path, before: str, after: st
         ledger.read(tmp_path, load_catalog(ROOT))
 
 
+def test_a_copy_of_a_server_need_not_be_there_but_its_original_must(tmp_path: Path) -> None:
+    (tmp_path / "claims").mkdir()
+    text = FILE.replace("java-tomcat:platform", "java-tomcat-other:platform")
+    named = text.replace("[claims.cells]", 'copies = { java-tomcat-other = "java-tomcat" }\n[claims.cells]')
+    written(tmp_path / "claims", named)
+    assert ledger.read(tmp_path, load_catalog(ROOT)).claims[0].copies == {"java-tomcat-other": "java-tomcat"}
+    written(tmp_path / "claims", named.replace('"java-tomcat"', '"java-tomkat"'))
+    with pytest.raises(LedgerError, match='Q1: no entry "java-tomkat:platform"'):
+        ledger.read(tmp_path, load_catalog(ROOT))
+
+
 def test_claims_are_chosen_by_article_and_id() -> None:
     assert [claim.id for claim in LEDGER.of(["t"], ["R7", "r1"])] == ["R1", "R7", *(f"T{n}" for n in range(1, 10))]
     with pytest.raises(LedgerError, match='no article or claim "Z"; articles: D, L, R, S, T, X'):

@@ -66,6 +66,16 @@ def test_memory_of_two_servers_needs_no_common_run_but_conditions_of_one_share_i
     ]
 
 
+def test_a_copy_that_is_not_in_the_tree_is_not_planned() -> None:
+    copy = VIRTUAL.replace("java-a", "java-a-other")
+    claims = [
+        of_memory(copy, copies={"java-a-other": "java-a"}),
+        claim([RATIO], {"virtual": hello(VIRTUAL), "platform": hello(copy)}, copies={"java-a-other": "java-a"}),
+    ]
+    assert wanted(claims) == {}
+    assert planned(*claims, of_memory(VIRTUAL, id="Q3"))[0].claims == ("Q3",)
+
+
 def of_bodies(cases: list[str], tiers: list[str], **changes: Any) -> Claim:  # noqa: ANN401
     cells = {"scenario": "bytes", "case": cases, "tier": tiers}
     return claim([RATIO], {"virtual": {**cells, "entry": VIRTUAL}, "platform": {**cells, "entry": PLATFORM}}, **changes)
@@ -104,14 +114,13 @@ def test_a_job_is_the_command_that_measures_it() -> None:
     )
 
 
-def test_servers_that_are_to_be_loaded_without_a_pause_are_loaded_alone() -> None:
-    """Beside what may be loaded in turns that is a run of its own."""
+def test_servers_that_are_to_be_loaded_without_a_pause_have_long_turns_in_a_run_of_their_own() -> None:
     cells = {name: hello(f"java-a:{name}", window=60) for name in ("virtual", "platform")}
-    turns, alone = planned(of_speed("100", id="Q2"), claim([RATIO], cells))
-    assert turns.window is None
-    assert " ".join(alone.words((), aa=False)[1]).endswith("--tiers 1k --rounds 3 --duration 60 --design rounds")
-    assert planned(claim([RATIO], cells), given=[rounds(VIRTUAL) + rounds(PLATFORM)]) == [alone]
-    for turns_each, wanted_still in ((12, [alone]), (1, [])):
+    short, long = planned(of_speed("100", id="Q2"), claim([RATIO], cells))
+    assert short.window is None
+    assert " ".join(long.words((), aa=False)[1]).endswith("--tiers 1k --rounds 3 --turn 60")
+    assert planned(claim([RATIO], cells), given=[rounds(VIRTUAL) + rounds(PLATFORM)]) == [long]
+    for turns_each, wanted_still in ((12, [long]), (1, [])):
         given = [loaded(record, turns_each) for record in rounds(VIRTUAL) + rounds(PLATFORM)]
         assert planned(claim([RATIO], cells), given=[given]) == wanted_still
 

@@ -227,6 +227,18 @@ def test_a_cell_takes_longer_where_something_bounds_it() -> None:
         assert plan.cell_seconds(longer, used) > plan.cell_seconds(free, used)
 
 
+def test_a_round_trip_takes_as_long_as_the_wire_says() -> None:
+    """A task of the pool of 10 has one, and an iteration waits for 5,000 tasks."""
+    assert plan.wire_s("none") == plan.wire_s("sleep-10") == 0
+    short, usual = (WIRE.model_copy(update={"latency": latency}) for latency in ("wire-2", "wire-10"))
+    assert plan.invocation_seconds(usual) - plan.invocation_seconds(short) == pytest.approx(5000 * 0.008 / 10)
+    assert {str(cell) for cell in plan.cells("medium") if cell.latency == "wire-2"} >= {
+        "postgresql find-by-code wire-2 10/100 forkjoin-15",
+        "postgresql find-by-code wire-2 1000/1100 virtual",
+        "postgresql update-and-group wire-2 1000/100 cached",
+    }
+
+
 def test_even_rounds_reverse_the_odd_ones() -> None:
     planned = run_of(plan.cells(), rounds=4).plan
     by_round: dict[int, list[Cell]] = {}

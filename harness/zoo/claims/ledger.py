@@ -63,7 +63,7 @@ class CellSpec(_Table):
     jdk: str = Field(default="", pattern=r"^\d*$", description="of the whole run, where it must be this one")
     duration: int | None = Field(default=None, ge=1, description="seconds of load, at least; none: the scenario's own")
     window: int | None = Field(
-        default=None, ge=1, description="seconds that a server is loaded alone and without a pause, at least"
+        default=None, ge=1, description="seconds that a server is loaded without a pause, at least"
     )
     tiers_from_cores: float | None = Field(default=None, description="judge only tiers of so many times the cores")
 
@@ -89,6 +89,9 @@ class Claim(_Table):
         description="why the test is the article's in what matters; none: it is not, so it contradicts nothing",
     )
     rounds: int = Field(default=3, ge=1)
+    copies: dict[str, str] = Field(
+        default={}, description="servers that are not in the tree, and of which one each is a copy; the note says more"
+    )
     cells: dict[str, CellSpec] = {}
     rules: list[Rule] = []
     unmeasured: str | None = Field(default=None, description="why nothing here can decide it")

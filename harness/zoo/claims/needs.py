@@ -13,6 +13,7 @@ from zoo.claims.evidence import Archive
 from zoo.claims.ledger import Claim
 from zoo.claims.points import ClaimPoint
 from zoo.claims.quantities import QUANTITIES
+from zoo.model.entry_id import server_of
 from zoo.plan.tier import count
 from zoo.scenarios import SCENARIOS
 
@@ -45,7 +46,7 @@ class Job:
     cells: int
     """Of one round, that claims need; a run may measure more."""
     window: int | None = None
-    """Seconds, where each server is to be loaded alone for so long."""
+    """Seconds, where each server is to be loaded for so long without a pause."""
 
     def words(self, passed_on: Sequence[str], *, aa: bool) -> tuple[dict[str, str], list[str]]:
         """Environment and options of `zoo bench`. A single setting of the servers stands in the environment: an option
@@ -58,11 +59,9 @@ class Job:
         made = [*_repeated("variant", self.entries), "--scenario", self.scenario]
         made += [*_repeated("case", filter(None, self.cases)), "--tiers", ",".join(self.tiers)]
         made += ["--rounds", str(self.rounds)]
-        lasts = self.window or self.duration
-        if lasts is not None:
-            made += ["--duration", str(lasts)]
-        if self.window is not None:
-            made += ["--design", "rounds"]
+        for option, seconds in (("--duration", self.duration), ("--turn", self.window)):
+            if seconds is not None:
+                made += [option, str(seconds)]
         return env, [*made, *_repeated("vary", vary), *(["--aa"] if aa else [])]
 
 
@@ -121,7 +120,9 @@ def _groups(claim: Claim) -> Iterator[list[ClaimPoint]]:
         apart = QUANTITIES[rule.quantity].kind is Class.MEMORY
         for chosen in points.combinations(rule, [claim.cells[name] for name in rule.names]):
             singles = [[point._replace(tiers=(tier,)) for tier in point.tiers] for point in chosen]
-            yield from singles if apart else [[point for each in singles for point in each]]
+            groups = singles if apart else [[point for each in singles for point in each]]
+            # a copy that is not in the tree cannot be measured from it
+            yield from (g for g in groups if not any(server_of(point.entry) in claim.copies for point in g))
 
 
 def _add(found: dict[ClaimPoint, Want], point: ClaimPoint, claim: Claim) -> None:

@@ -14,7 +14,6 @@ from zoo.jdbc import plan as databases
 from zoo.jdbc.plan import Choice
 from zoo.measure import bare_jvm
 from zoo.plan import blocks, budget, request
-from zoo.plan.blocks import Design
 from zoo.plan.request import Wish
 from zoo.runtime.conditions import PASSED_ON, condition_of
 from zoo.scenarios import SCENARIOS
@@ -65,9 +64,9 @@ def _bench(job: Job, catalog: Catalog, root: Path) -> Command:
         cases=list(filter(None, job.cases)),
         tiers=job.tiers,
         rounds=job.rounds,
-        duration_s=job.window or job.duration,
+        duration_s=job.duration,
+        turn_s=job.window,
         aa=aa,
-        design=Design.ROUNDS if job.window else None,
     )
     env, words = job.words(PASSED_ON, aa=aa)
     vary = [] if env.keys() - {"JDK"} else [name for name in job.vary if name]

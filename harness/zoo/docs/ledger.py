@@ -71,7 +71,8 @@ def generated(root: Path, catalog: Catalog) -> Generated:
 
 def _check(claim: Claim, cells: CellSpec, catalog: Catalog) -> None:
     try:
-        entries = [] if cells.scenario in PROGRAMS else [catalog.entry(name) for name in cells.axis("entry")]
+        names = [] if cells.scenario in PROGRAMS else [_in_tree(claim, name) for name in cells.axis("entry")]
+        entries = [catalog.entry(name) for name in names]
         if cells.scenario in SCENARIOS:
             for case in cells.axis("case"):
                 programs_of([cells.scenario], Asked(entries, jdk=str(AOT_SINCE)), [case])
@@ -79,3 +80,9 @@ def _check(claim: Claim, cells: CellSpec, catalog: Catalog) -> None:
             tier(name)
     except (CatalogError, PlanError) as error:
         raise LedgerError(f"{FOLDER}/{claim.article}.toml: {claim.id}: {error}") from error
+
+
+def _in_tree(claim: Claim, entry: str) -> str:
+    """The entry, or that which it is a copy of."""
+    server, _, variant = entry.partition(":")
+    return f"{claim.copies.get(server, server)}:{variant}"

@@ -52,7 +52,9 @@ RATES = {"select-one": 5_000.0, "find-by-code": 4_000.0, "update-and-group": 1_3
 
 ROUND_TRIPS = {"select-one": 1, "find-by-code": 1, "update-and-group": 2}
 THREADS = {"fixed-10": 10, "fixed-200": 200, "forkjoin": 2, "forkjoin-15": 16}
-WIRE_S = 0.0115
+WIRE_MORE_S = 0.0015
+"""Of a round trip on the wire, what it takes beside the latency asked for."""
+
 SLEEP_S = 0.010
 
 
@@ -100,6 +102,7 @@ POSTGRESQL = Cell(
 )
 MARIADB = POSTGRESQL.model_copy(update={"database": "mariadb"})
 WIRE = POSTGRESQL.model_copy(update={"latency": "wire-10"})
+SHORT_WIRE = POSTGRESQL.model_copy(update={"latency": "wire-2"})
 TWO = ("cached", "virtual")
 WITH_FORKJOIN = tuple(c.base for c in (POSTGRESQL, POSTGRESQL.model_copy(update={"latency": "sleep-10"})))
 """Where it was published as ahead of the others, and as far behind: measured in the short profile too."""
@@ -174,23 +177,27 @@ def cell_seconds(cell: Cell, used: Profile) -> float:
 def fill_seconds(cell: Cell) -> float:
     """About how long the pool takes to get its connections."""
     allowed = min(cell.pool, cell.max_connections or cell.pool)
-    each = CONNECT_S + (CONNECT_ROUND_TRIPS * WIRE_S if cell.latency.startswith("wire") else 0.0)
+    each = CONNECT_S + CONNECT_ROUND_TRIPS * wire_s(cell.latency)
     return allowed * each + (STILL_S if allowed < cell.pool else 0.0)
 
 
 def invocation_seconds(cell: Cell) -> float:
     """About how long its tasks take at once: what bounds them, or two cores."""
     tasks, threads = TASKS[cell.form], THREADS.get(cell.executor, math.inf)
-    waits = {
-        "wire-10": ROUND_TRIPS[cell.query] * WIRE_S / min(threads, cell.pool),
-        "sleep-10": SLEEP_S / threads,
-    }
-    return tasks * max(1 / RATES[cell.query], waits.get(cell.latency, 0.0))
+    asleep_s = SLEEP_S / threads if cell.latency.startswith("sleep") else 0.0
+    waits_s = ROUND_TRIPS[cell.query] * wire_s(cell.latency) / min(threads, cell.pool)
+    return tasks * max(1 / RATES[cell.query], asleep_s, waits_s)
+
+
+def wire_s(latency: str) -> float:
+    """About what a round trip takes under this latency: `wire-10` has 10 ms on the wire; 0 where it has none."""
+    kind, _, ms = latency.partition("-")
+    return int(ms) / 1000 + WIRE_MORE_S if kind == "wire" else 0.0
 
 
 def flood_seconds(flood: Flood) -> float:
     """About how long a flood takes that finishes."""
-    return START_S + flood.tasks * WIRE_S / 10
+    return START_S + flood.tasks * wire_s(WIRE.latency) / 10
 
 
 def planned(choice: Choice, name: str = DEFAULT) -> PlanFacts:
@@ -213,7 +220,7 @@ def seconds(plan: PlanFacts) -> float:
 def _all() -> list[Cell]:
     """The published tables, with both limits of the server, and what they leave open."""
     found = _published(100, 1100)
-    found += [*_with(POSTGRESQL, EXECUTORS), *_with(WIRE, EXECUTORS), *_wider_wire(100, 1000)]
+    found += [*_with(POSTGRESQL, EXECUTORS), *_with(WIRE, EXECUTORS), *_wider_wire(100, 1000), *_short_wire()]
     found += _again(POSTGRESQL, WIRE)
     found += _with(POSTGRESQL.model_copy(update={"query": "update-and-group"}), ("forkjoin",))
     found += _with(POSTGRESQL.model_copy(update={"latency": "sleep-10"}), ("forkjoin",))
@@ -254,6 +261,14 @@ def _wider_wire(*pools: int) -> list[Cell]:
     """When is the pool the bottleneck? Beside the published 10 connections on the wire."""
     wider = [WIRE.model_copy(update={"pool": pool, "max_connections": 1100}) for pool in pools]
     return [cell for base in wider for cell in _with(base, TWO)]
+
+
+def _short_wire() -> list[Cell]:
+    """The published pools of 10 and 1,000 where a larger one can help: with nothing on the wire two cores limit all."""
+    big, bigger = (SHORT_WIRE.model_copy(update={"pool": 1000, "max_connections": n}) for n in (100, 1100))
+    slow = big.model_copy(update={"query": "update-and-group"})
+    found = [cell for base in (SHORT_WIRE, big) for cell in _with(base, (*TWO, "forkjoin-15"))]
+    return [*found, *_with(bigger, TWO), *_with(slow, TWO)]
 
 
 def _again(*bases: Cell) -> list[Cell]:

@@ -155,7 +155,7 @@ def _rising(names: Sequence[str]) -> tuple[Tier, ...]:
 
 def profile_of(stored: PlanFacts) -> Profile:
     """The profile of a stored plan; `PlanError` when another version of the harness stored it."""
-    numbers = {"few_times": 1.0} | stored.profile  # which older runs did not have
+    numbers = {"few_times": 1.0, "turn_s": 1.0} | stored.profile  # which older runs did not have
     if set(numbers) != set(FULL.numbers()):
         raise PlanError("the run was made by another version of the harness, which had other times; start a new run")
     whole = {"rounds", "cycles", "few_times", "warmup_windows_native", "warmup_windows_jvm"}

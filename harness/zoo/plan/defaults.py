@@ -22,7 +22,8 @@ class Profile:
 
     `connect_s` is added to windows with over `MANY` connections: past half of the ephemeral ports each connect()
     searches them all. `burst_waits` is the length of a sleeping window with over `BURST` of them, in waits: the first
-    answers of some take 1.8 waits.
+    answers of some take 1.8 waits. `turn_s` is the length of a turn, at least: a pool that sizes itself every second or
+    two is judged in turns of tens of seconds, or by the size that another load gave it.
     """
 
     rounds: int
@@ -40,6 +41,7 @@ class Profile:
     idle_s: float
     rest_s: float
     few_times: int = 1
+    turn_s: float = 1.0
 
     def numbers(self) -> dict[str, float]:
         """The profile as it is stored in a run."""

@@ -59,6 +59,14 @@ class Wish:
             least=6,
         ),
     ] = None
+    turn_s: Annotated[
+        int | None,
+        Option(
+            "--turn",
+            "seconds of a turn, at least: tens for a pool that sizes itself; each variant has two turns or more",
+            least=1,
+        ),
+    ] = None
     precision: Annotated[
         str | None,
         Option(
@@ -125,6 +133,8 @@ class Wish:
         made = replace(made, rounds=max(own, default=made.rounds) if self.rounds is None else self.rounds)
         if self.duration_s is not None:
             made = replace(made, window_s=self.duration_s, few_times=1)
+        if self.turn_s is not None:
+            made = replace(made, turn_s=self.turn_s, few_times=1)
         if self.warmup_s is not None:
             window_s = max(1, self.warmup_s // made.warmup_windows_jvm)
             made = replace(made, warmup_cap_s=self.warmup_s, warmup_window_s=window_s)

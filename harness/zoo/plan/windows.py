@@ -38,7 +38,7 @@ def window(block: Block, at: Tier, profile: Profile) -> float:
             load = sleeping_window(wait, _waits(block, at, profile))
     else:
         if not block.alone and not block.parallel:
-            load = math.ceil(load / (2 * _cycles(block, at, profile)))
+            load = max(profile.turn_s, math.ceil(load / (2 * _cycles(block, at, profile))))
         if wait >= HOLDING_S:
             load = max(load, sleeping_window(wait, TWO_WAITS))
     return load + (profile.connect_s if at.connections > MANY else 0.0)
@@ -53,7 +53,7 @@ def _waits(block: Block, at: Tier, profile: Profile) -> float:
 def _load_s(block: Block, at: Tier, profile: Profile) -> float:
     if block.program:
         return block.program.duration_s
-    if _planned(block, at):
+    if _planned(block, at, profile):
         return TURN_S * block.turns[at.name]
     many_turns = at.connections <= FEW and not block.alone and not block.parallel
     return profile.window_s * (profile.few_times if many_turns else 1)
@@ -85,9 +85,10 @@ def fewer(made: list[tuple[int, ...]], block: Block, times_longer: float) -> lis
     return made[: cycle * max(1, int(len(made) / cycle / times_longer))]
 
 
-def _planned(block: Block, at: Tier) -> bool:
-    """True where the plan says how many turns each server has."""
-    return at.name in block.turns and at.connections <= MANY and not (block.alone or block.parallel)
+def _planned(block: Block, at: Tier, profile: Profile) -> bool:
+    """True where the plan says how many turns each server has, which are of usual length."""
+    told = at.name in block.turns and profile.turn_s <= TURN_S
+    return told and at.connections <= MANY and not (block.alone or block.parallel)
 
 
 def _cycles(block: Block, at: Tier, profile: Profile) -> int:
@@ -95,6 +96,6 @@ def _cycles(block: Block, at: Tier, profile: Profile) -> int:
     whole seconds."""
     if at.connections > MANY or block.delay(profile) >= HOLDING_S:
         return 1
-    if _planned(block, at):
+    if _planned(block, at, profile):
         return block.turns[at.name] // 2
-    return min(profile.cycles, math.ceil(_load_s(block, at, profile) / 2))
+    return min(profile.cycles, math.ceil(_load_s(block, at, profile) / (2 * profile.turn_s)))

@@ -29,8 +29,7 @@ TEXT = {
     "(`5ms+2ms`: 5 ms of work after 2 ms). Requests a second by the number of connections; context switches of the "
     "server's threads and their moves from one CPU to another, where threads that ended took no more than 10 % along "
     "unseen.",
-    "bytes": "Bodies of so many bytes, a wrk thread for each connection; of each cell's windows the first is dropped, "
-    "and the others are taken together. Requests a second by the number of connections.",
+    "bytes": "Bodies of so many bytes, a wrk thread for each connection. Requests a second by connections.",
     "service": "Every request waits for a service with one thread, which answers each call after a delay. The blocking "
     "variants keep their thread meanwhile, the asynchronous servlet does not. Requests a second by connections.",
 }

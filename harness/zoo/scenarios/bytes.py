@@ -1,4 +1,4 @@
-"""bytes: bodies from 256 bytes to 16 MiB, a wrk thread for each of few connections; the protocol as published."""
+"""bytes: bodies from 256 bytes to 16 MiB, a wrk thread for each of few connections, as published; but in turns."""
 
 from zoo.model.program import Case, Program
 from zoo.scenarios.base import Asked, Scenario, within
@@ -6,7 +6,6 @@ from zoo.scenarios.base import Asked, Scenario, within
 SIZES = tuple(2**n for n in range(8, 25, 2))
 TIERS = ("1", "2", "4", "8", "16", "32")
 DURATION_S, QUICK_S = 10, 1
-WINDOWS, QUICK_WINDOWS = 11, 3
 
 
 def program(asked: Asked) -> Program:
@@ -15,8 +14,6 @@ def program(asked: Asked) -> Program:
         cases=cases,
         tiers=list(asked.tiers or TIERS),
         duration_s=within(asked, DURATION_S, QUICK_S),
-        windows=QUICK_WINDOWS if asked.quick else WINDOWS,
-        dropped=1,
         thread_each=True,
     )
 
@@ -25,7 +22,7 @@ BYTES = Scenario(
     name="bytes",
     title="bodies of 256 bytes to 16 MiB",
     delay_s=0.0,
-    settle=False,
+    settle=True,
     program=program,
     rounds=1,
 )
