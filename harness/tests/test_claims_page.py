@@ -126,6 +126,10 @@ def test_figures_are_told_with_intervals_and_units() -> None:
     assert told.measured(first) == "×0.74 [0.74, 0.74]"
     count = claim([{"rule": "count", "quantity": "failing", "of": "it", "at_most": 0}], {"it": hello(VIRTUAL)})
     failed = [builders.record(VIRTUAL, round_number=1), builders.record(VIRTUAL, round_number=2, failure="hung")]
-    (verdict,) = verdicts([count], ClaimEvidence([archive(failed)], frozenset({"hello"})))
-    assert told.measured(verdict) == "0, 1"
-    assert told.why(verdict) == "so in 1 of 2 rounds"
+    of_two, of_three = verdicts(
+        [count.model_copy(update={"rounds": rounds}) for rounds in (2, 3)],
+        ClaimEvidence([archive(failed)], frozenset({"hello"})),
+    )
+    assert told.measured(of_two) == told.measured(of_three) == "0, 1"
+    assert told.why(of_two) == "so in 1 of 2 rounds"
+    assert told.why(of_three) == "so in 1 of 2 rounds; 2 of the 3 rounds asked for"

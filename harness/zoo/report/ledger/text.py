@@ -187,9 +187,17 @@ def _extent(rule: Judged) -> str:
 
 
 def why(verdict: ClaimVerdict) -> str | None:
-    """The reason, with the part it is of where a claim has several; None where the figures say it all."""
-    reasons = _reasons(verdict)
-    return "; ".join(filter(None, [verdict.unlike, reasons])) or None
+    """The reason, with the part it is of where a claim has several, and rounds that are lacking; None where the figures
+    say it all."""
+    return "; ".join(filter(None, [verdict.unlike, _reasons(verdict), _lacking(verdict)])) or None
+
+
+def _lacking(verdict: ClaimVerdict) -> str | None:
+    """How many rounds a figure that was judged has, where the claim asks for more."""
+    judged = [part for part in verdict.parts if not isinstance(part.rule, RecordedRule)]
+    had = [seen.n or len(seen.counts) for part in judged for seen, _ in part.found]
+    least = min(filter(None, had), default=verdict.claim.rounds)
+    return f"{least} of the {verdict.claim.rounds} rounds asked for" if least < verdict.claim.rounds else None
 
 
 def _reasons(verdict: ClaimVerdict) -> str | None:
