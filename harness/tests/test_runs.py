@@ -70,6 +70,9 @@ def test_what_may_differ_is_told_and_what_may_not_is_an_obstacle() -> None:
     assert other.obstacles == ["protocol: 4 → 5", "processor: Some CPU → Other CPU"]
     times = plan.model_copy(update={"profile": {"sleep_delay_s": 2.0}})
     assert contrast(before, BEFORE, made("second", plan=times), BEFORE).obstacles == ["time sleep_delay_s: 10.0 → 2.0"]
+    turned = [plan.model_copy(update={"profile": {**plan.profile, "turn_s": seconds}}) for seconds in (1.0, 60.0)]
+    told = [contrast(before, BEFORE, made("second", plan=each), BEFORE).obstacles for each in turned]
+    assert told == [[], ["time turn_s: 1.0 → 60.0"]], "turns of 1 s were those of runs that did not store it"
 
 
 def test_times_of_a_scenarios_own_are_an_obstacle_where_both_runs_have_it() -> None:

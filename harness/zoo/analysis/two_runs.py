@@ -13,6 +13,7 @@ from zoo.model.entry_id import is_twin
 from zoo.model.host import HostFacts
 from zoo.model.record import Record
 from zoo.model.run import Run
+from zoo.plan.defaults import BEFORE
 from zoo.plan.tier import count
 
 PROGRAM_SETTINGS = ("duration_s", "windows", "dropped", "thread_each", "rest_s", "repeats")
@@ -86,7 +87,7 @@ def _pair(key: tuple[str, str, str], runs: tuple[str, str], sides: tuple[Cell, C
 
 def _fixed(run: Run, own: Iterable[str]) -> dict[str, object]:
     """What must be alike, or a difference says nothing of the servers. `own`: scenarios with times of their own."""
-    times = {f"time {name}": value for name, value in run.plan.profile.items() if name != "rounds"}
+    times = {f"time {name}": value for name, value in (BEFORE | run.plan.profile).items() if name != "rounds"}
     programs = {
         f"{name} {setting}": getattr(run.plan.programs[name], setting) for name in own for setting in PROGRAM_SETTINGS
     }

@@ -12,7 +12,7 @@ from zoo.model.entry_id import is_twin, plain, server_of, twin
 from zoo.model.program import Case, Program
 from zoo.model.record import asked
 from zoo.model.run import PlanFacts
-from zoo.plan.defaults import FULL, Profile
+from zoo.plan.defaults import BEFORE, FULL, Profile
 from zoo.plan.tier import PlanError, Tier, tier
 from zoo.scenarios import SCENARIOS
 
@@ -155,7 +155,7 @@ def _rising(names: Sequence[str]) -> tuple[Tier, ...]:
 
 def profile_of(stored: PlanFacts) -> Profile:
     """The profile of a stored plan; `PlanError` when another version of the harness stored it."""
-    numbers = {"few_times": 1.0, "turn_s": 1.0} | stored.profile  # which older runs did not have
+    numbers = BEFORE | stored.profile
     if set(numbers) != set(FULL.numbers()):
         raise PlanError("the run was made by another version of the harness, which had other times; start a new run")
     whole = {"rounds", "cycles", "few_times", "warmup_windows_native", "warmup_windows_jvm"}

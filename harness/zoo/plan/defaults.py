@@ -103,3 +103,6 @@ EMULATED = replace(
     idle_s=3,
 )
 """For a host some twenty times slower than this one: the longest times; each cell's own are in `pacing`."""
+
+BEFORE = {"few_times": 1.0, "turn_s": 1.0}
+"""Numbers of a profile that older runs did not store, as they were then."""
