@@ -79,10 +79,7 @@ class CellReadings:
             if not self._subject.block.alone:
                 wait_idle.wait(self._bench, self._hosted)
             self._refuse(made)
-            if place >= (self._program.dropped if self._program else 0):
-                self._windows.append((place, made))
-            else:
-                self._fit(made.outcome.goodput / made.outcome.runtime_s)
+            self._windows.append((place, made))
 
     def _look(self, established: int | None) -> None:
         """At a server that holds its connections. A pool that is full has no time for `/info`."""

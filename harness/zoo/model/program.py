@@ -33,8 +33,8 @@ class Program(Data):
     cases: list[Case]
     tiers: list[str]
     duration_s: float = Field(description="of load in a cell; of one window where there are several")
-    windows: int = Field(default=1, description="in a row on one server, the first `dropped` of them left out")
-    dropped: int = 0
+    windows: int = Field(default=1, description="in a row on a server alone")
+    dropped: int = Field(default=0, description="of the first of these; only in runs of older versions")
     thread_each: bool = Field(default=False, description="a wrk thread for each connection")
     rest_s: float | None = Field(default=None, description="before the last look at a block's server; null: the plan's")
     repeats: int = Field(default=1, description="of what a cell consists of, where that is no window of load")

@@ -59,9 +59,8 @@ def _who(planned: PlanFacts, entries: Sequence[str]) -> str:
     if not planned.variations:
         return f"{len(entries)} entries"
     under = Counter(1 + sum(plain(one) == entry for one in planned.further) for entry in entries)
-    counts = sorted(under.items(), reverse=True)
-    first, *others = [f"{n} entries under {conditions} conditions" for conditions, n in counts]
-    return ", ".join([first, *(word.replace(" entries", "").replace("1 conditions", "1") for word in others)])
+    (most, many), *fewer = sorted(under.items(), reverse=True)
+    return ", ".join([f"{many} entries under {most} conditions", *(f"{n} under {count}" for count, n in fewer)])
 
 
 def _loads(planned: PlanFacts) -> Iterator[tuple[tuple[str, ...], str]]:
