@@ -425,7 +425,7 @@ class FakeInstruments:
     def sample(self, pid: int) -> _Recording:
         return _Recording(self._world, self._world.of(pid))
 
-    def noise(self) -> _Quiet:
+    def noise(self, pid: int | None = None) -> _Quiet:
         return _Quiet()
 
     def counters(self, pid: int) -> TcpCounters | None:

@@ -185,6 +185,9 @@ def test_a_sound_cell_has_no_flag() -> None:
         (Flag.LISTEN_DROPS, {"listen_drops": 1}, {"listen_overflows": 1}),
         (Flag.WARMUP_SHORT, {"reached": False}, {"reached": None}),
         (Flag.FOREIGN_CPU, {"foreign_share": 0.031}, {"foreign_share": 0.03}),
+        (Flag.THROTTLED, {"throttled_share": 0.011}, {"throttled_share": 0.01}),
+        (Flag.THROTTLED, {"throttled_share": 0.011, "generator_share": 0.5}, {"throttled_share": None}),
+        (Flag.THROTTLED, {"throttled_share": 0.011, "delay_s": 10.0}, {"throttled_share": 0.0, "delay_s": 10.0}),
         (Flag.SOCKETS_LINGER, {"lingering": 5_001}, {"lingering": 5_000}),
         (Flag.LEFT_OPEN, {"left_open": 21}, {"left_open": 20}),
         (Flag.BAD_ANSWERS, {"status": 1}, {"status": 0}),
@@ -345,7 +348,7 @@ def test_errors_are_added_up_and_flags_counted_by_round() -> None:
     assert not row.lower_bound
 
 
-@pytest.mark.parametrize("flag", [Flag.GENERATOR_SATURATED, Flag.SHARED_CORES])
+@pytest.mark.parametrize("flag", [Flag.GENERATOR_SATURATED, Flag.SHARED_CORES, Flag.THROTTLED])
 def test_a_throughput_that_the_server_did_not_limit_is_a_lower_bound(flag: Flag) -> None:
     assert rows([record(BARE, flags=[flag])])[0].lower_bound
 

@@ -72,7 +72,7 @@ def test_a_pool_that_keeps_requests_waiting_is_a_reason_to_switch_and_its_price_
     assert "at 1,000 connections throughput 15 % lower and CPU per request 20 % higher" in text
     assert "A request takes 20 µs with the pool and 24 µs with virtual threads of CPU time." in text
     assert text.endswith(
-        "(3 rounds for the cost, one for the rest; 95 % intervals; 2 cores shared with the generator.)"
+        "(3 rounds for the cost, one for the rest; 95 % intervals; 2 cores shared by server and generator.)"
     )
 
 

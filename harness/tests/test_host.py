@@ -148,6 +148,14 @@ class TestCgroup:
         found = cgroup.read_cgroup(V1_FILES.get)
         assert found == CgroupLimits(version="v1", memory_kb=1 << 20, cpus=None, pids=None)
 
+    def test_levels_are_a_process_s_group_and_its_parents(self) -> None:
+        files = V2_FILES | {"/proc/7/cgroup": "0::/system.slice/app.service\n"}
+        assert cgroup.levels("cpu", 7, files.get) == [
+            "/sys/fs/cgroup/system.slice/app.service",
+            "/sys/fs/cgroup/system.slice",
+            "/sys/fs/cgroup",
+        ]
+
     def test_hybrid(self) -> None:
         unified = "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
         files = V1_FILES | {"/proc/self/mountinfo": V1_FILES["/proc/self/mountinfo"] + unified}
@@ -355,6 +363,23 @@ class TestDoctor:
         assert check(host(memory_kb=4 << 20), "memory").state == "warn"
         assert check(host(memory_kb=1 << 20), "memory").state == "bad"
         assert check(host(governor="powersave"), "clock").mend is not None
+
+    @pytest.mark.parametrize(("quota", "state"), [(0.6, "bad"), (8.0, "warn")])
+    def test_a_cpu_quota_is_named_and_what_raises_it(self, quota: float, state: str) -> None:
+        limited = host(cores_usable=quota, limits=Limits(cgroup=CgroupLimits(cpus=quota)))
+        row = check(limited, "cores")
+        assert (row.state, row.found) == (state, f"{quota:g} of 16, by a control group's quota")
+        assert row.mend == "raise CPUQuota= of the systemd unit, or --cpus of the container"
+        above = host(limits=Limits(cgroup=CgroupLimits(cpus=32.0)))
+        assert check(above, "cores").state == "ok"
+
+    def test_the_machine_in_words_names_what_limits_its_cores(self) -> None:
+        quota = Limits(cgroup=CgroupLimits(cpus=0.6))
+        assert host().processors == "16 cores"
+        assert host(cores_usable=0.6, limits=quota).processors == "16 cores, limited to 0.6 by a control group"
+        assert host(cores_usable=6).processors == "16 cores, limited to 6 by its CPU affinity"
+        assert host(cores_usable=0.6, limits=quota).shared("A and B").endswith("by a control group, shared by A and B")
+        assert host().shared("A and B") == "16 cores shared by A and B"
 
     def test_an_old_jdk(self) -> None:
         old = JdkFacts(name="j", version="17.0.1", major=17, vendor="X")

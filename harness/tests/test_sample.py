@@ -22,6 +22,7 @@ from waits import until
 
 from zoo.model.noise import Noise
 from zoo.model.samples import Samples
+from zoo.sample import cgroup as sample_cgroup
 from zoo.sample import diag, jvm, net, noise, proc, sampler
 
 calm = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
@@ -433,12 +434,46 @@ class TestNoise:
             noise.HostCounters(10, cpus[0], dict.fromkeys(noise.RESOURCES), own_cpu_s=1.0, softirq_s=5.0),
             noise.HostCounters(20, cpus[1], dict.fromkeys(noise.RESOURCES), own_cpu_s=3.0, softirq_s=5.5),
         ]
-        monkeypatch.setattr(noise, "take_reading", lambda: readings.pop(0))
+        monkeypatch.setattr(noise, "take_reading", lambda groups: readings.pop(0))
         monkeypatch.setattr(os, "cpu_count", lambda: 2)
         got = noise.NoiseProbe().start().stop(server_cpu_s=4.0, generator_cpu_s=1.5, runnable=2.5)
         assert got.busy_share == 0.8
         assert got.foreign_share == pytest.approx(0.8 - (2.0 + 0.5 + 4.0 + 1.5) / (10 * 2))
         assert got.runnable_mean == 2.5
+
+    @pytest.mark.parametrize(
+        ("parent", "share"),
+        [
+            ("nr_periods 885\nnr_throttled 704\nthrottled_time 9\n", 604 / 785),
+            ("nr_periods 100\nnr_throttled 100\n", 0.0),
+            ("usage_usec 5\n", 0.0),
+        ],
+    )
+    def test_a_parent_s_quota_counts_although_the_group_below_shows_nothing(self, parent: str, share: float) -> None:
+        own, above, root = "/cg/app", "/cg", "/"
+        before = {own: "nr_periods 0\nnr_throttled 0\n", above: "nr_periods 100\nnr_throttled 100\n"}
+        after = {own: "nr_periods 0\nnr_throttled 0\n", above: parent}
+        first, last = (
+            sample_cgroup.quota_periods([own, above, root], {f"{k}/cpu.stat": v for k, v in texts.items()}.get)
+            for texts in (before, after)
+        )
+        assert sample_cgroup.throttled_share(first, last) == share
+
+    def test_without_counters_of_a_quota_nothing_is_known(self) -> None:
+        assert (
+            sample_cgroup.throttled_share(*(sample_cgroup.quota_periods(["/cg"], lambda path: None) for _ in range(2)))
+            is None
+        )
+
+    def test_the_quotas_of_this_process_and_of_the_server_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        stats = {"/own/cpu.stat": [(10, 1), (20, 1)], "/server/cpu.stat": [(10, 1), (20, 6)]}
+        monkeypatch.setattr(noise, "levels", lambda controller: ["/own"])
+        monkeypatch.setattr(
+            noise,
+            "quota_periods",
+            lambda groups: {g: sample_cgroup.Periods(*stats[f"{g}/cpu.stat"].pop(0)) for g in groups},
+        )
+        assert noise.NoiseProbe(["/server"]).start().stop().throttled_share == 0.5
 
     @linux
     def test_a_reading_is_of_now(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zoo.catalog.manifest import Model
-from zoo.model.flag import FOREIGN_LIMIT, Flag
+from zoo.model.flag import FOREIGN_LIMIT, THROTTLED_LIMIT, Flag
 from zoo.model.measurement import Connections, ErrorCounts, Kernel, Warmup
 from zoo.plan import pacing
 from zoo.plan.windows import HOLDING_S
@@ -94,6 +94,7 @@ class CellFigures:
     warmup: Warmup
     kernel: Kernel | None
     link_share: float | None = None
+    throttled_share: float | None = None
 
 
 def switches(voluntary: int | None, involuntary: int | None, missed: int | None) -> int | None:
@@ -107,6 +108,11 @@ def switches(voluntary: int | None, involuntary: int | None, missed: int | None)
 def disturbed(foreign_share: float | None) -> bool:
     """Whether other programs used too much of the machine; False where nobody looked."""
     return foreign_share is not None and foreign_share > FOREIGN_LIMIT
+
+
+def throttled(share: float | None) -> bool:
+    """Return whether a CPU quota stopped the server or the generator too often; False where there is no quota."""
+    return share is not None and share > THROTTLED_LIMIT
 
 
 def flags(seen: CellFigures) -> list[Flag]:
@@ -129,6 +135,7 @@ def flags(seen: CellFigures) -> list[Flag]:
         Flag.NOT_AT_ONCE: not pacing.at_once(seen.connections.actual, seen.delay_s, seen.warmup.pace),
         Flag.LEFT_OPEN: (seen.connections.left_open or 0) > (1 - ESTABLISHED_LIMIT) * seen.connections.actual,
         Flag.LINK_SATURATED: (seen.link_share or 0.0) > LINK_LIMIT,
+        Flag.THROTTLED: throttled(seen.throttled_share),
         Flag.LITTLE_WORK: seen.cpu_s_per_million is not None
         and seen.cpu_s_per_million < 1e6 * WORK_LIMIT * seen.work_s,
         Flag.BAD_ANSWERS: seen.errors.status + seen.errors.read + seen.errors.write + seen.errors.timeout > 0,

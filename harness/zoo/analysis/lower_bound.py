@@ -16,7 +16,7 @@ from zoo.model.record import Record
 LIMITED = frozenset({Flag.GENERATOR_SATURATED, Flag.NEAR_REFERENCE, Flag.LINK_SATURATED})
 """Of the flags below, those that say nothing of how two servers compare: something else set the figure."""
 
-SHARED = frozenset({Flag.SHARED_CORES})
+SHARED = frozenset({Flag.SHARED_CORES, Flag.THROTTLED})
 """Those under which a figure is about server and generator together."""
 
 LOWER_BOUND = LIMITED | SHARED

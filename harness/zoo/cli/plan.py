@@ -13,6 +13,7 @@ from zoo.cli.mistakes import plainly
 from zoo.cli.precision import precision as rounds_for
 from zoo.cli.screen import console
 from zoo.docs import scale_plan
+from zoo.host import facts
 from zoo.model.run import PlanFacts
 from zoo.plan import blocks, budget, request
 from zoo.plan.defaults import TIERS
@@ -68,4 +69,6 @@ def _hosts(wish: Wish, generators: int, catalog: Catalog) -> Section:
 def announce(planned: PlanFacts, catalog: Catalog) -> None:
     """Tell what will be measured, and how long it takes."""
     seconds = budget.seconds(blocks.blocks_of(planned), blocks.profile_of(planned), catalog)
-    console.print(announcement(planned, seconds, conditions.settings(planned.condition)))
+    condition = planned.condition
+    cores = facts.cores() if condition.runtime == "process" else None
+    console.print(announcement(planned, seconds, conditions.settings(condition), cores))

@@ -22,7 +22,7 @@ def generated(root: Path, catalog: Catalog) -> Generated:
     others = changed(soak.builds, [server for server in catalog.servers if server.name in soak.builds])
     older = f" **Older build**: {', '.join(others)} changed since." if others else ""
     source = (
-        f"[{soak.minutes:g} minutes](../{KEPT}), all servers at once: {soak.host.cpu_model}, {soak.host.cores} cores, "
+        f"[{soak.minutes:g} minutes](../{KEPT}), all servers at once: {soak.host.cpu_model}, {soak.host.processors}, "
         f"commit {(soak.commit or 'unknown')[:12]}, JDK {soak.jdk}.{older}"
     )
     bullets = "\n".join(f"- {bullet}" for bullet in section.bullets)

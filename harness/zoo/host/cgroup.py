@@ -12,6 +12,8 @@ from zoo.model.host import CgroupLimits
 # Version 1 writes "no limit" as the largest multiple of the page size.
 UNLIMITED_FROM = 1 << 60
 
+MOUNTS = "/proc/self/mountinfo"
+
 N = TypeVar("N", int, float)
 Reader = Callable[[str], str | None]
 """Gives a file's text, or None where there is no such file."""
@@ -67,26 +69,31 @@ def parse_cpu_max(text: str | None) -> float | None:
 def read_cgroup(read: Reader | None = None) -> CgroupLimits:
     """The limits in force on this process: the tightest from its group up to the root that is visible."""
     read = read or _read
-    paths = parse_membership(read("/proc/self/cgroup") or "")
-    mounts = parse_mounts(read("/proc/self/mountinfo") or "")
     memory: list[int | None] = []
     cpus: list[float | None] = []
     pids: list[int | None] = []
-    for folder in _folders(mounts, paths, "memory"):
+    for folder in levels("memory", read=read):
         memory += [parse_amount(read(f"{folder}/{name}")) for name in ("memory.max", "memory.limit_in_bytes")]
-    for folder in _folders(mounts, paths, "pids"):
+    for folder in levels("pids", read=read):
         pids.append(parse_amount(read(f"{folder}/pids.max")))
-    for folder in _folders(mounts, paths, "cpu"):
+    for folder in levels("cpu", read=read):
         cpus.append(parse_cpu_max(read(f"{folder}/cpu.max")))
         quota, period = read(f"{folder}/cpu.cfs_quota_us"), read(f"{folder}/cpu.cfs_period_us")
         cpus.append(_cpus(quota or "", period or ""))
     bytes_ = _least(memory)
     return CgroupLimits(
-        version=version_of(mounts),
+        version=version_of(parse_mounts(read(MOUNTS) or "")),
         memory_kb=None if bytes_ is None else bytes_ // 1024,
         cpus=_least(cpus),
         pids=_least(pids),
     )
+
+
+def levels(controller: str, pid: int | None = None, read: Reader | None = None) -> list[str]:
+    """List the folders of a process's group and of its visible parents, the group first; this process without `pid`."""
+    read = read or _read
+    paths = parse_membership(read(f"/proc/{pid or 'self'}/cgroup") or "")
+    return list(_folders(parse_mounts(read(MOUNTS) or ""), paths, controller))
 
 
 def version_of(mounts: list[Mount]) -> str | None:

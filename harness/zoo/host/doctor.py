@@ -161,11 +161,22 @@ def _cores(facts: HostFacts) -> Check:
     usable, cores = facts.cores_usable, facts.cores
     if usable is None:
         return Check("cores", "unknown", "server and generator share them", "warn")
+    quota = facts.limits.cgroup.cpus
+    if quota is not None and quota == usable and (cores is None or quota < cores):
+        return _quota(quota, cores)
     found = f"{usable:g} usable" + (f" of {cores}" if cores is not None and cores != usable else "")
     if usable >= CORES_WANTED:
         return Check("cores", found, "room for server and generator", "ok")
     meaning = "server and generator share them: req/s is a lower bound, CPU per request still compares"
     return Check("cores", found, meaning, "warn" if usable >= 2 else "bad")
+
+
+def _quota(quota: float, cores: int | None) -> Check:
+    """The row of cores where a control group has a CPU quota."""
+    meaning = "a CPU quota stops server and generator when it is used up: req/s is a lower bound, latency longer"
+    state: State = "warn" if quota >= 2 else "bad"
+    command = "raise CPUQuota= of the systemd unit, or --cpus of the container"
+    return Check("cores", f"{quota:g} of {cores or 'unknown'}, by a control group's quota", meaning, state, command)
 
 
 def _memory(facts: HostFacts) -> Check:

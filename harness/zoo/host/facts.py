@@ -3,11 +3,11 @@
 import platform
 
 from zoo.host import system
-from zoo.host.cgroup import usable_cpus
+from zoo.host.cgroup import read_cgroup, usable_cpus
 from zoo.host.jdk import find_jdks
 from zoo.host.limits import read_limits
 from zoo.host.tools import find_tools
-from zoo.model.host import HostFacts, JdkFacts
+from zoo.model.host import HostFacts, JdkFacts, cores_in_words
 from zoo.model.jdk import Jdk
 
 
@@ -39,3 +39,9 @@ def gather(jdk: Jdk | None = None) -> HostFacts:
         jdks=[JdkFacts.of(found) for found in find_jdks()],
         tools=find_tools(),
     )
+
+
+def cores() -> str:
+    """Describe this machine's cores, and what limits their use."""
+    limits = read_cgroup()
+    return cores_in_words(system.logical_cores(), usable_cpus(limits), limits.cpus)

@@ -149,6 +149,7 @@ class CellReadings:
             warmup=subject.server.warmup,
             kernel=kernel,
             link_share=record_parts.link_share(outcome),
+            throttled_share=heard.throttled_share,
         )
         return Measurement(
             connections=connections,

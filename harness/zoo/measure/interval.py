@@ -31,7 +31,7 @@ class Sampled:
 
     def __enter__(self) -> Self:
         self._before = self._tools.snapshot(self._pid)
-        self._noise = self._tools.noise()
+        self._noise = self._tools.noise(self._pid)
         self._sampler = self._tools.sample(self._pid)
         return self
 

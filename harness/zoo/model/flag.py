@@ -8,6 +8,10 @@ FOREIGN_LIMIT = 0.03
 """The share of the machine that other programs may use while a cell is measured."""
 
 
+THROTTLED_LIMIT = 0.01
+"""The share of the periods of a CPU quota in which it may stop the server or the generator."""
+
+
 class Flag(StrEnum):
     """What an expert would object to in a cell. Its text says what happened and what to do."""
 
@@ -30,6 +34,7 @@ class Flag(StrEnum):
     LITTLE_WORK = "little_work"
     LEFT_OPEN = "left_open"
     LINK_SATURATED = "link_saturated"
+    THROTTLED = "throttled"
 
     @property
     def text(self) -> str:
@@ -61,4 +66,6 @@ _FLAG_TEXT = {
     Flag.LEFT_OPEN: "the server had not closed the connections of the tier before: they took memory and descriptors",
     Flag.LINK_SATURATED: "answers took over 80 % of what the network between generators and server lets through: a "
     "lower bound",
+    Flag.THROTTLED: f"a CPU quota stopped the server or the generator in over {100 * THROTTLED_LIMIT:.0f}% of its "
+    "periods: a lower bound, and latency includes the pauses (raise the quota of the control group: zoo doctor)",
 }

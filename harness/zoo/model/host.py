@@ -82,6 +82,14 @@ class JdkFacts(Data):
         return cls(name=jdk.home.name, version=jdk.version, major=jdk.major, vendor=jdk.vendor)
 
 
+def cores_in_words(cores: int | None, usable: float | None, quota: float | None) -> str:
+    """Name the limit where not all cores may be used: `2 cores, limited to 0.6 by a control group`."""
+    if usable is None or cores is None or usable >= cores:
+        return f"{cores} cores"
+    by = "a control group" if usable == quota else "its CPU affinity"
+    return f"{cores} cores, limited to {usable:g} by {by}"
+
+
 class HostFacts(Data):
     """Goes into `run.json`; None where this system does not tell."""
 
@@ -107,6 +115,15 @@ class HostFacts(Data):
     jdks: list[JdkFacts]
     tools: Tools
     engine: EngineFacts | None = None
+
+    @property
+    def processors(self) -> str:
+        """The machine's cores, and how many of them may be used where that is fewer."""
+        return cores_in_words(self.cores, self.cores_usable, self.limits.cgroup.cpus)
+
+    def shared(self, by: str) -> str:
+        """The cores and who shares them."""
+        return f"{self.processors}{',' if ',' in self.processors else ''} shared by {by}"
 
     @property
     def memory_usable_kb(self) -> int | None:

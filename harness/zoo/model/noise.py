@@ -10,7 +10,9 @@ class Noise(Data):
     server, generator and harness used, and the kernel's ksoftirqd threads: they handle packets that come too fast to
     be handled in the processes' own time. Some kernels (IRQ_TIME_ACCOUNTING) keep the handling of network packets apart
     from the processes that caused it: there it is in `foreign_share`, at most `interrupt_share` of it.
-    Pressure is the time in which some task waited, in microseconds a second.
+    Pressure is the time in which some task waited, in microseconds a second. `throttled_share` is of the periods of a
+    CPU quota, the share in which it stopped the server or the harness: the highest of their control groups and all
+    visible parents.
     """
 
     elapsed_s: float
@@ -22,3 +24,4 @@ class Noise(Data):
     pressure_cpu: float | None = None
     pressure_memory: float | None = None
     pressure_io: float | None = None
+    throttled_share: float | None = None

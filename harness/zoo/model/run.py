@@ -112,9 +112,7 @@ class Run(RunFacts):
     def cores(self) -> str:
         """How many processors the machine has, and whose they are."""
         apart = self.plan.condition.cores
-        return (
-            f"{self.host.cores} cores, {apart}" if apart else f"{self.host.cores} cores shared by server and generator"
-        )
+        return f"{self.host.processors}, {apart}" if apart else self.host.shared("server and generator")
 
 
 def schema() -> dict[str, Any]:

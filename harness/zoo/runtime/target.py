@@ -23,7 +23,7 @@ from zoo.model.run import Target
 from zoo.model.samples import Samples
 from zoo.runtime.target_url import TargetError, home, origin
 from zoo.sample import net
-from zoo.sample.instruments import LocalInstruments, Recording
+from zoo.sample.instruments import LocalInstruments, NoiseRecording, Recording
 from zoo.sample.jvm import Info
 from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot, snapshot, tree
@@ -93,6 +93,9 @@ class TargetInstruments(LocalInstruments):
 
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         return None if self._pid is None else snapshot(self._pid, deep)
+
+    def noise(self, pid: int | None = None) -> NoiseRecording:
+        return super().noise(self._pid)
 
     def sample(self, pid: int) -> Recording:
         return _TargetRecording(

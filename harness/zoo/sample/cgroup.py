@@ -6,6 +6,9 @@ container's root, as from a process that joined its PID namespace.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
 from pydantic import BaseModel, ConfigDict
 
 from zoo.host.cgroup import parse_amount
@@ -45,6 +48,38 @@ def parse_keys(text: str) -> dict[str, int]:
     """`name number` lines, as of memory.stat and cpu.stat."""
     pairs = (line.split() for line in text.splitlines())
     return {words[0]: int(words[1]) for words in pairs if len(words) == 2 and words[1].isdecimal()}
+
+
+@dataclass(frozen=True)
+class Periods:
+    """Periods of a group's CPU quota in which it had work, and those in which the quota stopped it."""
+
+    all: int
+    throttled: int
+
+
+def quota_periods(folders: Iterable[str], read: Callable[[str], str | None] = read) -> dict[str, Periods]:
+    """Count the periods so far of each group that has a counter for them, by folder."""
+    counters = {folder: parse_keys(read(f"{folder}/cpu.stat") or "") for folder in folders}
+    return {
+        folder: Periods(counted["nr_periods"], counted["nr_throttled"])
+        for folder, counted in counters.items()
+        if {"nr_periods", "nr_throttled"} <= counted.keys()
+    }
+
+
+def throttled_share(before: Mapping[str, Periods], after: Mapping[str, Periods]) -> float | None:
+    """Return the highest share of periods in which the quota of one of these groups stopped it.
+
+    A parent's quota does not show in the counters of the groups below it, so each level counts. None where no level
+    has counters.
+    """
+    spans = [
+        Periods(after[folder].all - first.all, after[folder].throttled - first.throttled)
+        for folder, first in before.items()
+        if folder in after
+    ]
+    return max((min(1.0, span.throttled / span.all) if span.all > 0 else 0.0 for span in spans), default=None)
 
 
 def _second(root: str) -> CgroupUse | None:

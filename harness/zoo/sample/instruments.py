@@ -9,6 +9,7 @@ from typing import Protocol
 import psutil
 
 from zoo.catalog.manifest import Entry
+from zoo.host.cgroup import levels
 from zoo.model.errors import RuntimeFailure
 from zoo.model.noise import Noise
 from zoo.model.samples import Samples
@@ -64,7 +65,10 @@ class Instruments(Protocol):
         ...
 
     def sample(self, pid: int) -> Recording: ...
-    def noise(self) -> NoiseRecording: ...
+    def noise(self, pid: int | None = None) -> NoiseRecording:
+        """Begin to record what else the machine does; `pid` is a server whose CPU quotas count too."""
+        ...
+
     def counters(self, pid: int) -> TcpCounters | None: ...
     def cgroup(self, pid: int) -> CgroupUse | None:
         """What the control group of a container used; None where the server is in no group of its own."""
@@ -125,8 +129,8 @@ class LocalInstruments:
     def sample(self, pid: int) -> Recording:
         return Sampler(pid, self._hz).start()
 
-    def noise(self) -> NoiseRecording:
-        return NoiseProbe().start()
+    def noise(self, pid: int | None = None) -> NoiseRecording:
+        return NoiseProbe(levels("cpu", pid)).start()
 
     def counters(self, pid: int) -> TcpCounters | None:
         return net.counters(pid)

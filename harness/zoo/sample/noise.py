@@ -4,12 +4,15 @@ import hashlib
 import os
 import re
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 
 import psutil
 
+from zoo.host.cgroup import levels
 from zoo.model.noise import Noise
+from zoo.sample.cgroup import Periods, quota_periods, throttled_share
 from zoo.sample.proc import PROC, TICKS, parse_stat, read
 
 CANARY_BLOCK = bytes(1 << 20)
@@ -36,6 +39,7 @@ class HostCounters:
     pressure_us: dict[str, int | None]
     own_cpu_s: float
     softirq_s: float
+    quotas: Mapping[str, Periods] = field(default_factory=dict)
 
 
 def parse_cpu(stat: str) -> CpuTimes | None:
@@ -56,13 +60,14 @@ def parse_pressure(text: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def take_reading() -> HostCounters:
+def take_reading(groups: Iterable[str] = ()) -> HostCounters:
     return HostCounters(
         at=time.monotonic(),
         cpu=parse_cpu(read("/proc/stat")),
         pressure_us={name: parse_pressure(read(f"/proc/pressure/{name}")) for name in RESOURCES},
         own_cpu_s=time.process_time(),
         softirq_s=softirq_seconds(),
+        quotas=quota_periods(groups),
     )
 
 
@@ -98,6 +103,7 @@ def between(
         pressure_cpu=_rate(first, last, "cpu"),
         pressure_memory=_rate(first, last, "memory"),
         pressure_io=_rate(first, last, "io"),
+        throttled_share=throttled_share(first.quotas, last.quotas),
     )
 
 
@@ -119,13 +125,17 @@ def _rate(first: HostCounters, last: HostCounters, name: str) -> float | None:
 
 
 class NoiseProbe:
-    """Brackets a cell."""
+    """Brackets a cell. `groups`: the folders of the server's control groups whose CPU quotas count.
 
-    def __init__(self) -> None:
+    The groups of this process always count: the generator is in them.
+    """
+
+    def __init__(self, groups: Iterable[str] = ()) -> None:
+        self._groups = dict.fromkeys([*levels("cpu"), *groups])
         self._first: HostCounters | None = None
 
     def start(self) -> "NoiseProbe":
-        self._first = take_reading()
+        self._first = take_reading(self._groups)
         return self
 
     def stop(
@@ -134,7 +144,7 @@ class NoiseProbe:
         """Given the CPU time of the parts since `start`; the harness is this process."""
         if self._first is None:
             raise RuntimeError("stop without start")
-        last = take_reading()
+        last = take_reading(self._groups)
         own = last.own_cpu_s - self._first.own_cpu_s
         kernel = last.softirq_s - self._first.softirq_s
         known = None if server_cpu_s is None else server_cpu_s + generator_cpu_s + own + kernel

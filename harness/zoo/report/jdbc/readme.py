@@ -43,7 +43,7 @@ def results(run: JdbcRun, records: Records, link: str) -> str:
     host = run.host
     source = (
         f"Profile {run.plan.profile.name}, {run.plan.profile.rounds} rounds; in brackets the 95 % interval; ○: it "
-        f"contains 1. {host.cpu_model}, {host.cores} cores shared by client and database, databases: "
+        f"contains 1. {host.cpu_model}, {host.shared('client and database')}, databases: "
         f"{run.plan.runtime}, commit {(run.commit or 'unknown')[:12]}, JDK {run.jdk}."
     )
     return f"Measured in a [committed run]({link}):\n\n{table}\n\n{bullets}\n\n{source}"

@@ -254,7 +254,7 @@ def _host(run: JdbcRun, found: dict[Cell, Row]) -> Section:
     return Section(
         "Host",
         bullets=[
-            f"{host.cpu_model or 'unknown CPU'}, {host.cores} cores shared by client and database, {memory}, "
+            f"{host.cpu_model or 'unknown CPU'}, {host.shared('client and database')}, {memory}, "
             f"{host.virtualization or 'no virtualisation seen'}",
             f"{host.distribution or host.system}, kernel {host.kernel}, JDK {run.jdk}",
             *servers,

@@ -10,20 +10,22 @@ from zoo.model.program import Program
 from zoo.model.run import PlanFacts
 
 
-def announcement(planned: PlanFacts, seconds: float, settings: Mapping[str, str]) -> str:
-    """The cells and their time; who is measured, and how."""
+def announcement(planned: PlanFacts, seconds: float, settings: Mapping[str, str], cores: str | None = None) -> str:
+    """The cells and their time; who is measured, how, and on which cores."""
     plain = planned.cells - planned.twin_cells
     twice = f", and {planned.twin_cells} of A/A ({', '.join(planned.twins)})" if planned.twin_cells else ""
     setting = ", ".join(f"{name} {value}" for name, value in settings.items())
     if planned.variations:
         setting += f"; and {', '.join(planned.variations)}"
     asked = {entry for entries, _ in _loads(planned) for entry in entries}
+    machine = f"\nmachine: {cores}" if cores else ""
     other = "".join(f", of {name} {rounds}" for name, rounds in planned.rounds_of.items())
     return (
         f"{plain} cells = {_groups(planned)} × {planned.rounds} round(s){other}{twice}, about {seconds / 60:.0f} min"
         f"{_added(planned)}\n"
         f"entries: {', '.join(entry for entry in planned.entries if entry in asked)}\n"
         f"condition: {setting}; order seed {planned.seed}{_turns(planned)}"
+        f"{machine}"
     )
 
 

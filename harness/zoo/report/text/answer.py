@@ -165,7 +165,4 @@ def _levels(sides: Sides, records: Sequence[Record]) -> list[str]:
 def _how(found: Found) -> str:
     run = next(iter(found.values()))[0]
     rounds = found[COST][0].plan.rounds if COST in found else 1
-    return (
-        f"({rounds} rounds for the cost, one for the rest; 95 % intervals; {run.host.cores} cores shared with the "
-        "generator.)"
-    )
+    return f"({rounds} rounds for the cost, one for the rest; 95 % intervals; {run.cores}.)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import TypeAdapter
 
 from zoo.catalog.manifest import Entry
+from zoo.host.cgroup import levels
 from zoo.load.spec import LoadError
 from zoo.model.host import HostFacts, Limits
 from zoo.model.noise import Noise
@@ -15,6 +16,7 @@ from zoo.sample.cgroup import CgroupUse
 from zoo.sample.instruments import Instruments, LocalInstruments, NoiseRecording, Recording, checked
 from zoo.sample.jvm import Info, InfoError
 from zoo.sample.net import TcpCounters
+from zoo.sample.noise import NoiseProbe
 from zoo.sample.proc import Snapshot
 
 FLOAT: TypeAdapter[float] = TypeAdapter(float)
@@ -74,7 +76,7 @@ class AgentInstruments:
     def sample(self, pid: int) -> Recording:
         return _AgentRecording(self._agent, pid)
 
-    def noise(self) -> NoiseRecording:
+    def noise(self, pid: int | None = None) -> NoiseRecording:
         return _AgentNoise(self._agent)
 
     def counters(self, pid: int) -> TcpCounters | None:
@@ -134,8 +136,10 @@ class HostInstruments(AgentInstruments):
     def sample(self, pid: int) -> Recording:
         return self._here.sample(pid)
 
-    def noise(self) -> NoiseRecording:
-        return _HostNoise(self._agent, self._here.noise())
+    def noise(self, pid: int | None = None) -> NoiseRecording:
+        # The container's own quota is a condition of the run (CPUS=), those of its parents are not.
+        parents = levels("cpu", pid)[1:] if pid is not None else []
+        return _HostNoise(self._agent, NoiseProbe(parents).start())
 
     def counters(self, pid: int) -> TcpCounters | None:
         return self._here.counters(pid)
