@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import builders
@@ -18,7 +18,7 @@ from zoo.load.children import BusyThreads, Children
 from zoo.model.condition import Condition
 from zoo.model.cores import Cores, PhysicalCore, numbers, ranges
 from zoo.model.errors import BenchError
-from zoo.plan.cores import chosen
+from zoo.plan.cores import ENOUGH, chosen, within
 from zoo.plan.tier import PlanError
 from zoo.runtime import conditions
 from zoo.runtime.base import Launch
@@ -38,7 +38,25 @@ SIXTY_FOUR = [(n // 16 % 2, f"{n % 32},{n % 32 + 32}") for n in range(64)]
 """Two sockets of 16 cores with two threads each."""
 
 
-def sysfs(folder: Path, told: Iterable[tuple[int, str]]) -> Path:
+LAPTOP = [*((0, f"{n // 2 * 2}-{n // 2 * 2 + 1}") for n in range(12)), *((0, str(n)) for n in range(12, 20))]
+"""Six performance cores with two threads each and eight efficiency cores."""
+
+
+def sysfs(
+    devices: Path,
+    told: Iterable[tuple[int, str]],
+    kinds: Mapping[str, str] | None = None,
+    values: Mapping[str, Sequence[int]] | None = None,
+) -> Path:
+    """Write a topology. `kinds`: the processors of Intel's kinds of core; `values`: a number of each, by its file."""
+    folder = devices / "system/cpu"
+    for name, processors_ in (kinds or {}).items():
+        (devices / name).mkdir(parents=True)
+        (devices / name / "cpus").write_text(f"{processors_}\n", encoding="ascii")
+    for name, numbers_ in (values or {}).items():
+        for number, value in enumerate(numbers_):
+            (folder / f"cpu{number}" / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / f"cpu{number}" / name).write_text(f"{value}\n", encoding="ascii")
     for number, (package, siblings) in enumerate(told):
         topology = folder / f"cpu{number}" / "topology"
         topology.mkdir(parents=True)
@@ -66,6 +84,124 @@ def test_each_side_has_whole_cores_where_there_are_four(
 ) -> None:
     found = chosen("auto", cores(allowed, sysfs(tmp_path, told)))
     assert (found and (ranges(found.server), ranges(found.generator))) == expected
+
+
+@pytest.mark.parametrize(
+    ("told", "kinds", "values", "expected"),
+    [
+        pytest.param(
+            LAPTOP,
+            {"cpu_core": "0-11", "cpu_atom": "12-19"},
+            {},
+            "server 0-5 (performance cores), generator 6-11 (performance cores)",
+            id="enough fast cores for both sides, by Intel's lists",
+        ),
+        pytest.param(
+            LAPTOP,
+            {},
+            {"cpufreq/cpuinfo_max_freq": [5_100_000] * 10 + [5_300_000] * 2 + [3_900_000] * 8},
+            "server 0-5 (performance cores), generator 6-11 (performance cores)",
+            id="by the highest clock; a favoured core is no kind of its own",
+        ),
+        pytest.param(
+            [(0, "0-1"), (0, "0-1"), (0, "2-3"), (0, "2-3"), *((0, str(n)) for n in range(4, 12))],
+            {"cpu_core": "0-3", "cpu_atom": "4-11"},
+            {},
+            "server 0-3 (performance cores), generator 4-11 (efficiency cores)",
+            id="two fast cores with siblings and eight slow ones",
+        ),
+        pytest.param(
+            [(0, str(n)) for n in range(8)],
+            {},
+            {"cpu_capacity": [446] * 4 + [1024] * 4},
+            "server 4-5 (performance cores), generator 6-7 (performance cores)",
+            id="big.LITTLE, the slow cores first",
+        ),
+        pytest.param(
+            [(0, str(n)) for n in range(5)],
+            {"cpu_core": "0", "cpu_atom": "1-4"},
+            {},
+            "server 1-2 (efficiency cores), generator 3-4 (efficiency cores)",
+            id="a single fast core",
+        ),
+        pytest.param(
+            [(0, str(n)) for n in range(4)], {"cpu_core": "0", "cpu_atom": "1-3"}, {}, None, id="too few of each kind"
+        ),
+        pytest.param(
+            [(0, str(n)) for n in range(10)],
+            {"cpu_core": "0-3", "cpu_atom": "4-9", "cpu_lowpower": "8-9"},
+            {},
+            "server 0-1 (performance cores), generator 2-3 (performance cores)",
+            id="three kinds",
+        ),
+        pytest.param(
+            [(0, str(n)) for n in range(4)],
+            {"cpu_core": "0-3"},
+            {"cpu_capacity": [1024] * 4, "cpufreq/cpuinfo_max_freq": [5_000_000, 4_800_000, 4_700_000, 4_600_000]},
+            "server 0-1, generator 2-3",
+            id="one kind whose clocks differ a little",
+        ),
+        pytest.param(
+            [(0, str(n)) for n in range(4)],
+            {"cpu_core": "0-1", "cpu_atom": "nonsense"},
+            {"cpu_capacity": []},
+            "server 0-1, generator 2-3",
+            id="lists that leave processors out tell nothing",
+        ),
+    ],
+)
+def test_each_side_has_cores_of_one_kind(
+    told: list[tuple[int, str]],
+    kinds: dict[str, str],
+    values: dict[str, list[int]],
+    expected: str | None,
+    tmp_path: Path,
+) -> None:
+    found = chosen("auto", cores(range(len(told)), sysfs(tmp_path, told, kinds, values)))
+    assert (found and str(found)) == expected
+
+
+def test_two_cores_of_two_kinds_are_split_when_asked_for() -> None:
+    assert str(chosen("split", [PhysicalCore(0, (0,)), PhysicalCore(0, (1,), kind=1)])) == (
+        "server 0 (performance cores), generator 1 (efficiency cores)"
+    )
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 2), st.integers(0, 3)), min_size=1, max_size=40),
+    st.sampled_from(["auto", "split"]),
+    st.none() | st.integers(1, 80).map(float),
+)
+def test_sides_are_disjoint_whole_cores_of_one_kind_within_the_quota(
+    made: list[tuple[int, int, int]], wanted: str, quota: float | None
+) -> None:
+    machine, started = [], 0
+    for threads, kind, package in made:
+        machine.append(PhysicalCore(package, tuple(range(started, started + threads)), kind))
+        started += threads
+    try:
+        found = chosen(wanted, machine, quota)
+    except PlanError:
+        assert len(within(machine, quota)) < 2
+        return
+    if found is None:
+        assert wanted == "auto"
+        assert all(sum(core.kind == kind for core in within(machine, quota)) < ENOUGH for kind in range(3))
+        return
+    assert not {*found.server} & {*found.generator}
+    assert quota is None or len(found.server + found.generator) <= quota
+    for side in (found.server, found.generator):
+        has = [core for core in machine if {*core.processors} & {*side}]
+        assert sorted(p for core in has for p in core.processors) == side, "siblings stay together"
+        assert len({core.kind for core in has}) == 1
+    shared = {
+        core.package
+        for core in machine
+        if set(core.processors) <= {*found.server}
+        and any(other.package == core.package and set(other.processors) <= {*found.generator} for other in machine)
+    }
+    same_kind = found.server_kind == found.generator_kind
+    assert len(shared) <= 1 or not same_kind, "at most one socket is on both sides"
 
 
 def test_a_quota_counts_like_fewer_processors(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +13,15 @@ from zoo.model.cores import PhysicalCore, numbers
 TOPOLOGY = Path("/sys/devices/system/cpu")
 LIST = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
 """Numbers and ranges, as the kernel writes them: `0-3,8`."""
+
+INTEL_KINDS = ("cpu_core", "cpu_atom", "cpu_lowpower")
+"""Below /sys/devices, the fastest first."""
+
+SPEEDS = ("cpu_capacity", "cpufreq/cpuinfo_max_freq")
+"""Files of a processor: what the scheduler takes it to be capable of (ARM, newer kernels on x86), its highest clock."""
+
+SAME_KIND = 0.85
+"""Cores of one kind differ by less: favoured cores of desktops reach about 1.1 times the clock of the others."""
 
 AFFINITY = hasattr(os, "sched_getaffinity")
 """False on macOS, where containers run in a machine of their own and processes are not placed."""
@@ -24,6 +33,7 @@ ALLOWED = frozenset(os.sched_getaffinity(0) if AFFINITY else range(os.cpu_count(
 def cores(allowed: Collection[int] = ALLOWED, folder: Path = TOPOLOGY) -> list[PhysicalCore]:
     """The physical cores of these processors; where the kernel tells nothing of use, each is a core of its own."""
     found: list[PhysicalCore] = []
+    kinds = _kinds(allowed, folder)
     left = set(allowed)
     for processor in sorted(allowed):
         if processor not in left:  # a sibling of one before
@@ -32,8 +42,40 @@ def cores(allowed: Collection[int] = ALLOWED, folder: Path = TOPOLOGY) -> list[P
         siblings, package = _read(told / "thread_siblings_list"), _read(told / "physical_package_id")
         together = {processor, *(numbers(siblings) if LIST.fullmatch(siblings) else ())} & left
         left -= together
-        found.append(PhysicalCore(int(package) if package.isdecimal() else 0, tuple(sorted(together))))
+        socket = int(package) if package.isdecimal() else 0
+        found.append(PhysicalCore(socket, tuple(sorted(together)), kinds[processor]))
     return found
+
+
+def _kinds(allowed: Collection[int], folder: Path) -> Mapping[int, int]:
+    """Rank the kind of core of each processor, 0 the fastest, by the first source that tells several apart."""
+    sources = (
+        _by_intel(folder.parents[1]),
+        *(_by_speed({p: _read(folder / f"cpu{p}" / name) for p in allowed}) for name in SPEEDS),
+    )
+    for ranks in sources:
+        kinds = sorted({ranks[processor] for processor in allowed}) if ranks.keys() >= set(allowed) else []
+        if len(kinds) > 1:
+            return {processor: kinds.index(ranks[processor]) for processor in allowed}
+    return dict.fromkeys(allowed, 0)
+
+
+def _by_intel(devices: Path) -> dict[int, int]:
+    """Intel's hybrid processors have a device for each kind of core, with the list of its processors."""
+    lists = [_read(devices / name / "cpus") for name in INTEL_KINDS]
+    return {p: rank for rank, text in enumerate(lists) if LIST.fullmatch(text) for p in numbers(text)}
+
+
+def _by_speed(told: Mapping[int, str]) -> dict[int, int]:
+    """Sort processors by a number; one far below the next is of another kind. Empty where one has no number."""
+    if not all(text.isdecimal() for text in told.values()):
+        return {}
+    ranks: dict[int, int] = {}
+    rank, last = 0, 0
+    for processor, speed in sorted(((p, int(text)) for p, text in told.items()), key=lambda pair: -pair[1]):
+        rank += speed < SAME_KIND * last
+        ranks[processor], last = rank, speed
+    return ranks
 
 
 @contextmanager

@@ -11,21 +11,31 @@ from zoo.model.data import Data
 
 
 class Cores(Data):
-    """Processors of the server, and others of the generator and the harness, by the kernel's numbers."""
+    """Processors of the server, and others of the generator and the harness, by the kernel's numbers.
+
+    The kind of core is named where the machine has several.
+    """
 
     server: list[int] = Field(min_length=1)
     generator: list[int] = Field(min_length=1)
+    server_kind: str | None = None
+    generator_kind: str | None = None
 
     def __str__(self) -> str:
-        return f"server {ranges(self.server)}, generator {ranges(self.generator)}"
+        sides = {"server": (self.server, self.server_kind), "generator": (self.generator, self.generator_kind)}
+        return ", ".join(
+            f"{name} {ranges(processors)}" + (f" ({kind} cores)" if kind else "")
+            for name, (processors, kind) in sides.items()
+        )
 
 
 @dataclass(frozen=True)
 class PhysicalCore:
-    """A core of the machine, with those of its processors that may be used here."""
+    """A core of the machine, with those of its processors that may be used here; kind 0 is the fastest."""
 
     package: int
     processors: tuple[int, ...]
+    kind: int = 0
 
 
 def ranges(numbers: Sequence[int]) -> str:
