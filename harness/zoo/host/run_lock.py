@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import tempfile
 from pathlib import Path
 
 from zoo.host import marked, scratch
@@ -24,9 +25,9 @@ def be_alone(root: Path) -> list[str]:
     except OSError as error:
         raise BenchError(f"{path} cannot be written: {error.strerror}") from error
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise BenchError("another run is being measured here; wait for it or stop it") from None
+        _take(lock)
+    except OSError as error:
+        lock = _of_this_machine(path, os.fstat(lock), error)
     os.set_inheritable(lock, True)
     # also in a namespace or a chroot no other file has both numbers
     held = os.fstat(lock)
@@ -34,3 +35,29 @@ def be_alone(root: Path) -> list[str]:
     left = marked.end(f"{RUN}={os.environ[RUN]}")
     scratch.clear()
     return left
+
+
+def _take(lock: int) -> None:
+    """Take the lock of an open file; `BenchError` where another run has it, OSError where it cannot be locked."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BenchError("another run is being measured here; wait for it or stop it") from None
+
+
+def _of_this_machine(path: Path, file: os.stat_result, why: OSError) -> int:
+    """Take a lock in the folder for temporary files instead: the checkout is on a file system without locks, such as
+    some NFS. Runs on other machines do not disturb this one.
+    """
+    folder = Path(tempfile.gettempdir())
+    try:
+        lock = os.open(
+            folder / f"zoo-run-{file.st_dev}-{file.st_ino}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644
+        )
+        _take(lock)
+    except OSError as error:
+        raise BenchError(
+            f"{path} cannot be locked: {why.strerror}, nor can a file in {folder}: {error.strerror}; "
+            "name a folder on a local disk as TMPDIR, or keep the checkout on one"
+        ) from None
+    return lock

@@ -1,0 +1,63 @@
+"""One run at a time, on whatever file system the checkout is."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from zoo.host import run_lock
+from zoo.host.marked import RUN
+from zoo.model.errors import BenchError
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the environment and the folder for temporary files of other tests out."""
+    monkeypatch.setenv(RUN, "restored at the end")
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, number: int, below: Path) -> None:
+    """Have this file system refuse locks in a folder, as NFS may."""
+    locked = fcntl.flock
+
+    def refusing(file: int, operation: int) -> None:
+        if Path(f"/proc/self/fd/{file}").readlink().is_relative_to(below):
+            raise OSError(number, os.strerror(number))
+        locked(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", refusing)
+
+
+def test_a_second_run_is_refused_while_the_first_one_lasts(tmp_path: Path) -> None:
+    run_lock.be_alone(tmp_path)
+    with pytest.raises(BenchError, match="another run is being measured"):
+        run_lock.be_alone(tmp_path)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL])
+def test_without_locks_in_the_checkout_one_of_this_machine_is_taken(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("clone", "another"):
+        (tmp_path / name).mkdir()
+        refuse(monkeypatch, number, tmp_path / name)
+    run_lock.be_alone(tmp_path / "clone")
+    with pytest.raises(BenchError, match="another run is being measured"):
+        run_lock.be_alone(tmp_path / "clone")
+    run_lock.be_alone(tmp_path / "another")
+
+
+def test_where_nothing_can_be_locked_the_reason_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse(monkeypatch, errno.ENOLCK, tmp_path)
+    with pytest.raises(BenchError) as caught:
+        run_lock.be_alone(tmp_path)
+    assert "another run" not in str(caught.value)
+    assert f"{tmp_path / 'results/.lock'} cannot be locked: {os.strerror(errno.ENOLCK)}" in str(caught.value)
+    assert "TMPDIR" in str(caught.value)
