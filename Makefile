@@ -10,10 +10,6 @@ RUNS := $(addprefix harness/tests/,test_whole_run.py test_target_run.py test_who
 UNIT := $(PYTEST) -p no:schemathesis harness/tests $(addprefix --ignore ,$(RUNS) harness/tests/test_containers.py harness/tests/test_hosts_run.py harness/tests/test_swarm_run.py harness/tests/test_vm_boot.py harness/tests/test_reproducible.py) -n 2
 CONTRACT := $(PYTEST) contract -n 2
 
-ifneq ($(words $(CURDIR)),1)
-export CARGO_TARGET_DIR := $(shell sh harness/cargo-target.sh)
-endif
-
 SERVER ?=
 VARIANT ?=
 SCENARIO ?=
@@ -288,7 +284,7 @@ lint-python: $(VENV)/.ready
 
 # the profile of the build, whose libraries in C are then there
 lint-rust:
-	@cd rust-axum && cargo fmt --check && cargo clippy --release --quiet --locked --all-targets -- -D warnings
+	@cd rust-axum && cargo fmt --check && CARGO_TARGET_DIR=$$(sh ../harness/cargo-target.sh) cargo clippy --release --quiet --locked --all-targets -- -D warnings
 
 clean: ## Develop: remove what builds made; runs in results/ stay
 	@rm -rf $(VENV) */target */target-* .mypy_cache .ruff_cache .pytest_cache

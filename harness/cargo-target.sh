@@ -1,10 +1,20 @@
 #!/bin/sh
-# Prints a path without a space that leads to rust-axum/target: jemalloc's configure refuses to build in any other.
+# Prints the path of a target folder, by default that of rust-axum. Where the path has a space, prints a link to it:
+# jemalloc's configure refuses to build in such a path.
 set -eu
-target=$(cd "$(dirname "$0")/../rust-axum" && pwd)/target
-links=${XDG_CACHE_HOME:-$HOME/.cache}/server-zoo
+target=${1:-$(cd "$(dirname "$0")/../rust-axum" && pwd)/target}
+case $target in
+    *" "*) ;;
+    *) echo "$target" && exit ;;
+esac
+links=${XDG_CACHE_HOME:-${HOME:-" "}/.cache}/server-zoo
 case $links in
-    *" "*) links=$(mktemp -d) ;;
+    *" "*)
+        # no home, or one with a space: a folder of this user's own, the same one each time
+        links=/tmp/server-zoo-$(id -u)
+        mkdir -p -m 700 "$links"
+        [ -O "$links" ] || links=$(mktemp -d)
+        ;;
 esac
 mkdir -p "$links" "$target"
 link=$links/$(printf %s "$target" | cksum | tr -d ' ')

@@ -11,3 +11,7 @@ AB = pytest.mark.skipif(
     shutil.which("ab") is None and not os.environ.get("CI"),
     reason="no ab (`make tools` installs it as root)",
 )
+CARGO = pytest.mark.skipif(
+    shutil.which("cargo") is None and not os.environ.get("CI"),
+    reason="no cargo (the README's list of needs)",
+)

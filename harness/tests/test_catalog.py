@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from zoo.catalog.build import is_built
 from zoo.catalog.load import load_catalog, load_manifest
 from zoo.catalog.manifest import CatalogError, Model
+from zoo.catalog.project import project_of
 
 ROOT = Path(__file__).parents[2]
 GOOD = """
@@ -160,7 +160,7 @@ def test_a_folder_elsewhere_or_one_of_several_stands_beside_the_zoo(tmp_path: Pa
     ]
     entry = catalog.entry("mine:plain")
     assert entry.server.folder == guest.parent
-    assert is_built(entry.server), "there is nothing to build"
+    assert project_of(entry.server, None) is None, "there is nothing to build"
     assert not entry.native, "it may have to be warmed up for long"
 
 

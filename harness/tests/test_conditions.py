@@ -10,6 +10,7 @@ import pytest
 
 from zoo.catalog import build
 from zoo.catalog.manifest import Entry, Server
+from zoo.catalog.project import project_of
 from zoo.host.engine import Engine
 from zoo.model.condition import Condition
 from zoo.runtime.base import Launch
@@ -62,17 +63,14 @@ def test_another_release_is_built_and_run_beside_the_usual_one(entry: Entry) -> 
 
 def test_a_build_of_one_release_says_nothing_of_the_other(server: Server, tmp_path: Path) -> None:
     assert server.manifest.build is not None
-    nothing_to_do = server.manifest.build.model_copy(update={"command": ["true"]})
-    usual = Server(tmp_path, server.manifest.model_copy(update={"build": nothing_to_do}))
-    other = usual.at({"THING": "23.0.0.10"})
-    (tmp_path / "server.toml").touch()
-    for folder in ("target", "target-23.0.0.10"):
-        (tmp_path / folder / "app").mkdir(parents=True)
-        (tmp_path / folder / "it.jar").touch()
-    build.build(usual, None)
-    assert (build.is_built(usual), build.is_built(other)) == (True, False)
-    build.build(other, None)
-    assert (build.is_built(usual), build.is_built(other)) == (True, True)
+    both = "for at in target target-23.0.0.10; do mkdir -p $at && touch $at/it.jar $at/app; done"
+    makes_both = server.manifest.build.model_copy(update={"command": ["sh", "-c", both]})
+    usual = Server(tmp_path, server.manifest.model_copy(update={"build": makes_both}))
+    projects = [project_of(found, None) for found in (usual, usual.at({"THING": "23.0.0.10"}))]
+    for number, project in enumerate(projects, start=1):
+        assert project is not None
+        build.build(project)
+        assert [build.is_built(each) for each in projects if each] == [True, number == 2]
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,8 @@ import psutil
 import pytest
 from waits import PATIENCE_S, until
 
-from zoo.catalog.build import BuildError, build, environment, is_built
 from zoo.catalog.manifest import Entry, Manifest, Server
 from zoo.model.errors import RuntimeFailure
-from zoo.model.jdk import Jdk
 from zoo.runtime import attached, process
 from zoo.runtime.base import Launch
 from zoo.runtime.process import HostedProcess, ProcessRuntime, command
@@ -34,7 +32,6 @@ def ready():
     print(f"listening on http://{e['HOST']}:{e['PORT']} (it:{e['VARIANT']})", flush=True)
 """
 PORT = ports.claim()
-JDK = Jdk(Path("/jdk"), Path("/jdk/bin/java"), "25.0.1", 25, "Someone")
 
 
 def made(tmp_path: Path, script: str, **changes: object) -> Entry:
@@ -288,80 +285,3 @@ def test_a_server_that_crashed_is_not_alive_and_keeps_its_log(tmp_path: Path, st
 def test_a_log_that_is_no_text_can_be_shown(tmp_path: Path, start: Starter) -> None:
     hosted = start(made(tmp_path, 'sys.stdout.buffer.write(b"\\xff\\xfe\\n"); ready(); time.sleep(60)'))
     assert hosted.log_tail().splitlines()[0] == "\ufffd\ufffd"
-
-
-# --- build
-
-
-def buildable(tmp_path: Path, script: str) -> Server:
-    (tmp_path / "it" / "src").mkdir(parents=True)
-    (tmp_path / "it" / "src" / "main").write_text("one", encoding="utf-8")
-    (tmp_path / "it" / "server.toml").write_text("", encoding="utf-8")
-    table = {"command": [sys.executable, "-c", script], "makes": ["target/it"], "sources": ["src", "lock"]}
-    return Server(tmp_path / "it", Manifest.model_validate(builders.manifest("it", PORT, "async-task", build=table)))
-
-
-MAKE = "import pathlib; p = pathlib.Path('target/it'); p.parent.mkdir(exist_ok=True); p.write_text('made')"
-
-
-def test_a_build_is_done_until_a_source_changes(tmp_path: Path) -> None:
-    server = buildable(tmp_path, MAKE)
-    source = server.folder / "src" / "main"
-    assert not is_built(server)
-    build(server, None)
-    assert is_built(server)
-    os.utime(source)
-    assert is_built(server), "the same contents need no build"
-    source.write_text("two", encoding="utf-8")
-    assert not is_built(server)
-    build(server, None)
-    assert is_built(server)
-
-
-@pytest.mark.parametrize("change", ["src/new", "lock", "server.toml"])
-def test_new_files_among_the_sources_and_the_manifest_count_too(tmp_path: Path, change: str) -> None:
-    server = buildable(tmp_path, MAKE)
-    build(server, None)
-    (server.folder / change).write_text("more", encoding="utf-8")
-    assert not is_built(server)
-
-
-def test_what_was_made_and_is_gone_is_built_again(tmp_path: Path) -> None:
-    server = buildable(tmp_path, MAKE)
-    build(server, None)
-    (server.folder / "target" / "it").unlink()
-    assert not is_built(server)
-
-
-def test_a_build_that_fails_ends_with_the_last_lines_of_the_tool(tmp_path: Path) -> None:
-    server = buildable(tmp_path, "print('a\\n' * 100 + 'the reason'); raise SystemExit(7)")
-    with pytest.raises(BuildError) as caught:
-        build(server, None)
-    first, *rest = str(caught.value).splitlines()
-    assert first.startswith("it: ")
-    assert "exit code 7" in str(caught.value)
-    assert rest[-1] == "the reason"
-    assert len(rest) < 40
-    assert not is_built(server)
-
-
-def test_a_build_that_makes_something_else_is_refused(tmp_path: Path) -> None:
-    server = buildable(tmp_path, "pass")
-    with pytest.raises(BuildError, match="did not make target/it"):
-        build(server, None)
-
-
-def test_a_missing_build_tool_is_named(tmp_path: Path) -> None:
-    table = {"command": ["no-such-tool"], "makes": ["it"], "sources": ["src"]}
-    server = Server(tmp_path, Manifest.model_validate(builders.manifest("it", PORT, "async-task", build=table)))
-    with pytest.raises(BuildError, match="it: no-such-tool: No such file or directory"):
-        build(server, None)
-
-
-def test_a_java_build_gets_the_chosen_jdk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", "/old")
-    monkeypatch.setenv("PATH", "/bin")
-    java, native = (builders.entry(name).server for name in ("java-a:virtual", "rust-n:bare"))
-    chosen = environment(java, JDK)
-    assert (chosen["JAVA_HOME"], chosen["PATH"]) == ("/jdk", "/jdk/bin:/bin")
-    assert environment(native, JDK)["JAVA_HOME"] == "/old"

@@ -13,6 +13,7 @@ import pytest
 from zoo.catalog.build import build
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Server
+from zoo.catalog.project import project_of
 from zoo.cli.checkout import ROOT
 from zoo.runtime.conditions import jdk_for
 
@@ -35,9 +36,10 @@ def made(server: Server, at: Path) -> dict[str, str]:
     shutil.rmtree(at, ignore_errors=True)
     shutil.copytree(server.folder, at, ignore=OF_THE_BUILD)
     copy = Server(at, server.manifest)
-    build(copy, jdk_for([e for e in CATALOG.entries if e.server is server]))
-    assert server.manifest.build is not None
-    tops = [at / name for name in server.manifest.build.makes]
+    project = project_of(copy, jdk_for([e for e in CATALOG.entries if e.server is server]))
+    assert project is not None
+    build(project)
+    tops = project.products
     files = [p for top in tops for p in ([top] if top.is_file() else top.rglob("*")) if p.is_file()]
     return {str(p.relative_to(at)): content(p) for p in files if not NOT_COMPARED.fullmatch(p.name)}
 

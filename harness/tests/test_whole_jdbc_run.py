@@ -12,11 +12,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from rich.console import Console
 
+from zoo.cli import build_servers
 from zoo.cli.checkout import ROOT
 from zoo.cli.jdbc import FOLDER
 from zoo.host.jdk import find_jdk
-from zoo.jdbc.launcher import Launcher
+from zoo.jdbc.launcher import project
 from zoo.jdbc.records import CellRecord, Measurement
 from zoo.jdbc.store import JdbcStore
 
@@ -29,9 +31,8 @@ pytestmark = pytest.mark.skipif("PYTEST_XDIST_WORKER" in os.environ, reason="onl
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
-    launcher = Launcher(ROOT / FOLDER, find_jdk(wanted=os.environ.get("JDK")))
-    if not launcher.is_built():
-        launcher.build()
+    jdk = find_jdk(wanted=os.environ.get("JDK"))
+    build_servers.build_projects([project(ROOT / FOLDER, jdk)], Console(quiet=True))
 
 
 def bench(results: Path, *words: str, **env: str) -> subprocess.Popen[str]:

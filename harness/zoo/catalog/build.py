@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from zoo.catalog.manifest import Build, Entry, Language, Server
+from zoo.catalog import toolchain
+from zoo.catalog.manifest import Entry, Server
+from zoo.catalog.project import Project, files
 from zoo.model.condition import IN_IMAGES, Condition
 from zoo.model.errors import UserError
-from zoo.model.jdk import Jdk
 
 STAMP = ".zoo-built"
 PROGRAM_SOURCES = {"java-hello": ["src"], "java-jdbc": ["pom.xml", "src/main"]}
@@ -22,20 +24,16 @@ class BuildError(UserError):
     """A build that failed; the message ends with the tool's last lines."""
 
 
-def fingerprint(server: Server) -> str:
-    """A hash over manifest and sources: names and contents."""
-    return _digest(server.folder, [server.folder / "server.toml", *_sources(server)])
-
-
 def source_hash(server: Server) -> str:
     """A hash over what a server's figures depend on: its sources, and how they are built and run."""
     how = server.manifest.model_dump_json(include={"build", "run", "jvm", "release"})
-    return _digest(server.folder, _sources(server), how)
+    build = server.manifest.build
+    return _digest(server.folder, files(server.folder, build.sources) if build else (), how)
 
 
 def program_hash(root: Path, name: str) -> str:
     """The same of a program that is no server, whose folder lies below `root`."""
-    return _digest(root / name, _files(root / name, PROGRAM_SOURCES[name]))
+    return _digest(root / name, files(root / name, PROGRAM_SOURCES[name]))
 
 
 def _digest(folder: Path, files: Iterable[Path], start: str = "") -> str:
@@ -46,70 +44,105 @@ def _digest(folder: Path, files: Iterable[Path], start: str = "") -> str:
     return digest.hexdigest()
 
 
-def is_built(server: Server) -> bool:
-    """True when everything the manifest promises is there and was made from the sources as they are."""
-    build = server.manifest.build
-    if build is None:
-        return True
-    if not all((server.folder / made).exists() for made in build.makes):
-        return False
+def is_built(project: Project) -> bool:
+    """True when the products are those of the last build, and its sources and settings are those of today."""
     try:
-        return _stamp(server, build).read_text(encoding="utf-8") == fingerprint(server)
+        return _stamp(project).read_text(encoding="utf-8") == _inputs(project) + _outputs(project)
     except OSError:
         return False
 
 
-def build(server: Server, jdk: Jdk | None) -> None:
-    """Run the build command, if there is one; `BuildError` when it fails or makes something else than promised."""
-    wanted = server.manifest.build
-    if wanted is None:
-        return
-    command = wanted.command
+def build(project: Project) -> None:
+    """Run the build command; `BuildError` when it fails or does not make what the manifest promises.
+
+    The products are put aside first, so that those found afterwards come from this build.
+    """
+    _stamp(project).unlink(missing_ok=True)
+    inputs = _inputs(project)
+    with _put_aside(project):
+        _mark_as_changed(project)
+        output = _run(project)
+        for product in project.products:
+            if not product.exists():
+                _fetch(product, project, toolchain.executables(output))
+    if _inputs(project) != inputs:
+        raise BuildError(f"{project.name}: its sources or build settings changed during the build: build it again")
+    _stamp(project).write_text(inputs + _outputs(project), encoding="utf-8")
+
+
+@contextmanager
+def _put_aside(project: Project) -> Iterator[None]:
+    """Rename the products that are files; those that the build does not make get their names back."""
+    made = (path for path in project.products if path.is_file() and path not in project.sources)
+    aside = {path: path.with_name(f".{path.name}.before") for path in made}
+    for path, before in aside.items():
+        path.replace(before)
+    try:
+        yield
+    finally:
+        for path, before in aside.items():
+            if path.exists():
+                before.unlink()
+            else:
+                before.replace(path)
+
+
+def _mark_as_changed(project: Project) -> None:
+    """Give the sources the present time: build tools take a file that was restored from a copy for an old one."""
+    try:
+        for path in project.sources:
+            path.touch()
+    except OSError as error:
+        raise BuildError(f"{project.name}: {error.filename} cannot be given a new time: {error.strerror}") from error
+    if project.target is not None:
+        # Maven keeps resources there whose source was removed
+        shutil.rmtree(project.target / "classes", ignore_errors=True)
+
+
+def _run(project: Project) -> bytes:
+    """What the build command writes to its standard output."""
+    command = project.build.command
     try:
         done = subprocess.run(
-            command,
-            cwd=server.folder,
-            env=environment(server, jdk),
+            toolchain.command(project),
+            cwd=project.folder,
+            env=toolchain.environment(project),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            capture_output=True,
             check=False,
         )
     except OSError as error:
-        raise BuildError(f"{server.name}: {command[0]}: {error.strerror} (zoo doctor says how to get it)") from error
+        raise BuildError(f"{project.name}: {command[0]}: {error.strerror} (zoo doctor says how to get it)") from error
     if done.returncode:
-        tail = "\n".join(done.stdout.decode(errors="replace").splitlines()[-30:])
-        raise BuildError(f"{server.name}: {' '.join(command)} ended with exit code {done.returncode}\n{tail}")
-    for made in wanted.makes:
-        if not (server.folder / made).exists():
-            raise BuildError(f"{server.name}: {' '.join(command)} did not make {made}")
-    _stamp(server, wanted).write_text(fingerprint(server), encoding="utf-8")
+        said = (line for line in (done.stdout + done.stderr).splitlines() if not line.startswith(b'{"reason":'))
+        tail = b"\n".join(list(said)[-30:]).decode(errors="replace")
+        raise BuildError(f"{project.name}: {' '.join(command)} ended with exit code {done.returncode}\n{tail}")
+    return done.stdout
 
 
-def environment(server: Server, jdk: Jdk | None) -> Mapping[str, str]:
-    """The caller's environment; for Java with the chosen JDK in front."""
-    if server.manifest.language is not Language.JAVA or jdk is None:
-        return os.environ
-    path = f"{jdk.home / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-    return {**os.environ, "JAVA_HOME": str(jdk.home), "PATH": path}
+def _fetch(product: Path, project: Project, executables: Iterable[Path]) -> None:
+    """Copy a program from where Cargo put it: a target in a user's configuration adds a folder to the path."""
+    found = next((path for path in executables if path.name == product.name), None)
+    if found is None:
+        made = product.relative_to(project.folder)
+        raise BuildError(f"{project.name}: {' '.join(project.build.command)} did not make {made}")
+    product.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(found, product)
 
 
-def _stamp(server: Server, build: Build) -> Path:
-    return (server.folder / build.makes[0]).parent / STAMP
+def _stamp(project: Project) -> Path:
+    return project.products[0].parent / STAMP
 
 
-def _sources(server: Server) -> Iterable[Path]:
-    build = server.manifest.build
-    return _files(server.folder, build.sources) if build else ()
+def _inputs(project: Project) -> str:
+    return _digest(project.folder, project.sources, toolchain.described(project))
 
 
-def _files(folder: Path, names: Iterable[str]) -> Iterable[Path]:
-    for name in names:
-        path = folder / name
-        if path.is_dir():
-            yield from (p for p in path.rglob("*") if p.is_file())
-        elif path.exists():
-            yield path
+def _outputs(project: Project) -> str:
+    products = project.products
+    files = [p for path in products for p in ([path] if path.is_file() else path.rglob("*")) if p.is_file()]
+    missing = [path.name for path in products if not path.exists()]
+    return _digest(project.folder, files, " ".join(missing))
 
 
 def built_here(entries: Sequence[Entry], conditions: Iterable[Condition]) -> list[Server]:

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from zoo.catalog.build import build, is_built
 from zoo.catalog.manifest import Language, Server
+from zoo.catalog.project import Project, project_of
 from zoo.model.jdk import Jdk
 
 AT_ONCE = 2
@@ -16,12 +17,17 @@ AT_ONCE = 2
 
 
 def build_all(servers: Sequence[Server], jdk: Jdk | None, console: Console) -> None:
-    """Build what is not built or stale, two servers at a time; native ones begin first, for they take longest."""
-    todo = sorted((s for s in servers if not is_built(s)), key=lambda s: s.manifest.language is Language.JAVA)
+    """Build the servers that are not built or stale."""
+    build_projects([project for server in servers if (project := project_of(server, jdk))], console)
+
+
+def build_projects(projects: Sequence[Project], console: Console) -> None:
+    """Build what is not built or stale, two projects at a time; native ones begin first, for they take longest."""
+    todo = sorted((p for p in projects if not is_built(p)), key=lambda p: p.language is Language.JAVA)
     if not todo:
         return
-    with console.status(f"building {', '.join(s.label for s in todo)}"), ThreadPoolExecutor(AT_ONCE) as pool:
-        started = {pool.submit(build, server, jdk): server for server in todo}
+    with console.status(f"building {', '.join(p.name for p in todo)}"), ThreadPoolExecutor(AT_ONCE) as pool:
+        started = {pool.submit(build, project): project for project in todo}
         for done in as_completed(started):
             done.result()
-            console.print(f"built {started[done].label}")
+            console.print(f"built {started[done].name}")

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from zoo.catalog.build import program_hash
-from zoo.cli import checkout
+from zoo.cli import build_servers, checkout
 from zoo.cli.alone import be_alone
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Resume, from_models
@@ -24,7 +24,7 @@ from zoo.host.engine import Engine, EngineError
 from zoo.host.interrupts import interruptible
 from zoo.host.jdk import find_jdk
 from zoo.jdbc import plan
-from zoo.jdbc.launcher import Launcher
+from zoo.jdbc.launcher import Launcher, project
 from zoo.jdbc.records import CellRecord, FloodRecord, JdbcRun, PlanFacts
 from zoo.jdbc.request import JdbcWish
 from zoo.jdbc.services import Containers, Databases, Embedded, has_wire
@@ -94,10 +94,7 @@ def bench(
     _announce(planned, console)
     _have_wire(planned)
     launcher = Launcher(checkout.ROOT / FOLDER, jdk)
-    if not launcher.is_built():
-        with console.status(f"building {FOLDER} and testing its queries on both databases"):
-            launcher.build()
-        console.print(f"built {FOLDER}; its queries are right on both databases")
+    build_servers.build_projects([project(checkout.ROOT / FOLDER, jdk)], console)
     databases = _databases(planned.runtime, console)
     if not resume:
         store = JdbcStore.create(runs, _new_run(planned, jdk))

@@ -1,4 +1,4 @@
-"""Builds and runs java-jdbc, one process a cell. It ends what it started."""
+"""Runs java-jdbc, one process a cell. It ends what it started."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 
 import psutil
 
-from zoo.catalog.build import BuildError
+from zoo.catalog.build import PROGRAM_SOURCES
+from zoo.catalog.manifest import Build, Language
+from zoo.catalog.project import Project
 from zoo.model.failure import Failure
 from zoo.model.jdk import Jdk
 
@@ -21,6 +23,12 @@ LIGHT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m")
 TAIL_LINES = 15
 GRACE_S = 40
 """The launcher ends a database on SIGTERM, which may write for a while."""
+
+
+def project(folder: Path, jdk: Jdk) -> Project:
+    """How java-jdbc is built: Maven's package tests the queries on both databases before anybody times them."""
+    build = Build(command=["mvn", "-q", "-B", "package"], makes=[JAR], sources=PROGRAM_SOURCES[folder.name])
+    return Project(folder.name, folder, build, Language.JAVA, jdk)
 
 
 class LaunchFailure(Exception):
@@ -38,26 +46,6 @@ class Launcher:
         self._folder = folder
         self._jdk = jdk
         self._env = {**os.environ, "JAVA_HOME": str(jdk.home)}
-
-    def is_built(self) -> bool:
-        """True when the jar is newer than what it is made of."""
-        jar = self._folder / JAR
-        sources = [self._folder / "pom.xml", *(p for p in (self._folder / "src").rglob("*") if p.is_file())]
-        return jar.exists() and jar.stat().st_mtime >= max(p.stat().st_mtime for p in sources)
-
-    def build(self) -> None:
-        """Maven's package: it tests the queries on both databases before anybody times them."""
-        command = ["mvn", "-q", "-B", "package"]
-        try:
-            done = subprocess.run(
-                command, cwd=self._folder, env=self._env, stdin=subprocess.DEVNULL, capture_output=True, check=False
-            )
-        except OSError as error:
-            raise BuildError(f"java-jdbc: {command[0]}: {error.strerror} (zoo doctor says how to get it)") from error
-        if done.returncode:
-            tail = "\n".join(done.stdout.decode(errors="replace").splitlines()[-30:])
-            raise BuildError(f"java-jdbc: {' '.join(command)} ended with exit code {done.returncode}\n{tail}")
-        (self._folder / JAR).touch()  # Maven leaves a jar alone whose classes are the same
 
     def run(self, arguments: Sequence[str], log: Path, timeout_s: float, env: Mapping[str, str]) -> None:
         """Run to the end; `LaunchFailure` when that fails or takes too long."""
