@@ -201,6 +201,8 @@ def _concerned(item: pytest.Item) -> bool:
     match item.path.name:
         case "test_tomcat.py":
             return "[java-tomcat" in item.name
+        case "test_vertx.py":
+            return "[java-vertx" in item.name
         case "test_readmes.py":
             return "[fake]" not in item.name
     return not item.get_closest_marker("first_variant") or _of_first_variant(item)

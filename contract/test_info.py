@@ -112,6 +112,14 @@ def test_runtime_facts(port: int, target: Target) -> None:
         assert (told["gc"], told["gc_count"], told["gc_time_ms"]) == ([], 0, 0)
 
 
+def test_transport_is_the_one_in_use(port: int, server: Server, target: Target) -> None:
+    """A JVM that uses epoll directly has loaded Netty's library for it; otherwise the transport is the JDK's."""
+    transport = info(port)["transport"]
+    if target.jvm:
+        native = "libnetty_transport_native_epoll" in server.proc("maps")
+        assert (transport == "epoll") is native, f"transport is {transport!r}, native library loaded: {native}"
+
+
 def _check_max_threads(told: int | None, target: Target, asked: int) -> None:
     if target.model in ("platform-thread", "async-servlet"):
         assert told == asked, f"max_threads is {told}, not {asked}"

@@ -56,6 +56,7 @@ def test_nio2_serves_the_contract(target: Target, runtime: Runtime) -> None:
         expect(fetch(server.port, "/cpu?rounds=1"), TEXT, FIRST_DIGEST)
         told = info(server.port)
         assert (told["server"], told["variant"]) == (target.server, target.variant)
+        assert told["transport"] == "nio2"
         assert "nio2" in told["thread"] or told["virtual"], f"handled by {told['thread']!r}"
         assert told["virtual"] is (target.model == "virtual-thread")
 

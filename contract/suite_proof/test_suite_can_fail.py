@@ -122,6 +122,7 @@ BROKEN = [
     Broken("threads-frozen", OS_THREADS, "the kernel says", "eventloop"),
     Broken("extra-key", test_info.test_keys_and_types, "uptime"),
     Broken("missing-key", test_info.test_keys_and_types, "'gc' is a required property"),
+    Broken("no-transport", test_info.test_keys_and_types, "'transport'.: '' "),
     Broken("heap-without-jvm", test_info.test_runtime_facts, ""),
     Broken("requests-frozen", test_info.test_requests_are_counted, "are counted as 0"),
     Broken("limit-not-raised", test_info.test_limits_are_raised, "was not raised"),

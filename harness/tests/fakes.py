@@ -486,6 +486,7 @@ def _info(world: World, server: FakeServer) -> Info:
         framework_version="1",
         runtime="none",
         runtime_version="1",
+        transport="epoll",
         pid=server.pid,
         processors=2,
         thread="t-1",

@@ -80,6 +80,7 @@ pub fn info(settings: &Settings) -> Answer {
         "server": env!("CARGO_PKG_NAME"), "variant": settings.name,
         "model": if pooled { "platform-thread" } else { "async-task" },
         "framework": framework, "framework_version": version, "runtime": "rustc", "runtime_version": env!("RUSTC_VERSION"),
+        "transport": if cfg!(target_os = "linux") { "epoll" } else { "kqueue" },
         "pid": process::id(), "processors": settings.processors, "thread": thread::current().name(), "virtual": false,
         "os_threads": fs::read_dir("/proc/self/task").map_or(0, Iterator::count),
         "heap_used": null, "heap_committed": null, "heap_max": null, "gc": [], "gc_count": 0, "gc_time_ms": 0,

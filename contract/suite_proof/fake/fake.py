@@ -238,7 +238,7 @@ class Fake:
         variant = self.config.variant
         status = Path("/proc/self/status").read_text(encoding="utf-8")
         threads = re.search(r"^Threads:\s+(\d+)", status, re.MULTILINE)
-        told = {
+        told: dict[str, Any] = {
             "server": "fake",
             "variant": "eventloop" if fault("wrong-variant") else variant,
             "model": MODELS[variant],
@@ -246,6 +246,7 @@ class Fake:
             "framework_version": ".".join(map(str, sys.version_info[:3])),
             "runtime": "CPython",
             "runtime_version": ".".join(map(str, sys.version_info[:3])),
+            "transport": "" if fault("no-transport") else "epoll",
             "pid": os.getpid(),
             "processors": os.cpu_count(),
             "thread": threading.current_thread().name,

@@ -41,6 +41,9 @@ class Info(BaseModel):
     framework_version: str
     runtime: str
     runtime_version: str
+    transport: str | None = None
+    """How the server waits for its sockets, as in `epoll` or `nio`; None for a server that does not say."""
+
     pid: int = Field(gt=0)
     processors: int = Field(gt=0)
     thread: str

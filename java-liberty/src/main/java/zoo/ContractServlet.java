@@ -38,7 +38,7 @@ public final class ContractServlet extends HttpServlet {
             Object version = beans.getAttribute(
                     new ObjectName("WebSphere:feature=kernel,name=ServerInfo"), "LibertyVersion");
             info = new Info("java-liberty", settings.variant(), virtual ? "virtual-thread" : "platform-thread",
-                    "Open Liberty", version.toString(), bound, 1_000_000, settings.backlog());
+                    "Open Liberty", version.toString(), "nio", bound, 1_000_000, settings.backlog());
         } catch (JMException failed) {
             throw new ServletException(failed);
         }

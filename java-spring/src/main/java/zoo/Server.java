@@ -99,7 +99,7 @@ public class Server {
     @Bean
     Info info(TomcatServerProperties tomcat, @Value("${spring.threads.virtual.enabled}") boolean virtual) {
         return new Info("java-spring", virtual ? "virtual" : "platform", virtual ? "virtual-thread" : "platform-thread",
-                "Spring Boot", SpringBootVersion.getVersion(), virtual ? null : tomcat.getThreads().getMax(),
+                "Spring Boot", SpringBootVersion.getVersion(), "nio", virtual ? null : tomcat.getThreads().getMax(),
                 tomcat.getMaxConnections(), tomcat.getAcceptCount());
     }
 }

@@ -10,6 +10,7 @@ import org.apache.catalina.connector.Connector;
 import org.apache.catalina.core.StandardContext;
 import org.apache.catalina.core.StandardWrapper;
 import org.apache.catalina.startup.Tomcat;
+import org.apache.coyote.http11.Http11Nio2Protocol;
 import org.apache.tomcat.util.modeler.Registry;
 
 /** Sets Tomcat up for one of three thread models, starts it, and ends it gently on SIGTERM. */
@@ -53,6 +54,7 @@ public final class Main {
         int maxThreads = settings.maxThreads().orElse(200);
         Info info = new Info("java-tomcat", variant, variant + (variant.equals("async") ? "-servlet" : "-thread"),
                 "Apache Tomcat", Tomcat.class.getPackage().getImplementationVersion(),
+                connector.getProtocolHandler() instanceof Http11Nio2Protocol ? "nio2" : "nio",
                 variant.equals("virtual") ? null : maxThreads, MAX_CONNECTIONS, settings.backlog());
         StandardWrapper servlet = (StandardWrapper) Tomcat.addServlet(context, "contract", new ContractServlet(
                 () -> info.json(((StandardWrapper) context.findChild("contract")).getRequestCount())));

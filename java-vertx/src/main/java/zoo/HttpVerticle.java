@@ -113,7 +113,8 @@ final class HttpVerticle extends AbstractVerticle {
         String variant = settings.variant();
         Integer threads = variant.equals("platform") ? settings.maxThreads().orElse(200) : null;
         return new Info("java-vertx", variant, executor == null ? "event-loop" : variant + "-thread", "Eclipse Vert.x",
-                Vertx.class.getPackage().getImplementationVersion(), threads, Integer.MAX_VALUE, settings.backlog());
+                Vertx.class.getPackage().getImplementationVersion(),
+                vertx.isNativeTransportEnabled() ? "epoll" : "nio", threads, Integer.MAX_VALUE, settings.backlog());
     }
 
     private static int integer(HttpServerRequest request, String name, int max, String otherwise) {

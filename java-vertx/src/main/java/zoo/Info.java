@@ -9,7 +9,7 @@ import java.util.stream.Collectors;
 
 /** What {@code /info} tells of this process. The same text stands in every Java server. */
 record Info(String server, String variant, String model, String framework, String version,
-        Integer maxThreads, int maxConnections, int backlog) {
+        String transport, Integer maxThreads, int maxConnections, int backlog) {
 
     /** As the thread that handles the request sees it; {@code maxThreads} is null where no pool takes requests. */
     String json(long requests) {
@@ -19,12 +19,12 @@ record Info(String server, String variant, String model, String framework, Strin
         var collectors = ManagementFactory.getGarbageCollectorMXBeans();
         return """
                 {"server":"%s","variant":"%s","model":"%s","framework":"%s","framework_version":"%s",\
-                "runtime":"%s","runtime_version":"%s","pid":%d,"processors":%d,\
+                "runtime":"%s","runtime_version":"%s","transport":"%s","pid":%d,"processors":%d,\
                 "thread":"%s","virtual":%b,"os_threads":%d,"heap_used":%d,"heap_committed":%d,"heap_max":%d,\
                 "direct_used":%d,"gc":[%s],"gc_count":%d,"gc_time_ms":%d,"requests":%d,\
                 "limits":{"max_threads":%d,"max_connections":%d,"backlog":%d,"nofile":%d}}""".formatted(
                 server, variant, model, framework, version,
-                System.getProperty("java.vm.name"), Runtime.version(), ProcessHandle.current().pid(),
+                System.getProperty("java.vm.name"), Runtime.version(), transport, ProcessHandle.current().pid(),
                 jvm.availableProcessors(), thread.getName(), thread.isVirtual(), osThreads(),
                 committed - jvm.freeMemory(), committed, jvm.maxMemory(), directMemory(),
                 collectors.stream().map(gc -> '"' + gc.getName() + '"').collect(Collectors.joining(",")),
