@@ -11,7 +11,7 @@ import pytest
 from kit.ports import this_or_free_port
 from kit.process import ProcessServer
 from kit.readme import ReadmeError, Step, steps
-from kit.server import Environment
+from kit.server import CONTRACT_VARIABLES, Environment
 from kit.targets import Target, java_home
 
 CURL_PATIENCE = 60
@@ -55,7 +55,9 @@ def started(target: Target, port: int, command: str) -> Iterator[None]:
     """The server, in the foreground of a shell of its own, until the block ends."""
     assert "\n" not in command, f"a start block is one line, not {command!r}"
     shell = replace(target, argv=lambda: ("bash", "-c", command), env={})
-    env: Environment = {"VARIANT": None, "PORT": None if port == target.port else str(port), **with_java(target)}
+    reader = {name: value for name, value in os.environ.items() if name not in CONTRACT_VARIABLES}
+    own: Environment = {"VARIANT": None, "PORT": None if port == target.port else str(port)}
+    env: Environment = {**reader, **own, **with_java(target)}
     with ProcessServer(shell, port, env) as server:
         server.wait_ready()
         yield

@@ -13,9 +13,11 @@ from pathlib import Path
 
 from kit.paths import CONTRACT
 from kit.ports import free_port
-from kit.server import CONTRACT_VARIABLES, LOW_NOFILE, Environment, Runtime, Server, ServerFailed
+from kit.server import LOW_NOFILE, Environment, Runtime, Server, ServerFailed
 from kit.targets import Target
 from zoo.host import scratch
+from zoo.host.environment import chosen
+from zoo.host.marked import mark
 
 LAUNCH = (sys.executable, "-I", "-S", str(CONTRACT / "kit" / "launch.py"))
 
@@ -38,9 +40,9 @@ class ProcessServer(Server):
         super().__init__(target, port)
         # what a killed one leaves behind goes with it
         self._tmp = scratch.folder("contract")
-        inherited = {name: value for name, value in os.environ.items() if name not in CONTRACT_VARIABLES}
-        own = {**target.env, "VARIANT": target.variant, "PORT": str(port), "TMPDIR": self._tmp.name}
-        full = {**inherited, **own, **(env or {})}
+        own = {**target.env, "VARIANT": target.variant, "PORT": str(port)}
+        passed_on = {name: os.environ[name] for name in target.passed_on if name in os.environ}
+        full = {**chosen(self._tmp.name), **mark(), **passed_on, **own, **(env or {})}
         program, *words = target.argv()
         if Path(program).name == "java":  # which does not know TMPDIR
             words.insert(0, f"-Djava.io.tmpdir={full['TMPDIR']}")

@@ -31,6 +31,8 @@ class Target:
     build: tuple[str, ...] = ()
     makes: tuple[Path, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
+    passed_on: tuple[str, ...] = ()
+    """Variables of the suite's own environment that the server gets."""
     self_tuning: bool = False
     """True where MAX_THREADS must be set for the pool to have a bound."""
 
@@ -70,6 +72,7 @@ def manifest_targets(path: Path) -> list[Target]:
             jvm=data.get("language") == "java",
             argv=lambda: argv,
             env=variant.get("env", {}),
+            passed_on=tuple(variant.get("settings", ())),
             self_tuning=variant.get("self_tuning", False),
         )
         for variant in data["variants"]

@@ -65,7 +65,7 @@ def fake_zoo(folder: Path, variants: Mapping[str, Mapping[str, str]]) -> Catalog
 def measured(folder: Path, catalog: Catalog) -> dict[str, Record]:
     """A quick run of all its entries, one record each."""
     wish = Wish(scenarios=["hello"], tiers=["10"], quick=True, duration_s=1, seed=1)
-    run = benches.new_run(folder, wish, request.plan_of(wish, catalog, Condition()), facts.gather(), {})
+    run = benches.new_run(folder, wish, request.plan_of(wish, catalog, Condition()), facts.gather(), {}, catalog)
     store = Store.create(folder / "results", run)
     quiet = Console(quiet=True)
     found = benches.carry_out(folder, store, catalog, quiet.status, partial(Live, quiet), print)

@@ -114,9 +114,9 @@ def test_verdict_takes_the_runs_it_is_given(root: Path) -> None:
 def test_runs_of_another_protocol_are_left_out_and_named(root: Path) -> None:
     folder = measured(root)
     text = (folder / "run.json").read_text(encoding="utf-8")
-    (folder / "run.json").write_text(text.replace('"protocol": 4', '"protocol": 1', 1), encoding="utf-8")
+    (folder / "run.json").write_text(text.replace('"protocol": 5', '"protocol": 1', 1), encoding="utf-8")
     _, out, _ = zoo("verdict")
-    assert "left out: 20260102-030405-full: protocol 1, and 2 or 3 or 4 is what is compared here" in out
+    assert "left out: 20260102-030405-full: protocol 1, and 2 or 3 or 4 or 5 is what is compared here" in out
     assert "2 not measured." in out
 
 

@@ -390,13 +390,13 @@ def test_compare_tells_verdicts_and_fails_when_asked_to(root: Path) -> None:
 
 def test_compare_refuses_with_its_reasons_unless_told_to(root: Path) -> None:
     first = stored(root / "results", "first", [100.0, 101.0])
-    second = stored(root / "results", "second", [100.0, 102.0], protocol=5)
+    second = stored(root / "results", "second", [100.0, 102.0], protocol=6)
     code, out, err = zoo("compare", first, second)
     assert (code, out) == (2, "")
-    assert err == "zoo: these runs cannot be compared: protocol: 4 → 5 (--anyway does)\n"
+    assert err == "zoo: these runs cannot be compared: protocol: 5 → 6 (--anyway does)\n"
     code, out, _ = zoo("compare", first, second, "--anyway")
     assert code == 0
-    assert "not comparable: protocol: 4 → 5" in out
+    assert "not comparable: protocol: 5 → 6" in out
     assert zoo("compare", first, stored(root / "results", "third", []), "--anyway")[0] == 2
 
 

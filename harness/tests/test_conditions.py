@@ -13,9 +13,10 @@ from zoo.catalog.manifest import Entry, Server
 from zoo.catalog.project import project_of
 from zoo.host.engine import Engine
 from zoo.model.condition import Condition
+from zoo.model.errors import BenchError
 from zoo.runtime.base import Launch
 from zoo.runtime.condition_checks import ConditionError, checked
-from zoo.runtime.conditions import varied
+from zoo.runtime.conditions import settings_from, varied
 from zoo.runtime.container import ContainerRuntime
 from zoo.runtime.process import command
 from zoo.runtime.resources import Resources
@@ -140,3 +141,24 @@ def test_processors_are_a_variation_of_process_and_container(entry: Entry, tmp_p
 def test_a_process_has_whole_processors_and_no_more_than_there_are(entry: Entry, cpus: float) -> None:
     with pytest.raises(ConditionError, match="whole processors here"):
         checked(process(cpus=cpus), [entry])
+
+
+# --- settings, and whom they concern
+
+
+def reading(*settings: str, model: str = "platform-thread") -> Entry:
+    """An entry that reads these settings."""
+    variant = {"name": "it", "model": model, "summary": "a test", "settings": list(settings)}
+    made = builders.server(f"java-{'-'.join(settings).lower().replace('_', '') or 'a'}", 8101, variants=[variant])
+    return Entry(made, made.manifest.variants[0])
+
+
+def test_a_setting_that_no_entry_reads_is_an_error_and_not_a_condition() -> None:
+    pool, other = reading("MAX_THREADS", "BACKLOG"), reading("BACKLOG")
+    assert settings_from({"MAX_THREADS": "4", "PATH": "/bin"}, [pool, other]) == {"MAX_THREADS": "4"}
+    with pytest.raises(BenchError, match="MAX_THREADS=4 changes nothing: no selected server variant reads MAX_THREADS"):
+        settings_from({"MAX_THREADS": "4"}, [other])
+
+
+def test_a_server_may_name_any_variable_that_it_needs() -> None:
+    assert settings_from({"PATH": "/mine", "NODE_ENV": "x"}, [reading("PATH")]) == {"PATH": "/mine"}

@@ -13,6 +13,7 @@ from zoo.model.entry_id import is_twin
 from zoo.model.host import HostFacts
 from zoo.model.record import Record
 from zoo.model.run import Run
+from zoo.model.run_facts import RunFacts
 from zoo.plan.defaults import BEFORE
 from zoo.plan.tier import count
 
@@ -41,7 +42,8 @@ def contrast(
     obstacles = differences(_fixed(a, own), _fixed(b, own))
     if not made:
         obstacles.append("no cell is in both")
-    return Contrast(obstacles, differences(_free(a), _free(b)), judged(made, apart=False))
+    changes = [*differences(_free(a), _free(b)), *environments(a, b)]
+    return Contrast(obstacles, changes, judged(made, apart=False))
 
 
 def slower(pairs: Iterable[Pair], by: float) -> list[Pair]:
@@ -119,6 +121,17 @@ def _free(run: Run) -> dict[str, object]:
         "wrk": run.host.tools.wrk,
         "harness": run.harness,
     }
+
+
+def environments(a: RunFacts, b: RunFacts) -> list[str]:
+    """Return `environment NAME: before → after` for each variable that an entry of both runs had another value of."""
+    changes = {
+        f"environment {change}": None
+        for entry, before in a.environment.items()
+        if entry in b.environment
+        for change in differences({**before}, {**b.environment[entry]})
+    }
+    return list(changes)
 
 
 def differences(a: dict[str, object], b: dict[str, object]) -> list[str]:

@@ -89,6 +89,8 @@ class Variant(_Table):
     twice: bool = False
     self_tuning: bool = False
     """True where the pool finds its own size unless MAX_THREADS is set."""
+    settings: list[Annotated[str, Field(pattern=r"^[A-Z_][A-Z0-9_]*$")]] = ["MAX_THREADS", "BACKLOG"]
+    """The variables of a person's environment that reach the server, because it reads them."""
 
 
 class Manifest(_Table):
@@ -168,6 +170,16 @@ class Entry:
     def native(self) -> bool:
         """True when no virtual machine has to warm up."""
         return self.server.manifest.language is Language.RUST
+
+    @property
+    def settings(self) -> list[str]:
+        """The variables that a person may set for it: its own, and the one that names a release."""
+        release = self.server.manifest.release
+        return [*self.variant.settings, *([release.setting] if release else [])]
+
+    def settings_of(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Return those of these variables that it reads."""
+        return {name: value for name, value in env.items() if name in self.settings}
 
     def at(self, settings: Mapping[str, str]) -> Entry:
         """With its server at the release that the settings name."""

@@ -18,6 +18,7 @@ from zoo.cli.options import Results, Resume
 from zoo.cli.plan import announce
 from zoo.cli.screen import console
 from zoo.host import facts, mend, namespace
+from zoo.host.environment import left_behind
 from zoo.measure import further
 from zoo.measure.run import new_run
 from zoo.model.condition import Condition
@@ -68,7 +69,7 @@ def command(
         targeting.check(planned.targets, planned.scenarios, remote=remote)
         measured = {e.server.name: e.server for e in request.entries_of(planned, catalog)}
         builds = {name: source_hash(server) for name, server in sorted(measured.items())}
-        run = new_run(checkout.ROOT, wish, planned, facts.gather(), builds)
+        run = new_run(checkout.ROOT, wish, planned, facts.gather(), builds, catalog)
         for one in {c.runtime: c for c in _conditions(planned)}.values():
             _refuse_clamped(planned, hosting.limits_for(checkout.ROOT, one, run.host), strict_tiers)
         be_alone()
@@ -110,6 +111,9 @@ def _enter(store: Store, catalog: Catalog) -> NoReturn:
     """Become the process that measures: in a network namespace of its own, where the system allows one."""
     planned = store.run().plan
     announce(planned, catalog)
+    reaching = [name for entry in request.entries_of(planned, catalog) for name in entry.settings]
+    if line := left_behind(os.environ, reaching):
+        console.print(line)
     console.print(f"run: {checkout.shown(store.folder)} (Ctrl-C keeps what is done)")
     wrapper = namespace.wrapper() if planned.condition.network == "private" else None
     if planned.condition.network == "private" and wrapper is None:

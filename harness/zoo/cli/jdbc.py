@@ -24,7 +24,7 @@ from zoo.host.engine import Engine, EngineError
 from zoo.host.interrupts import interruptible
 from zoo.host.jdk import find_jdk
 from zoo.jdbc import plan
-from zoo.jdbc.launcher import Launcher, project
+from zoo.jdbc.launcher import Launcher, project, recorded
 from zoo.jdbc.records import CellRecord, FloodRecord, JdbcRun, PlanFacts
 from zoo.jdbc.request import JdbcWish
 from zoo.jdbc.services import Containers, Databases, Embedded, has_wire
@@ -178,7 +178,8 @@ def _announce(planned: PlanFacts, console: Console) -> None:
 def _new_run(planned: PlanFacts, jdk: Jdk) -> JdbcRun:
     named = begun(checkout.ROOT, f"jdbc-{planned.profile.name}")
     builds = {FOLDER: program_hash(checkout.ROOT, FOLDER)}
-    return JdbcRun(**named, jdk=jdk.version, plan=planned, host=facts.gather(jdk), builds=builds)
+    given = {FOLDER: recorded(os.environ)}
+    return JdbcRun(**named, jdk=jdk.version, plan=planned, host=facts.gather(jdk), builds=builds, environment=given)
 
 
 def _carry_out(store: JdbcStore, launcher: Launcher, databases: Databases, console: Console) -> None:

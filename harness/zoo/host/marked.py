@@ -12,6 +12,11 @@ RUN = "ZOO_LOCK"
 """A variable that every process of a run gets, with the lock that the run holds."""
 
 
+def mark() -> dict[str, str]:
+    """Return the variable by which what this process starts is found again; none where it holds no lock."""
+    return {RUN: os.environ[RUN]} if RUN in os.environ else {}
+
+
 def end(mark: str, within_s: float = 5.0) -> list[str]:
     """SIGKILL to what has a variable that begins so (`NAME=value`), where this kernel runs it and lets us; their names.
 

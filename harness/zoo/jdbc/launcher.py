@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import psutil
 from zoo.catalog.build import PROGRAM_SOURCES
 from zoo.catalog.manifest import Build, Language
 from zoo.catalog.project import Project
+from zoo.host.environment import CALLERS, FOLDER, chosen
+from zoo.host.marked import mark
 from zoo.model.failure import Failure
 from zoo.model.jdk import Jdk
 
@@ -31,6 +34,23 @@ def project(folder: Path, jdk: Jdk) -> Project:
     return Project(folder.name, folder, build, Language.JAVA, jdk)
 
 
+PASSED_ON = (
+    *("PATH", "JDBC_URL", "JDBC_USER", "JDBC_PASSWORD", "JDBC_ORIGIN", "JDBC_PID"),
+    *("TOXIPROXY", "TOXIPROXY_URL"),
+)
+"""The caller's variables that java-jdbc reads; it looks for Toxiproxy on the PATH."""
+
+
+def environment(environ: Mapping[str, str], folder: str) -> dict[str, str]:
+    """Return the variables that java-jdbc and the JVMs that it starts get."""
+    return {**chosen(folder), **{name: environ[name] for name in PASSED_ON if name in environ}}
+
+
+def recorded(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the same as the run stores it: the caller's values may be secrets."""
+    return {**environment(environ, FOLDER), **{name: CALLERS for name in PASSED_ON if name in environ}}
+
+
 class LaunchFailure(Exception):
     """A cell without a result; `failure` says why."""
 
@@ -45,7 +65,7 @@ class Launcher:
     def __init__(self, folder: Path, jdk: Jdk) -> None:
         self._folder = folder
         self._jdk = jdk
-        self._env = {**os.environ, "JAVA_HOME": str(jdk.home)}
+        self._given = {**environment(os.environ, tempfile.gettempdir()), **mark()}
 
     def run(self, arguments: Sequence[str], log: Path, timeout_s: float, env: Mapping[str, str]) -> None:
         """Run to the end; `LaunchFailure` when that fails or takes too long."""
@@ -54,7 +74,7 @@ class Launcher:
             process = psutil.Popen(
                 command,
                 cwd=self._folder,
-                env={**self._env, **env},
+                env={**self._given, **env},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,

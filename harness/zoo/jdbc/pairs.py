@@ -13,7 +13,7 @@ from zoo.analysis.metrics import PEAK_RSS, Class, Metric, Word
 from zoo.analysis.noise_band import noise_bands
 from zoo.analysis.pairs import Compared, Comparison, Kind, Pair, judged, unjudged
 from zoo.analysis.stats import Ratio, paired_ratio, unpaired_ratio
-from zoo.analysis.two_runs import Contrast, differences, hardware
+from zoo.analysis.two_runs import Contrast, differences, environments, hardware
 from zoo.jdbc.analysis import Row, rows
 from zoo.jdbc.records import Cell, CellRecord, FloodRecord, JdbcRun, Measurement
 
@@ -80,7 +80,8 @@ def contrast(a: JdbcRun, a_records: Records, b: JdbcRun, b_records: Records) -> 
     obstacles = differences(_fixed(a), _fixed(b))
     if not made:
         obstacles.append("no cell is in both")
-    return Contrast(obstacles, differences(_free(a, a_records), _free(b, b_records)), judged(made, apart=False))
+    changes = [*differences(_free(a, a_records), _free(b, b_records)), *environments(a, b)]
+    return Contrast(obstacles, changes, judged(made, apart=False))
 
 
 def paired(metric: Metric, a: Row, b: Row) -> Ratio | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from pathlib import Path
 from zoo import ROOT
 from zoo.analysis.stats.interval import Interval, of_median
 from zoo.catalog.build import BuildError
+from zoo.host.environment import chosen
+from zoo.host.marked import mark
 from zoo.model.jdk import Jdk
 from zoo.sample.proc import Snapshot, snapshot
 
@@ -74,6 +77,10 @@ class Footprint:
         return flags + (", watched" if self.watched else ", parked" if self.parked_kb else "")
 
 
+def _environment() -> dict[str, str]:
+    return {**chosen(tempfile.gettempdir()), **mark()}
+
+
 def build(jdk: Jdk, folder: Path = FOLDER) -> Path:
     """The jar, made anew: it takes a second."""
     classes, jar = folder / "target" / "classes", folder / "target" / "java-hello.jar"
@@ -94,7 +101,13 @@ def starts(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RUNS) -> 
     took = []
     for _ in range(runs):
         begun = time.monotonic()
-        subprocess.run([jdk.java, *flags, "-jar", jar], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [jdk.java, *flags, "-jar", jar],
+            check=True,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
         took.append(time.monotonic() - begun)
     return took
 
@@ -129,7 +142,7 @@ def parked(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RESTS, th
 def staying(jdk: Jdk, jar: Path, flags: Sequence[str]) -> Iterator[int]:
     """A JVM that has said hello and stays; ended by SIGTERM, so that it removes what it put into /tmp."""
     command = [str(jdk.java), *flags, "-jar", str(jar), str(STAY_S)]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as child:
+    with subprocess.Popen(command, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as child:
         try:
             assert child.stdout is not None
             if not child.stdout.readline():
@@ -166,7 +179,9 @@ def _rest(seen: Sequence[Snapshot]) -> Rest:
 
 
 def _run(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        command, env=_environment(), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
     if done.returncode:
         raise BuildError(f"{' '.join(command)} ended with exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout

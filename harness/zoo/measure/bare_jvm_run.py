@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from zoo.catalog.build import program_hash
-from zoo.host import facts
+from zoo.host import environment, facts
 from zoo.host.begun import begun, now
 from zoo.host.interrupts import held
 from zoo.measure.bare_jvm import FOLDER, Footprint, build, footprints
@@ -17,7 +17,8 @@ from zoo.store.writing import write_data
 def measure(root: Path, results: Path, jdk: Jdk) -> tuple[Path, list[JvmRecord]]:
     """Measure all sets of flags and write a run; gives its folder."""
     builds = {FOLDER.name: program_hash(root, FOLDER.name)}
-    run = JvmRun(**begun(root, "jvm"), jdk=jdk.version, host=facts.gather(jdk), builds=builds)
+    given = {FOLDER.name: environment.chosen(environment.FOLDER)}
+    run = JvmRun(**begun(root, "jvm"), jdk=jdk.version, host=facts.gather(jdk), builds=builds, environment=given)
     jar = build(jdk, root / FOLDER.name)
     folder = results / run.id
     folder.mkdir(parents=True)

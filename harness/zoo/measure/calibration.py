@@ -100,7 +100,7 @@ def _started(runtime: Runtime, entry: Entry, planned: PlanFacts, store: Store) -
     condition = planned.condition
     log = store.raw / f"{stem(entry.id, 'calibration')}.log"
     flags = tuple(condition.jvm_flags)
-    hosted = runtime.start(Launch(entry, log, condition.env, flags, condition.cpus, condition.cores))
+    hosted = runtime.start(Launch(entry, log, entry.settings_of(condition.env), flags, condition.cpus, condition.cores))
     try:
         yield hosted
     finally:

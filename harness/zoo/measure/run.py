@@ -14,6 +14,7 @@ from zoo.measure.clock import RealClock
 from zoo.measure.reporter import Follow
 from zoo.measure.session import Running, Session
 from zoo.model.cores import Cores
+from zoo.model.entry_id import name_of, plain
 from zoo.model.errors import BenchError, RuntimeFailure
 from zoo.model.host import HostFacts
 from zoo.model.record import Record, newest_records
@@ -22,13 +23,29 @@ from zoo.plan import blocks, resume
 from zoo.plan.budget import seconds
 from zoo.plan.request import Wish, entries_of
 from zoo.runtime import target as targeting
+from zoo.runtime.environment import recorded
 from zoo.runtime.hosting import hosting
 from zoo.store.run_folder import Store
 
 
-def new_run(root: Path, wish: Wish, planned: PlanFacts, host: HostFacts, builds: Mapping[str, str]) -> Run:
+def new_run(
+    root: Path, wish: Wish, planned: PlanFacts, host: HostFacts, builds: Mapping[str, str], catalog: Catalog
+) -> Run:
     """A run that has not begun; `builds` gives the hash of each server's sources."""
-    return Run(**begun(root, "quick" if wish.quick else "full"), plan=planned, host=host, builds=dict(builds))
+    return Run(
+        **begun(root, "quick" if wish.quick else "full"),
+        plan=planned,
+        host=host,
+        builds=dict(builds),
+        environment=environments(planned, catalog),
+    )
+
+
+def environments(planned: PlanFacts, catalog: Catalog) -> dict[str, dict[str, str]]:
+    """Return the variables that each entry of a plan is started with, under each of its conditions."""
+    conditions = {"": planned.condition, **planned.variations}
+    started = [name for name in [*planned.entries, *planned.further] if plain(name) not in planned.targets]
+    return {name: recorded(catalog.entry(name), conditions[name_of(name)]) for name in started}
 
 
 Say = Callable[[str], None]

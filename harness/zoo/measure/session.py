@@ -168,10 +168,11 @@ class _BlockRun:
 
     def _launch(self, name: str) -> Launch:
         block, condition = self._block, self._session.condition(name)
+        entry = self._session.catalog.entry(name)
         return Launch(
-            entry=self._session.catalog.entry(name),
+            entry=entry,
             log=self._session.store.new_log(f"{stem(name, block.asked)}-r{block.round}"),
-            env=condition.env,
+            env=entry.settings_of(condition.env),
             jvm_flags=tuple(condition.jvm_flags),
             cpus=condition.cpus,
             cores=condition.cores,

@@ -57,7 +57,7 @@ def started(runtime: Runtime, entries: list[Entry], condition: Condition, logs: 
         servers: dict[str, Hosted] = {}
         for entry in entries:
             log = logs / f"{entry.id.replace(':', '-')}.log"
-            launch = Launch(entry, log, condition.env, tuple(condition.jvm_flags))
+            launch = Launch(entry, log, entry.settings_of(condition.env), tuple(condition.jvm_flags))
             servers[entry.id] = runtime.start(launch)
             stack.callback(servers[entry.id].stop)
             servers[entry.id].probe()

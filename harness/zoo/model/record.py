@@ -15,8 +15,11 @@ from zoo.model.measurement import Connections, Kernel, Measurement, Memory, Samp
 from zoo.model.noise import Noise
 from zoo.model.trial_results import Result
 
-PROTOCOL = 4
-"""Version of the measurement protocol; runs of different protocols are not comparable."""
+PROTOCOL = 5
+"""Version of the measurement protocol; runs of different protocols are not comparable.
+
+Since version 5 servers start with variables that the harness chose and stored, and none of the caller's shell.
+"""
 
 
 UNKNOWN = "unknown"

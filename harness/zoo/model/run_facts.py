@@ -18,6 +18,10 @@ class RunFacts(Data):
     dirty: bool | None
     harness: str
     host: HostFacts
+    environment: dict[str, dict[str, str]] = Field(
+        default={},
+        description="by entry or program, the variables that it was started with; in braces what differs by start",
+    )
     builds: dict[str, str] = Field(
         default={}, description="by server or program, the hash of the sources that were measured"
     )

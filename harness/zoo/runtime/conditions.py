@@ -36,7 +36,10 @@ IMAGE_JDK = "25"
 ELSEWHERE = {"vm": "a server in a virtual host"}
 
 PASSED_ON = ("MAX_THREADS", "BACKLOG", "CONNECTOR", "BUFFERS", "SCHEDULER")
-"""Settings of the servers that a person may put in front of a command; they become part of the condition."""
+"""Settings of the zoo's servers that a person may put in front of a command; they become part of the condition.
+
+Which variant reads which of them is in its manifest. A server from outside the zoo may read others.
+"""
 
 
 def runtime_named(wanted: str, tiers: Sequence[str] = (), *, outside: bool = False) -> str:
@@ -84,7 +87,7 @@ def condition_of(runtime: str, entries: Sequence[Entry], root: Path, *, targets:
 
 
 def _condition(runtime: str, entries: Sequence[Entry], root: Path, *, targets: bool = False) -> Condition:
-    env = {name: os.environ[name] for name in (*PASSED_ON, *release_settings(entries)) if name in os.environ}
+    env = settings_from(os.environ, entries)
     try:
         resources = resources_of(os.environ)
     except ValueError as error:
@@ -112,6 +115,20 @@ def _condition(runtime: str, entries: Sequence[Entry], root: Path, *, targets: b
     network = "private" if not targets and namespace.wrapper() else "host"
     apart = cores_of(os.environ.get("CORES", AUTO), runtime, targets=targets)
     return Condition(runtime=runtime, network=network, jdk=version, env=env, cpus=resources.cpus, cores=apart)
+
+
+def settings_from(environ: Mapping[str, str], entries: Sequence[Entry]) -> dict[str, str]:
+    """Return the settings in the environment that some entry reads; `BenchError` for one that none reads."""
+    read = dict.fromkeys(name for entry in entries for name in entry.settings)
+    if idle := [name for name in PASSED_ON if name in environ and name not in read]:
+        raise BenchError(f"{idle[0]}={environ[idle[0]]} changes nothing: {_unread(idle[0], entries)}; unset it")
+    return {name: environ[name] for name in read if name in environ}
+
+
+def _unread(setting: str, entries: Sequence[Entry]) -> str:
+    """Return why a setting concerns none of these entries."""
+    known = ", ".join(dict.fromkeys(name for entry in entries for name in entry.settings)) or "none"
+    return f"no selected server variant reads {setting} (those selected read: {known})"
 
 
 def cores_of(wanted: str, runtime: str, *, targets: bool = False) -> Cores | None:

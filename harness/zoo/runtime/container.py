@@ -24,6 +24,7 @@ from zoo.runtime.agent.instruments import AgentInstruments, HostInstruments
 from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
 from zoo.runtime.attached import Enclosed
 from zoo.runtime.base import Launch
+from zoo.runtime.environment import of_contract
 from zoo.runtime.process import command
 from zoo.runtime.resources import Resources, cpuset
 from zoo.sample.proc import read
@@ -214,9 +215,8 @@ class ContainerRuntime:
 
     def environment(self, launch: Launch) -> list[str]:
         """Options of `docker run` for what the contract names."""
-        variant = launch.entry.variant
         port = str(launch.entry.server.manifest.port)
-        env = {**variant.env, "VARIANT": variant.name, "HOST": self.address, "PORT": port, **launch.env}
+        env = of_contract(launch.entry, launch.env, self.address, port)
         return [f"--env={key}={value}" for key, value in env.items()]
 
     def program(self, launch: Launch) -> list[str]:

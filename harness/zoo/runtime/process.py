@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -15,6 +16,7 @@ from zoo.catalog.manifest import Entry
 from zoo.host import scratch
 from zoo.host.interrupts import held
 from zoo.host.limits import read_limits
+from zoo.host.marked import mark
 from zoo.host.ports import free_port
 from zoo.host.processors import ALLOWED, placed
 from zoo.load.ab import Benchmarker, LocalAb
@@ -26,6 +28,7 @@ from zoo.model.errors import RuntimeFailure
 from zoo.model.jdk import Jdk
 from zoo.runtime.attached import Attached
 from zoo.runtime.base import Launch
+from zoo.runtime.environment import of_process
 from zoo.sample.instruments import Instruments, LocalInstruments
 
 
@@ -46,8 +49,9 @@ def command(entry: Entry, java: Path | None, jvm_flags: tuple[str, ...] = ()) ->
 
 
 def start_command(launch: Launch, jdk: Jdk | None, tmp: str | None = None) -> list[str]:
-    """The words that start it as a process, at the release that its settings name; a JVM does not look at TMPDIR."""
-    flags = launch.jvm_flags if tmp is None else (f"-Djava.io.tmpdir={tmp}", *launch.jvm_flags)
+    """The words that start it as a process, at the release that its settings name; a JVM ignores TMPDIR and HOME."""
+    own = () if tmp is None else (f"-Djava.io.tmpdir={tmp}", f"-Duser.home={tmp}")
+    flags = (*own, *launch.jvm_flags)
     return command(launch.entry.at(launch.env), jdk.java if jdk else None, flags)
 
 
@@ -57,26 +61,17 @@ def processors(launch: Launch) -> list[int]:
     return own if launch.cpus is None else own[: int(launch.cpus)]
 
 
-def environment(launch: Launch, port: int) -> dict[str, str]:
-    """This process's own, the variant's, and what the contract names; what a person set goes before all."""
-    variant = launch.entry.variant
-    return {
-        **os.environ,
-        **variant.env,
-        "VARIANT": variant.name,
-        "HOST": "127.0.0.1",
-        "PORT": str(port),
-        **launch.env,
-    }
-
-
 def spawn(argv: Sequence[str], folder: Path, env: Mapping[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
-    """A server in a session of its own; `RuntimeFailure` when its command cannot be run."""
+    """Start a server in a session of its own; `RuntimeFailure` when its command cannot be run.
+
+    The command is found on the harness's PATH. The server gets `env` and the mark of this run.
+    """
+    program, *words = argv
     try:
         return subprocess.Popen(
-            argv,
+            [shutil.which(program) or program, *words],
             cwd=folder,
-            env=env,
+            env={**env, **mark()},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -168,7 +163,7 @@ class ProcessRuntime:
         tmp = scratch.folder("server")
         argv = start_command(launch, self.jdk, tmp.name)
         port = port_for(launch.entry)
-        env = {**environment(launch, port), "TMPDIR": tmp.name}
+        env = of_process(launch.entry, launch.env, str(port), tmp.name)
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
         with launch.log.open("wb") as log, placed(processors(launch)), held():

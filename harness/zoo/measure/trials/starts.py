@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from zoo.analysis.stats.interval import Interval, of_median
+from zoo.host import scratch
 from zoo.host.processors import placed
 from zoo.model.errors import RuntimeFailure, never_listened
 from zoo.model.jdk import Jdk
 from zoo.runtime.base import Launch
-from zoo.runtime.process import environment, port_for, processors, spawn, start_command
+from zoo.runtime.environment import of_process
+from zoo.runtime.process import port_for, processors, spawn, start_command
 from zoo.sample.proc import snapshot
 from zoo.scenarios.startup import REST_S, RESTS, STARTS, Start
 
@@ -157,23 +159,24 @@ class _Server:
 @contextmanager
 def _running(launch: Launch, jdk: Jdk | None, grace_s: float) -> Iterator[_Server]:
     """The entry's process, in a session of its own; ended by SIGTERM, and by SIGKILL after the grace."""
-    argv = start_command(launch, jdk)
-    port = port_for(launch.entry)
-    env = environment(launch, port)
-    launch.log.parent.mkdir(parents=True, exist_ok=True)
-    with launch.log.open("wb") as log, placed(processors(launch)):
-        begun = time.monotonic()
-        child = spawn(argv, launch.entry.server.folder, env, log)
-    try:
-        yield _Server(child, begun, port, launch.log)
-        child.terminate()
-        child.wait(grace_s)
-    except subprocess.TimeoutExpired:
-        raise RuntimeFailure("hung", f"still ran {grace_s:.0f} s after SIGTERM", _tail(launch.log)) from None
-    finally:
-        if child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+    with scratch.folder("start") as tmp:
+        argv = start_command(launch, jdk, tmp)
+        port = port_for(launch.entry)
+        env = of_process(launch.entry, launch.env, str(port), tmp)
+        launch.log.parent.mkdir(parents=True, exist_ok=True)
+        with launch.log.open("wb") as log, placed(processors(launch)):
+            begun = time.monotonic()
+            child = spawn(argv, launch.entry.server.folder, env, log)
+        try:
+            yield _Server(child, begun, port, launch.log)
+            child.terminate()
+            child.wait(grace_s)
+        except subprocess.TimeoutExpired:
+            raise RuntimeFailure("hung", f"still ran {grace_s:.0f} s after SIGTERM", _tail(launch.log)) from None
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
 
 
 def _tail(log: Path) -> str:

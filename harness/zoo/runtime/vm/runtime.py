@@ -30,6 +30,7 @@ from zoo.runtime.agent.client import INT, INT_OR_NONE, AgentClient
 from zoo.runtime.agent.instruments import AgentInstruments
 from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
 from zoo.runtime.base import Launch
+from zoo.runtime.environment import of_contract
 from zoo.runtime.process import command
 from zoo.runtime.vm import guest, image, kernel, qemu
 from zoo.runtime.vm.qemu import GuestMachine
@@ -139,13 +140,7 @@ class HostedGuest:
     def start(self, words: Sequence[str], timeout_s: float) -> None:
         """Return when the server listens; `RuntimeFailure` when it does not."""
         entry, started = self._launch.entry, time.monotonic()
-        env = {
-            **entry.variant.env,
-            "VARIANT": entry.variant.name,
-            "HOST": "127.0.0.1",
-            "PORT": str(entry.server.manifest.port),
-            **self._launch.env,
-        }
+        env = of_contract(entry, self._launch.env, "127.0.0.1", str(entry.server.manifest.port))
         folder = image.folder_of(entry.server)
         self._pid = self._host.agent.call(INT, "start", command=words, folder=folder, env=env)
         self._host.wait_for(f"listening on {self.url} ({entry.id})", timeout_s, self._fault)
