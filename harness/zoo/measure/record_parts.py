@@ -19,18 +19,20 @@ from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot
 
 
-def latency(histogram: Histogram) -> Latency:
+def latency(histogram: Histogram, bad: int = 0) -> Latency:
+    """Return the latency of the good responses; null where the bad ones among them leave it uncertain."""
+
     def supported(q: float) -> int | None:
-        return histogram.quantile(q) if histogram.supports(q) else None
+        return histogram.good_quantile(q, bad) if histogram.supports(q) else None
 
     return Latency(
-        samples=histogram.total,
-        mean_us=histogram.mean_us or 0.0,
+        samples=max(0, histogram.total - bad),
+        mean_us=histogram.good_mean(bad),
         p50_us=supported(0.5),
         p90_us=supported(0.9),
         p99_us=supported(0.99),
         p999_us=supported(0.999),
-        max_us=histogram.max_us or 0,
+        max_us=histogram.good_quantile(1.0, bad) if histogram.total else 0,
     )
 
 

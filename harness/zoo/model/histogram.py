@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
+TOLERANCE = 0.02
+"""The bounds of a figure of the good responses may be this far apart, as a share of the lower one."""
+
 
 class HistogramError(ValueError):
     """The figures cannot be a histogram, or not one that wrk's correction made."""
@@ -58,11 +61,44 @@ class Histogram:
         """Nearest rank: the smallest value that at least this share of the samples does not exceed."""
         if not len(self.counts):
             return None
-        return int(self.values_us[np.searchsorted(np.cumsum(self.counts), self._rank(q))])
+        return int(self.values_us[np.searchsorted(np.cumsum(self.counts), _rank(q, self.total))])
+
+    def good_bounds(self, q: float, bad: int) -> tuple[int, int]:
+        """Return the least and the greatest value that the quantile of the good samples can have.
+
+        Any `bad` of the samples are not good. If all of them are among the slowest, the good ones keep their ranks; if
+        all are among the fastest, every good one moves up by `bad` ranks.
+        """
+        good = self.total - bad
+        if good < 1:
+            raise ValueError(f"no good samples: {bad} of {self.total} are bad")
+        rank = _rank(q, good)
+        low, high = np.searchsorted(np.cumsum(self.counts), [rank, rank + bad])
+        return int(self.values_us[low]), int(self.values_us[high])
+
+    def good_quantile(self, q: float, bad: int) -> int | None:
+        """Return the quantile of the good samples; None where it is not known to within `TOLERANCE`."""
+        if self.total <= bad:
+            return None
+        low, high = self.good_bounds(q, bad)
+        return (low + high) // 2 if high <= low * (1 + TOLERANCE) else None
+
+    def good_mean(self, bad: int) -> float | None:
+        """Return the mean of the good samples; None where it is not known to within `TOLERANCE`."""
+        if not bad:
+            return self.mean_us
+        good = self.total - bad
+        if good < 1:
+            return None
+        low, high = (
+            _sum_first(self.values_us, self.counts, good),
+            _sum_first(self.values_us[::-1], self.counts[::-1], good),
+        )
+        return (low + high) / 2 / good if high <= low * (1 + TOLERANCE) else None
 
     def supports(self, q: float, beyond: int = 100) -> bool:
         """Whether enough samples lie beyond the quantile for it to mean something."""
-        return self.total - self._rank(q) >= beyond
+        return self.total - _rank(q, self.total) >= beyond
 
     def quantized(self, digits: int = 3) -> Histogram:
         """A smaller histogram whose values are off by at most 0.5 * 10**-digits of themselves.
@@ -85,11 +121,18 @@ class Histogram:
         table = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
         return cls(table[:, 0].copy(), table[:, 1].copy())
 
-    def _rank(self, q: float) -> int:
-        if not 0 <= q <= 1:
-            raise ValueError(f"a quantile lies between 0 and 1, got {q}")
-        # str() gives the decimal that was meant: 0.07 * 100 is a little above 7 in binary
-        return max(1, math.ceil(Fraction(str(q)) * self.total))
+
+def _rank(q: float, total: int) -> int:
+    if not 0 <= q <= 1:
+        raise ValueError(f"a quantile lies between 0 and 1, got {q}")
+    # str() gives the decimal that was meant: 0.07 * 100 is a little above 7 in binary
+    return max(1, math.ceil(Fraction(str(q)) * total))
+
+
+def _sum_first(values: Ints, counts: Ints, samples: int) -> int:
+    """Add up this many samples, in the order given."""
+    taken = np.minimum(counts, np.maximum(0, samples - (np.cumsum(counts) - counts)))
+    return int((values * taken).sum())
 
 
 def merge(hs: Iterable[Histogram]) -> Histogram:

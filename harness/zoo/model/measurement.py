@@ -34,8 +34,10 @@ class ErrorCounts(Data):
 
 
 class Latency(Data):
-    """From the raw histogram, in microseconds; null where fewer than 100 samples lie beyond the quantile.
+    """Of the good responses, in microseconds; null where fewer than 100 samples lie beyond the quantile.
 
+    The generator's histogram holds the errors too, at most 1% of it. A figure is null where it could be more than 2%
+    off, whichever responses these were.
     All null on an emulated host.
     """
 
