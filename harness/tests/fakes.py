@@ -25,10 +25,12 @@ from zoo.sample.cgroup import CgroupUse
 from zoo.sample.jvm import Info, ServerLimits
 from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot
+from zoo.sample.response import Response
 
 IDLE_KB = 50_000
 POOL = 200
 RPS = 50_000
+ANSWER_BYTES = 150
 BETS_AFTER = 4
 """Loads of one kind of request, after which a compiler counts on no other."""
 
@@ -115,7 +117,7 @@ def outcome(spec: LoadSpec, pairs: list[list[int]], connect: int = 0, status: in
     return LoadOutcome(
         requests=histogram.total,
         goodput=histogram.total - status,
-        bytes=histogram.total * 150,
+        bytes=histogram.total * ANSWER_BYTES,
         runtime_s=spec.duration_s,
         errors=Errors(connect=connect, read=0, write=0, status=status, timeout=0),
         histogram=histogram,
@@ -166,6 +168,8 @@ class World:
     answers: Callable[[FakeServer], bool] = lambda server: True
     servers: list[FakeServer] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
+    ab_non_2xx: int = 0
+    attack_fails: int = 0  # of the requests at a constant rate or with users, the first ones
     attacks: list[Attack] = field(default_factory=list)
     sampling: int = 0
     connections: int = 0
@@ -285,7 +289,8 @@ class FakeAttacker:
         else:
             assert attack.connections is not None
             sent = [at for at in range(0, round(attack.duration_s * 1e6), delay_us) for _ in range(attack.connections)]
-        return Attacked([Hits(sent, [delay_us] * len(sent), {})], cpu_s=0.5, version="12.13.0", commands=[["fake"]])
+        failed = {"status 503": list(range(self._world.attack_fails))} if self._world.attack_fails else {}
+        return Attacked([Hits(sent, [delay_us] * len(sent), failed)], cpu_s=0.5, version="12.13.0", commands=[["fake"]])
 
 
 class FakeBenchmarker:
@@ -307,7 +312,7 @@ class FakeBenchmarker:
             failed_length=0,
             failed_exceptions=0,
             write_errors=0,
-            non_2xx=0,
+            non_2xx=self._world.ab_non_2xx,
             kept_alive=spec.requests,
             bytes=150 * spec.requests,
             runtime_s=2.0,
@@ -413,6 +418,9 @@ class FakeInstruments:
 
     def answers(self, url: str) -> bool:
         return self._world.answers(self._world.at(url))
+
+    def responses(self, url: str, count: int) -> list[Response]:
+        return [Response(200, ANSWER_BYTES, "HTTP/1.1 200 OK")] * count
 
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         server = self._world.of(pid)

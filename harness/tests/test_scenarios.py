@@ -376,6 +376,25 @@ def test_apache_bench_is_counted(bed: Bed) -> None:
     assert found.work.cpu_s_per_million == 0, "the fake spends nothing here"
 
 
+@pytest.mark.parametrize(("bad", "fails"), [(1_000, False), (1_001, True)])
+def test_apache_bench_with_over_one_percent_bad_responses_gives_no_figures(bed: Bed, bad: int, fails: bool) -> None:
+    bed.world.ab_non_2xx = bad
+    record = bed.run(planned("ab", rounds=1))[0]
+    assert (record.failure is not None) is fails
+    if record.failure:
+        assert (record.failure.kind, record.trial) == ("bad_responses", None)
+        assert record.failure.message == "1,001 of 100,000 responses were bad"
+
+
+def test_a_capacity_of_bad_responses_is_none(bed: Bed) -> None:
+    bed.world.attack_fails = 1_000
+    with pytest.raises(LoadError, match=r"1,000 of \S+ responses were bad: status 503"):
+        calibrated(
+            planned("rate", rounds=1), entries_of(planned("rate"), catalog()), bed.runtime, bed.store,
+            builders.console().status,
+        )  # fmt: skip
+
+
 def test_starts_of_containers_are_timed_by_their_line(tmp_path: Path) -> None:
     bed = Bed(tmp_path, runtime="container")
     records = bed.run(planned("startup", Condition(runtime="container", jdk="25"), rounds=1))

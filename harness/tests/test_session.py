@@ -498,6 +498,36 @@ def test_bad_answers_are_flagged_and_left_out_of_goodput(bed: Bed) -> None:
     assert cell.flags == [Flag.BAD_ANSWERS]
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [{"status": 9_000}, {"bytes": -500_000}, {"bytes": 500_000_000}],
+    ids=["above 399", "shorter", "longer"],
+)
+@pytest.mark.parametrize("measured", [False, True])
+def test_too_many_bad_responses_fail_the_cell(bed: Bed, bad: dict[str, int], measured: bool) -> None:
+    """In a window, or before it: a server that answers errors is not warm."""
+
+    def faulty(call: Call) -> LoadOutcome:
+        made = outcome(call.spec, [[2_000, 400_000]], status=bad.get("status", 0))
+        return replace(made, bytes=made.bytes + bad.get("bytes", 0))
+
+    bed.world.fault = once(faulty, lambda call: call.measured is measured and call.spec.connections == 1_000)
+    records = bed.run(one_block())
+    assert kinds(records) == {"100": None, "1k": "bad_responses", "25k": None}
+    assert records[1].failure is not None
+    message = records[1].failure.message
+    assert "9,000 of 400,000 responses were bad" in message if "status" in bad else "bytes on average" in message
+
+
+def test_latency_that_bad_responses_may_have_changed_is_not_published(bed: Bed) -> None:
+    def bad(call: Call) -> LoadOutcome | None:
+        return outcome(call.spec, [[2_000, 396_000], [90_000, 4_000]], status=3_000) if call.measured else None
+
+    bed.world.fault = bad
+    latency = seen(bed.run(one_block())[0]).load.latency
+    assert (latency.p50_us, latency.p90_us, latency.p99_us) == (2_000, 2_000, None)
+
+
 def test_a_window_that_something_cut_short_is_no_data(bed: Bed) -> None:
     def cut(call: Call) -> LoadOutcome:
         return replace(outcome(call.spec, [[2_000, 500]]), runtime_s=0.7 * call.spec.duration_s)

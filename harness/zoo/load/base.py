@@ -25,6 +25,14 @@ class Errors:
 
 
 @dataclass(frozen=True)
+class Census:
+    """The number of responses that were not 2xx, and the last one of them."""
+
+    bad: int
+    sample: str  # status, Location and first bytes of the body
+
+
+@dataclass(frozen=True)
 class LoadOutcome:
     requests: int
     goodput: int  # requests without bad statuses and timeouts
@@ -41,6 +49,7 @@ class LoadOutcome:
     version: str
     command: list[list[str]]
     generators: tuple[GeneratorUse, ...] = ()  # where several hosts sent
+    census: Census | None = None  # where the load was asked for one
 
 
 class Generator(Protocol):

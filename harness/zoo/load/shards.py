@@ -131,6 +131,7 @@ class LocalShards:
                     environment = {
                         "ZOO_WRK_JSON": str(folder / f"{i}.json"),
                         "ZOO_WRK_ADDRESSES": ",".join(_turned(spec.addresses, sum(s.threads for s in shards[:i]))),
+                        **({"ZOO_WRK_CENSUS": "1"} if spec.census else {}),
                     }
                     children.start(command, environment, folder / f"{i}.out")
                 children.follow(duration_s, duration_s + self._overrun_s, on_tick)

@@ -19,6 +19,7 @@ class LoadSpec:
     addresses: tuple[
         str, ...
     ] = ()  # the threads send to these in turn; empty: to the URL's. The server must listen there
+    census: bool = False  # count the responses that are not 2xx, which slows wrk down: for loads that are not measured
 
     @property
     def timeout_whole_s(self) -> int:
@@ -32,6 +33,7 @@ class LoadError(UserError):
     kind: `spec_invalid` · `generator_missing` · `generator_failed` (exit code, no report) · `generator_hung` ·
     `generator_cut` (it stopped before its time) · `clock_set` (its time and the harness's are not the same) ·
     `generators_apart` (several hosts did not begin together) ·
+    `bad_responses` (too many were redirects, errors or had another body) ·
     `histogram_invalid` (the report contradicts itself).
     """
 

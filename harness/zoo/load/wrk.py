@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.load.base import Errors, LoadOutcome
+from zoo.load.base import Census, Errors, LoadOutcome
 from zoo.load.shards import LocalShards, Shard, Shards
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.model.histogram import Histogram, HistogramError, merge, uncorrect
@@ -32,6 +32,7 @@ class Report:
     errors: Errors
     raw: Histogram
     corrected: Histogram
+    census: Census | None = None
 
 
 class Wrk:
@@ -95,6 +96,7 @@ class Wrk:
                 )
                 for place in ran.places
             ),
+            census=_sum_census([r.census for r in reports if r.census is not None]) if spec.census else None,
         )
 
 
@@ -147,7 +149,12 @@ def parse_report(written: dict[str, Any], connections: int, timeout_s: int) -> R
     if raw.total != requests - errors.timeout:
         expected = f"{requests} requests and {errors.timeout} timeouts"
         raise HistogramError(f"{raw.total} samples after the correction was undone, but {expected}")
-    return Report(requests, written["bytes"], runtime_us, errors, raw, corrected)
+    census = Census(**written["census"]) if "census" in written else None
+    return Report(requests, written["bytes"], runtime_us, errors, raw, corrected, census)
+
+
+def _sum_census(parts: list[Census]) -> Census:
+    return Census(sum(part.bad for part in parts), next((part.sample for part in parts if part.bad), ""))
 
 
 def _sum_errors(reports: list[Report]) -> Errors:

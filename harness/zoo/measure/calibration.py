@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
+from zoo.analysis.responses import too_many
 from zoo.catalog.manifest import Entry
+from zoo.load.spec import LoadError
 from zoo.load.vegeta import Attack
+from zoo.model.hits import failures
 from zoo.model.program import Case, Program
 from zoo.model.record import stem
 from zoo.model.run import PlanFacts
@@ -91,8 +94,12 @@ def _capacity(entry: Idle) -> float:
         attack = Attack(hosted.url + "/", WARM_S / 2, TIMEOUT_S, connections=USERS)
         hosted.attacker.run(attack)
         given = hosted.attacker.run(attack)
-    good = sum(len(one.sent_us) - sum(map(len, one.failed.values())) for one in given.hits)
-    return good / attack.duration_s
+    sent = sum(len(one.sent_us) for one in given.hits)
+    failed = failures(given.hits)
+    bad = sum(failed.values())
+    if too_many(bad, sent):
+        raise LoadError("bad_responses", f"{bad:,} of {sent:,} responses were bad: {', '.join(failed)}")
+    return (sent - bad) / attack.duration_s
 
 
 @contextmanager

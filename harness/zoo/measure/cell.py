@@ -73,7 +73,7 @@ class CellReadings:
             threads = connections if self._program and self._program.thread_each else None
             spec = self._bench.spec(self._hosted.url + self._path, connections, self.duration_s, threads)
             look = self._look if self._holding else None
-            made = window.run(self._bench, self._hosted, spec, look)
+            made = window.run(self._bench, self._hosted, spec, look, self._waitless())
             if self._scenario.holds:
                 self._subject.server.asleep_until_s = self._bench.clock.seconds() + self._delay_s
             if not self._subject.block.alone:
@@ -191,6 +191,10 @@ class CellReadings:
             self._bench.clock.rest(0.2)
             raise CellFailure(_end(hosted)) from error
 
+    def _waitless(self) -> str | None:
+        """The URL of the load's response without its wait; None where it has none."""
+        return self._hosted.url + self._subject.block.warm_path(self._hosted.home) if self._delay_s else None
+
     def _tell(self, what: str) -> None:
         subject = self._subject
         where = f"round {subject.block.round}  {subject.entry_id}  {subject.block.asked} {subject.tier.name}"
@@ -262,7 +266,7 @@ class CellReadings:
             goodput_rps=outcome.goodput / loaded_s if loaded_s > 0 else 0.0,
             bytes=outcome.bytes,
             errors=ErrorCounts(**asdict(errors)),
-            latency=record_parts.latency(histogram),
+            latency=record_parts.latency(histogram, errors.status),
             little=flags.little(outcome.goodput, mean_s, actual, loaded_s),
             served=flags.served(outcome.goodput, mean_s, actual, loaded_s - reading_s) if self._delay_s else None,
             ceiling_rps=flags.ceiling(Model.PLATFORM_THREAD, pool, self._delay_s),

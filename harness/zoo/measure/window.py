@@ -13,6 +13,7 @@ from zoo.measure.clock import Clock
 from zoo.measure.interval import Sampled
 from zoo.measure.live_figures import Pulse
 from zoo.measure.reporter import Reporter
+from zoo.measure.responses import ResponseCheck
 from zoo.model.host import Limits
 from zoo.model.measurement import Turn
 from zoo.model.noise import Noise
@@ -46,8 +47,24 @@ class Bench:
     emulated: bool = False
     answer_bytes: dict[str, float] = field(default_factory=dict)
 
-    def load(self, hosted: Hosted, spec: LoadSpec, halfway: Callable[[float], None] | None = None) -> LoadOutcome:
-        """Run the generator, telling the reporter how time goes by.
+    def load(
+        self,
+        hosted: Hosted,
+        spec: LoadSpec,
+        halfway: Callable[[float], None] | None = None,
+        waitless: str | None = None,
+    ) -> LoadOutcome:
+        """Run the generator; raise `LoadError` when that gives no figures or more than 1% of the responses were bad.
+
+        `waitless` is a URL with the same response, where the load's makes the server wait. `halfway` is as in `send`.
+        """
+        responses = ResponseCheck(hosted, spec, waitless or spec.url)
+        outcome = self.send(hosted, spec, halfway)
+        responses.check(outcome)
+        return outcome
+
+    def send(self, hosted: Hosted, spec: LoadSpec, halfway: Callable[[float], None] | None = None) -> LoadOutcome:
+        """Run the generator, telling the reporter how time goes by. The responses are not checked.
 
         `halfway` is called once in mid-run, with the clock's seconds until when the load lasts at least, or never.
         """
@@ -110,7 +127,7 @@ class Window:
 
     def turn(self, place: int) -> Turn:
         """As it is recorded."""
-        latency = record_parts.latency(self.outcome.histogram)
+        latency = record_parts.latency(self.outcome.histogram, self.outcome.errors.status)
         return Turn(
             place=place,
             loaded_s=self.loaded_s,
@@ -123,7 +140,13 @@ class Window:
         )
 
 
-def run(bench: Bench, hosted: Hosted, spec: LoadSpec, look: Callable[[int | None], None] | None = None) -> Window:
+def run(
+    bench: Bench,
+    hosted: Hosted,
+    spec: LoadSpec,
+    look: Callable[[int | None], None] | None = None,
+    waitless: str | None = None,
+) -> Window:
     """Load the server once. `LoadError` or ProcessLookupError when that gives no figures.
 
     `look` is called once in mid-run, with the number of established connections; not when it would come too late.
@@ -140,9 +163,11 @@ def run(bench: Bench, hosted: Hosted, spec: LoadSpec, look: Callable[[int | None
         if look is not None:
             look(established)
 
+    responses = ResponseCheck(hosted, spec, waitless or spec.url)
     with Sampled(hosted) as seen:
-        outcome = bench.load(hosted, spec, count)
+        outcome = bench.send(hosted, spec, count)
         seen.generator_cpu_s = outcome.cpu_s
+    responses.check(outcome)
     _refuse_apart(outcome, spec)
     visible = bench.emulated or spec.connections > windows.MANY
     connect_s = _connecting(seen.samples, spec.connections, outcome.runtime_s) if visible else 0.0

@@ -22,6 +22,7 @@ from zoo.sample.jvm import Info, InfoError, fetch_info
 from zoo.sample.net import TcpCounters
 from zoo.sample.noise import NoiseProbe, canary
 from zoo.sample.proc import Snapshot, reset_peak, snapshot
+from zoo.sample.response import Response, responses
 from zoo.sample.sampler import Sampler
 
 HZ = 5.0
@@ -56,6 +57,10 @@ class Instruments(Protocol):
     def info(self, url: str) -> Info | None: ...
     def answers(self, url: str) -> bool:
         """True when the server has time for a request, false when a queue keeps it busy."""
+        ...
+
+    def responses(self, url: str, count: int) -> list[Response]:
+        """Responses to the request that the generators send; fewer where one does not come."""
         ...
 
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None: ...
@@ -115,6 +120,9 @@ class LocalInstruments:
 
     def answers(self, url: str) -> bool:
         return hello_fault(url, timeout_s=2.0) is None
+
+    def responses(self, url: str, count: int) -> list[Response]:
+        return responses(url, count)
 
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         seen = snapshot(pid, deep)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from zoo.analysis.responses import too_many
 from zoo.load.ab import AbSpec
+from zoo.measure.responses import bad_responses, sample
 from zoo.measure.trials.base import TrialCell
 from zoo.model.record import Trial
 from zoo.model.trial_results import AbResult
@@ -16,6 +18,10 @@ def trial(cell: TrialCell) -> Trial:
         with cell.watch(server) as watch:
             found = server.hosted.benchmarker.run(spec, watch.tick)
             watch.generator_cpu_s = found.cpu_s
+        bad = found.failed + found.non_2xx + found.write_errors
+        if too_many(bad, found.requests):
+            message = f"{bad:,} of {found.requests:,} responses were bad"
+            raise bad_responses(message, sample(server.hosted, spec.url))
         result = AbResult(
             requests=found.requests,
             complete=found.complete,

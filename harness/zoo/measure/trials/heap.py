@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zoo.load.spec import LoadError
+from zoo.measure.responses import ResponseCheck
 from zoo.measure.trials.base import TrialCell, unserved
 from zoo.measure.trials.bisection import smallest
 from zoo.model.errors import RuntimeFailure
@@ -12,7 +13,9 @@ from zoo.model.trial_results import HeapResult, HeapTrial
 LEAST_MB, MOST_MB, STEP_MB = 16, 1_024, 8
 
 
-TELLING = frozenset({"crashed", "not_started", "contract", "generator_hung", "generator_failed", "agent_lost"})
+TELLING = frozenset(
+    {"crashed", "not_started", "contract", "generator_hung", "generator_failed", "agent_lost", "bad_responses"}
+)
 """Failures that a heap can be the cause of; others are the harness's own."""
 
 
@@ -44,7 +47,9 @@ def _fault(cell: TrialCell, mb: int, connections: int) -> str:
         with cell.living(f"-Xmx{mb}m") as server:
             url = server.hosted.url + cell.block.case.path
             spec = cell.bench.spec(url, connections, cell.program.duration_s)
+            check = ResponseCheck(server.hosted, spec, server.hosted.url + cell.block.case.warm_path)
             outcome = server.hosted.generator.run(spec)
+            check.check(outcome)
     except (LoadError, RuntimeFailure) as error:
         if error.kind not in TELLING:
             raise

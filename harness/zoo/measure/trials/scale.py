@@ -68,7 +68,7 @@ def _step(cell: TrialCell, server: WarmServer, steps: list[ScaleStep], count: in
         seen.append(known(hosted.instruments.snapshot(hosted.pid)).rss_kb)
 
     try:
-        outcome = cell.bench.load(hosted, spec, look)
+        outcome = cell.bench.load(hosted, spec, look, hosted.url + cell.block.case.warm_path)
     except (LoadError, ProcessLookupError) as error:
         if isinstance(error, LoadError) and hosted.alive() and error.kind == "generator_missing":
             raise

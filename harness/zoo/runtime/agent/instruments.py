@@ -18,6 +18,7 @@ from zoo.sample.jvm import Info, InfoError
 from zoo.sample.net import TcpCounters
 from zoo.sample.noise import NoiseProbe
 from zoo.sample.proc import Snapshot
+from zoo.sample.response import Response
 
 FLOAT: TypeAdapter[float] = TypeAdapter(float)
 
@@ -37,10 +38,16 @@ INFO: TypeAdapter[Info] = TypeAdapter(Info)
 NOISE: TypeAdapter[Noise] = TypeAdapter(Noise)
 
 
+RESPONSES: TypeAdapter[list[Response]] = TypeAdapter(list[Response])
+
+
 SAMPLES: TypeAdapter[Samples] = TypeAdapter(Samples)
 
 
 SNAPSHOT: TypeAdapter[Snapshot] = TypeAdapter(Snapshot)
+
+
+RESPONSE_S = 5.0
 
 
 class AgentInstruments:
@@ -66,6 +73,10 @@ class AgentInstruments:
             return self._hello_fault(url, 2.0) is None
         except LoadError:
             return False
+
+    def responses(self, url: str, count: int) -> list[Response]:
+        timeout_s = RESPONSE_S * self._patience
+        return self._agent.call(RESPONSES, "responses", LINGER_S, url=url, count=count, timeout_s=timeout_s)
 
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         return self._agent.call(SNAPSHOT, "snapshot", pid=pid, deep=deep)

@@ -34,6 +34,7 @@ from zoo.sample.contract_probe import hello_fault
 from zoo.sample.instruments import LocalInstruments, NoiseRecording, Recording
 from zoo.sample.jvm import Info, fetch_info
 from zoo.sample.link import link
+from zoo.sample.response import responses
 
 SPEC: TypeAdapter[LoadSpec] = TypeAdapter(LoadSpec)
 SHARDS: TypeAdapter[list[Shard]] = TypeAdapter(list[Shard])
@@ -56,6 +57,7 @@ class Agent:
         self.operations: Mapping[str, Callable[..., object]] = {
             "hello_fault": hello_fault,
             "info": self._info,
+            "responses": responses,
             "snapshot": here.snapshot,
             "count_anew": here.count_anew,
             "sample": self._sample,

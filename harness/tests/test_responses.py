@@ -1,0 +1,150 @@
+"""Responses that are not good: real wrk against a server that turns bad in many ways, and the arithmetic alone."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import builders
+import numpy as np
+import pytest
+from fakes import FakeReporter
+from fixtures.scripted_server import ScriptedServer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zoo.load.spec import LoadError
+from zoo.measure.clock import RealClock
+from zoo.measure.window import Bench
+from zoo.model.histogram import TOLERANCE, Histogram
+from zoo.model.host import Limits
+from zoo.model.run import Target
+from zoo.plan.defaults import QUICK
+from zoo.runtime.target import HostedTarget
+from zoo.store.run_folder import Store
+
+GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\nX-Padding: 1234567890\r\n\r\nHello, World!"
+LONGER = GOOD.replace(b"13", b"26").replace(b"Hello, World!", b"Hello, World!Hello, World!")
+SHORTER = GOOD.replace(b"13", b"5 ").replace(b"Hello, World!", b"Oops!")
+FOUND = b"HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n"
+SAME_SIZE = FOUND.replace(b"/login", b"/login" + b"x" * (len(GOOD) - len(FOUND)))
+BROKEN = b"HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\nOops"
+FEW = 20
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as running:
+        yield running
+
+
+def bench(folder: Path) -> Bench:
+    store = Store.create(folder / "results", builders.run())
+    return Bench(Limits(nofile_hard=None), RealClock(), store, QUICK, FakeReporter(), threads=1)
+
+
+def failure(server: ScriptedServer, script: Callable[[int], bytes], folder: Path) -> LoadError | None:
+    """What a second of load gives."""
+    server.script = script
+    hosted = HostedTarget(Target(url=f"{server.url}/"))
+    tools = bench(folder)
+    try:
+        tools.load(hosted, tools.spec(f"{server.url}/", 4, 1))
+    except LoadError as error:
+        return error
+    return None
+
+
+def every(n: int, bad: bytes) -> Callable[[int], bytes]:
+    return lambda number: bad if number % n == 0 else GOOD
+
+
+def since(n: int, bad: bytes) -> Callable[[int], bytes]:
+    return lambda number: bad if number > n else GOOD
+
+
+@pytest.mark.parametrize(
+    ("script", "sample"),
+    [
+        (since(FEW, FOUND), "302"),
+        (since(FEW, SAME_SIZE), "302"),
+        (since(FEW, BROKEN), "500"),
+        (every(50, FOUND), "302"),
+        (every(50, BROKEN), "500"),
+        (every(50, LONGER), "bytes"),
+        (every(50, SHORTER), "bytes"),
+        (since(FEW, SHORTER), "bytes"),
+        (lambda number: FOUND if FEW < number < 200 else GOOD, "bytes"),
+    ],
+    ids=[
+        "302",
+        "302 of the same size",
+        "500",
+        "2% 302",
+        "2% 500",
+        "2% longer",
+        "2% shorter",
+        "shorter",
+        "302 meanwhile",
+    ],
+)
+def test_bad_responses_fail_the_load(
+    server: ScriptedServer, script: Callable[[int], bytes], sample: str, tmp_path: Path
+) -> None:
+    found = failure(server, script, tmp_path)
+    assert found is not None
+    assert found.kind == "bad_responses"
+    assert sample in found.message
+
+
+def counted(number: int) -> bytes:
+    """A response that grows with its number."""
+    body = f"visitor {number}".encode()
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [lambda _: GOOD, every(1_000, BROKEN), counted],
+    ids=["good", "0.1% 500", "a counter in its body"],
+)
+def test_good_responses_do_not(server: ScriptedServer, script: Callable[[int], bytes], tmp_path: Path) -> None:
+    assert failure(server, script, tmp_path) is None
+
+
+def test_a_body_of_any_length_is_no_fault(server: ScriptedServer, tmp_path: Path) -> None:
+    lengths = itertools.cycle([3, 1_000, 20, 4_000, 60])
+
+    def script(_: int) -> bytes:
+        length = next(lengths)
+        return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (length, b"x" * length)
+
+    assert failure(server, script, tmp_path) is None
+
+
+# --- latency of the good ones
+
+
+latencies = st.lists(st.integers(1, 10_000), min_size=100, max_size=400)
+
+
+@given(latencies, st.lists(st.integers(1, 20_000), max_size=4), st.sampled_from([0.5, 0.9, 0.99]))
+def test_a_quantile_of_the_good_ones_lies_within_its_bounds(good: list[int], bad: list[int], q: float) -> None:
+    """Whichever responses were the bad ones."""
+    merged = histogram([*good, *bad])
+    low, high = merged.good_bounds(q, len(bad))
+    true = histogram(good).quantile(q)
+    assert true is not None
+    assert low <= true <= high
+    told = merged.good_quantile(q, len(bad))
+    assert (told is None) == (high > low * (1 + TOLERANCE))
+    if told is not None:
+        assert abs(told - true) <= TOLERANCE * true + 1
+    if not bad:
+        assert told == true
+
+
+def histogram(values: list[int]) -> Histogram:
+    found, counts = np.unique(np.array(values, dtype=np.int64), return_counts=True)
+    return Histogram(found, counts.astype(np.int64))
