@@ -66,10 +66,10 @@ def test_a_pool_that_keeps_requests_waiting_is_a_reason_to_switch_and_its_price_
         "Of 1,000 requests that wait 10 s each, the pool answered 200 in the first wait and virtual threads all" in text
     )
     assert (
-        "At 400 requests a second for 60 s, which wait 4 s each, the pool answered 13% within 60 s, virtual threads "
-        "100%." in text
+        "At 400 requests per second for 60 s, which wait 4 s each, the pool answered 13% within 60 s, virtual threads "
+        "all." in text
     )
-    assert "at 1,000 connections throughput 15 % lower and CPU per request 20 % higher" in text
+    assert "at 1,000 connections throughput 15% lower (15–15%) and CPU per request 20% higher (20–20%)" in text
     assert "A request takes 20 µs with the pool and 24 µs with virtual threads of CPU time." in text
     assert text.endswith(
         "(3 rounds for the cost, one for the rest; 95 % intervals; 2 cores shared by server and generator.)"
@@ -91,12 +91,26 @@ def test_what_a_few_more_rounds_would_decide_is_said() -> None:
 def test_a_pool_that_serves_all_is_none() -> None:
     text = paragraph("java-a", found(served=(1.0, 1.0), shares=(1.0, 1.0), slower=1.0, more=1.0))
     assert "switch from the pool to virtual threads? No need to" in text
-    assert "throughput equal within 5 % and CPU per request equal within 5 %" in text
+    assert "throughput the same (within 5%) and CPU per request the same (within 5%)" in text
+
+
+def test_a_pool_that_serves_all_of_them_late_is_a_reason_to_switch() -> None:
+    late = found(served=(1.0, 1.0), shares=(1.0, 1.0))
+    run, (_, virtual) = late[ARRIVING]
+    pool = tried("open", opened(1.0, p50_s=25.0, p99_s=31.4), PLATFORM)
+    text = paragraph("java-a", {**late, ARRIVING: (run, [pool, virtual])})
+    assert "? Yes, if its requests wait" in text
+    assert "the pool answered all, but half of them only after 25 s within 60 s, virtual threads all." in text
+
+
+def test_virtual_threads_that_serve_late_are_no_reason_to_switch() -> None:
+    text = paragraph("java-a", found(served=(0.2, 0.97), shares=(0.13, 0.97)))
+    assert "? Not for requests that wait: virtual threads do not answer all of them in time." in text
 
 
 def test_what_was_not_measured_is_open() -> None:
     text = paragraph("java-a", {COST: found()[COST]})
-    assert "? Open, for who is served while requests wait was not measured." in text
+    assert "? Not known, because nobody measured who is served while requests wait." in text
     assert "A request takes" in text
 
 

@@ -47,6 +47,12 @@ def test_who_was_served_while_it_waited_is_said() -> None:
     assert lines == ["sleep: Answered in each wait: all connections."]
 
 
+def test_who_was_answered_late_is_no_part_of_all() -> None:
+    seen = record(VIRTUAL, "25k", "sleep", p99_us=12_250_000)
+    (line,) = told(builders.run([VIRTUAL]), [seen, record(PLATFORM, "25k", "sleep")], None)
+    assert line == f"sleep: Answered in each wait: all connections, but {VIRTUAL} 1 in 100 of 25,000 only after 12 s."
+
+
 def test_what_only_waits_is_compared_by_its_memory() -> None:
     plain, lean = VIRTUAL, f"{VIRTUAL}@BUFFERS=lean"
     peaks = {

@@ -95,7 +95,7 @@ def ramp(t95_s: float | None) -> RampResult:
     )
 
 
-def opened(ok_share: float, behind: str | None = None) -> OpenResult:
+def opened(ok_share: float, behind: str | None = None, p50_s: float = 4.01, p99_s: float = 4.1) -> OpenResult:
     ok = round(24_000 * ok_share)
     return OpenResult(
         rate=400,
@@ -113,7 +113,9 @@ def opened(ok_share: float, behind: str | None = None) -> OpenResult:
         lag=Lag(p50_us=10, p99_us=900, max_us=2_000),
         late_limit_us=100_000,
         behind=behind,
-        latency=Quantiles(p50_us=4_010_000, p90_us=4_020_000, p99_us=4_100_000, p999_us=None),
+        latency=Quantiles(
+            p50_us=round(1e6 * p50_s), p90_us=round(1e6 * p50_s) + 10_000, p99_us=round(1e6 * p99_s), p999_us=None
+        ),
         cpu_s=5.0,
         version="12.13.0",
         histogram="raw/h.json.gz",
@@ -232,8 +234,8 @@ ANSWERS = {
     "and not within 10 s by the pool of platform threads.",
     "held": "Resident memory of a held connection, kB: 14 in java-a:virtual.",
     "heap": "Smallest heap that holds 25k connections, MB: 96 in java-a:virtual.",
-    "open": "java-a, 400 requests a second that wait 4 s each; answered within 60 s: 100 % by virtual threads and "
-    "14 % by the pool of platform threads.",
+    "open": "java-a, 400 requests a second that wait 4 s each; answered within 60 s: all by virtual threads and "
+    "14% by the pool of platform threads.",
     "ab": "Requests a second by ApacheBench at 100 connections: 51,234 in java-a:virtual.",
     "scale": "java-a:virtual: 19,500 held, then nofile hard limit 20,000.",
     "cpu": "java-a, requests a second of virtual threads over the pool of platform threads: slower in 2 of 2 cells.",

@@ -119,7 +119,7 @@ def test_a_sweep_says_who_serves_more_where() -> None:
     ]
     text = said("cpu", records)
     assert "At 5 clients: virtual threads serve more." in text
-    assert "At 20 clients: no difference can be seen." in text
+    assert "At 20 clients: the same (within 5%)." in text
     assert "At 50 clients: platform threads serve more." in text
     assert "| 50 | platform threads serve more | 0.60 [0.60, 0.60] |" in text
     assert "[Committed run](../report.md): 3 rounds. On Some CPU." in text

@@ -21,25 +21,59 @@ PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
 
 
 def test_a_pool_that_leaves_requests_unanswered_is_told_with_its_share() -> None:
-    told = switch.waiting([tried("open", opened(0.13), PLATFORM), tried("open", opened(1.0), VIRTUAL)])
-    assert told.startswith("**Requests that wait: yes.** At 400 requests a second that wait 4 s each")
-    assert "answers 13 % in java-a; virtual threads answer all." in told
+    told = switch.waiting(switch.arriving([tried("open", opened(0.13), PLATFORM), tried("open", opened(1.0), VIRTUAL)]))
+    assert told.startswith("**Requests that wait: yes.** At 400 requests per second that wait 4 s each")
+    assert "answers 13% in java-a; virtual threads answer all in time." in told
+
+
+def test_a_pool_that_answers_all_of_them_late_does_not_answer_all() -> None:
+    late = opened(1.0, p50_s=25.0, p99_s=31.4)
+    told = switch.waiting(switch.arriving([tried("open", late, PLATFORM), tried("open", opened(1.0), VIRTUAL)]))
+    assert "the pool of platform threads answers all, but half of them only after 25 s, in java-a" in told
+    assert "virtual threads answer all in time." in told
+
+
+def test_virtual_threads_that_answer_late_are_no_reason_to_switch() -> None:
+    late = opened(1.0, p99_s=9.0)
+    told = switch.waiting(switch.arriving([tried("open", opened(0.13), PLATFORM), tried("open", late, VIRTUAL)]))
+    assert "yes" not in told
+    assert "virtual threads answer all, but 1 in 100 of them only after 9 s, in java-a" in told
+
+
+def test_97_of_100_are_not_all() -> None:
+    told = switch.waiting(switch.arriving([tried("open", opened(0.97), PLATFORM), tried("open", opened(1.0), VIRTUAL)]))
+    assert "answers 97% in java-a; virtual threads answer all in time." in told
 
 
 def test_nothing_is_said_where_the_pool_answers_all_or_the_generator_fell_behind() -> None:
-    assert switch.waiting([tried("open", opened(1.0), PLATFORM), tried("open", opened(1.0), VIRTUAL)]) == ""
+    assert (
+        switch.waiting(switch.arriving([tried("open", opened(1.0), PLATFORM), tried("open", opened(1.0), VIRTUAL)]))
+        == ""
+    )
     late = opened(0.13, behind="too few workers")
-    assert switch.waiting([tried("open", late, PLATFORM), tried("open", opened(1.0), VIRTUAL)]) == ""
+    assert switch.waiting(switch.arriving([tried("open", late, PLATFORM), tried("open", opened(1.0), VIRTUAL)])) == ""
 
 
 @pytest.mark.parametrize(
-    ("value", "sd", "heading"),
-    [(1.0, 0.1, "no difference seen"), (1.5, 0.01, "virtual threads do more"), (0.6, 0.01, "virtual threads do less")],
+    ("value", "sd", "rejected", "said"),
+    [
+        (1.0, 0.1, False, "no clear difference.** With 10 connections and 10 ms to the database, queries "),
+        (1.0, 0.1, False, "of threads: no clear difference (−12 to +14%)."),
+        (1.0, 0.01, False, "the same.** "),
+        (1.0, 0.01, False, "of threads: the same (within 5%)."),
+        (1.5, 0.01, True, "virtual threads do more.** "),
+        (1.5, 0.01, True, "of threads: 50% more (48–52%)."),
+        (0.6, 0.01, True, "virtual threads do less.** "),
+        (1.08, 0.02, False, "virtual threads probably do more.** "),
+        (1.08, 0.02, False, "of threads: probably 8% more (5–11%)."),
+    ],
 )
-def test_the_heading_of_databases_follows_from_the_verdict(value: float, sd: float, heading: str) -> None:
+def test_a_small_pool_is_said_to_be_the_same_only_within_5_percent(
+    value: float, sd: float, rejected: bool, said: str
+) -> None:
     ratio = from_error(math.log(value), sd, 3, 10, 0.95)
-    verdict = judge(OPS, ratio, rejected=abs(math.log(value)) > 0.2, family=1)
-    assert f"database pool: {heading}.**" in switch.database(Comparison(OPS, ratio, verdict), 10, 10)
+    verdict = judge(OPS, ratio, rejected=rejected, family=1)
+    assert said in switch.database(Comparison(OPS, ratio, verdict), 10, 10)
 
 
 def hello(more: float, wobble: tuple[float, ...] = (1.0, 1.001, 0.999)) -> list[Pair]:
@@ -56,7 +90,8 @@ def hello(more: float, wobble: tuple[float, ...] = (1.0, 1.001, 0.999)) -> list[
     [
         (hello(1.5), "**Fast handlers: it costs CPU.** At 1,000 connections and no wait"),
         (hello(0.5), "**Fast handlers: it saves CPU.**"),
-        (hello(1.1, (1.0, 1.5, 0.6)), "**Fast handlers: not decided.** At 1,000 connections and no wait"),
+        (hello(1.1, (1.0, 1.5, 0.6)), "**Fast handlers: no clear difference.** At 1,000 connections and no wait"),
+        (hello(1.0), "**Fast handlers: the same.** At 1,000 connections and no wait"),
     ],
 )
 def test_the_heading_of_fast_handlers_follows_from_the_verdicts(pairs: list[Pair], told: str) -> None:

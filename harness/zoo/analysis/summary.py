@@ -50,6 +50,7 @@ class Row:
     ceiling_rps: float | None = None
     p50_us: Spread | None = None
     p99_us: Spread | None = None
+    max_us: Spread | None = None
     errors: int = 0
     rss_peak_mb: Spread | None = None
     threads_peak: Spread | None = None
@@ -150,6 +151,7 @@ def _row(group: list[Record], near: set[tuple[str, str, str, int]], slopes: Mapp
         ceiling_rps=last.load.ceiling_rps if Flag.POOL_CEILING in last.flags else None,
         p50_us=over(lambda m: m.load.latency.p50_us),
         p99_us=over(lambda m: m.load.latency.p99_us),
+        max_us=over(lambda m: m.load.latency.max_us),
         errors=sum(_errors(m) for m in seen),
         rss_peak_mb=over(lambda m: m.rss_peak_mb),
         threads_peak=over(lambda m: m.threads_peak),

@@ -9,7 +9,7 @@ from zoo.catalog.manifest import Catalog
 from zoo.docs.generated import Generated
 from zoo.docs.method_proofs import told
 from zoo.docs.origin import origin
-from zoo.docs.scenario_runs import HeldRun, held, newest
+from zoo.docs.scenario_runs import HeldRun, held, preferred
 from zoo.model.entry_id import plain
 from zoo.report.text import sizing
 
@@ -28,5 +28,5 @@ def generated(root: Path, catalog: Catalog) -> Generated:
 
 
 def measured(root: Path) -> dict[tuple[str, str], tuple[HeldRun, Cost]]:
-    """By entry and quantity, from the newest committed run that held its connections; under usual conditions alone."""
-    return {key: found for key, found in newest(held(root)).items() if plain(key[0]) == key[0]}
+    """By entry and quantity, from the preferred run that held its connections; under usual conditions alone."""
+    return {key: found for key, found in preferred(held(root)).items() if plain(key[0]) == key[0]}

@@ -9,7 +9,7 @@ from pathlib import Path
 from zoo.analysis.held import Cost, costs
 from zoo.catalog.manifest import Catalog
 from zoo.docs.generated import Generated
-from zoo.docs.origin import origin
+from zoo.docs.origin import origin, preference
 from zoo.model.run import Run
 from zoo.report import scenario_sections
 from zoo.report.summary import Summary
@@ -59,10 +59,14 @@ def held(root: Path) -> list[HeldRun]:
     ]
 
 
-def newest(found: Sequence[HeldRun]) -> dict[tuple[str, str], tuple[HeldRun, Cost]]:
-    """By entry and quantity, what the newest of these runs says, and which that is."""
-    runs = sorted(found, key=lambda one: one.run.started_at)
-    return {key: (one, cost) for one in runs for key, cost in one.costs.items()}
+def preferred(found: Sequence[HeldRun]) -> dict[tuple[str, str], tuple[HeldRun, Cost]]:
+    """Return by entry and quantity the cost that documents quote, and its run."""
+    every = [
+        (preference(cost.interval.n, one.run.started_at), key, one, cost)
+        for one in found
+        for key, cost in one.costs.items()
+    ]
+    return {key: (one, cost) for _, key, one, cost in sorted(every, key=lambda item: item[0])}
 
 
 def _runs(root: Path, catalog: Catalog) -> Iterator[tuple[Store, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from zoo.analysis.held import Cost
 from zoo.catalog.manifest import Catalog
 from zoo.docs.origin import REFERENCE, origin
-from zoo.docs.scenario_runs import HeldRun, newest
+from zoo.docs.scenario_runs import HeldRun, preferred
 from zoo.model.entry_id import server_of, varied
 from zoo.report.section import NONE, Table
 from zoo.report.summary import Summary
@@ -20,7 +20,7 @@ COLUMNS = ("variant", "hello req/s", "p99 ms", "CPU µs a request", "kB a held c
 
 
 def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server: str) -> str:
-    """`hello` at 1,000 connections, from the run of the whole zoo; the slope of memory, from the newest of `held`."""
+    """`hello` at 1,000 connections, from the run of the whole zoo; the slope of memory, from the preferred run."""
     rows = {(r.entry, r.scenario, r.tier): r for r in summary.cells.rows.values() if not r.again}
     slopes = _slopes(held, server)
     body, lean = [], []
@@ -48,9 +48,9 @@ def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server:
 
 
 def _lean(held: Sequence[HeldRun], entry: str, variant: str) -> list[str]:
-    """What lean buffers save, from the newest run that has both; nothing where none has."""
+    """What lean buffers save, from the preferred run that has both; nothing where none has."""
     usual, thin = (entry, "rss"), (varied(entry, LEAN), "rss")
-    both = newest([one for one in held if usual in one.costs and thin in one.costs])
+    both = preferred([one for one in held if usual in one.costs and thin in one.costs])
     if not both:
         return []
     return [
@@ -60,10 +60,10 @@ def _lean(held: Sequence[HeldRun], entry: str, variant: str) -> list[str]:
 
 
 def _slopes(held: Sequence[HeldRun], server: str) -> dict[str, tuple[HeldRun, Cost]]:
-    """By entry, of the newest run that has it."""
+    """By entry, of the preferred run that has it."""
     return {
         entry: found
-        for (entry, quantity), found in newest(held).items()
+        for (entry, quantity), found in preferred(held).items()
         if quantity == "rss" and server_of(entry) == server
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from zoo.analysis.answered import Answered, of_open
 from zoo.analysis.stats.interval import of_mean
 from zoo.analysis.summary import spread
 from zoo.model.record import Record
@@ -22,7 +23,7 @@ TEXT = {
     "without a good answer counts as later than any. A run in which the generator fell behind is no data.",
     "rate": "Requests come at a constant rate on kept-alive connections: a share of what the slowest entry of this run "
     "can serve under the same generator. Quantiles are over all requests, from when each was due. vegeta wakes within "
-    "about 1 ms, so that much of each quantile is its own: less than that between two servers is no difference.",
+    "about 1 ms, so that much of each quantile is its own: a smaller difference between two servers shows nothing.",
 }
 QUANTILES = {"p50": "p50_us", "p99": "p99_us", "p99.9": "p999_us"}
 
@@ -71,6 +72,16 @@ Found = Sequence[tuple[Record, OpenResult]]
 
 def _sound(found: Found) -> Found:
     return [(record, result) for record, result in found if result.behind is None]
+
+
+def answered(records: Sequence[Record]) -> dict[str, Answered]:
+    """Return by entry how many of its requests were answered, over all sound rounds; of records of one load."""
+    return {
+        entry: of_open([result for _, result in sound])
+        for level in levels(records)
+        for entry, found in results(records, level, OpenResult).items()
+        if (sound := _sound(found))
+    }
 
 
 def newest(records: Sequence[Record]) -> dict[str, OpenResult]:

@@ -25,7 +25,7 @@ from zoo.report.trial_rows import levels, results
 SAID = {
     Word.FASTER: "virtual threads serve more",
     Word.SLOWER: "platform threads serve more",
-    Word.SAME: "no difference can be seen",
+    Word.SAME: "the same (within 5%)",
     Word.OPEN: "undecided",
     Word.NOT_MEASURED: "not comparable",
 }

@@ -13,7 +13,7 @@ from zoo.analysis.pairs import Kind, Pair
 from zoo.model.entry_id import name_of, plain, server_of
 from zoo.model.record import Record
 from zoo.model.trial_results import AbResult, HeapResult, RampResult, ScaleResult, StartupResult
-from zoo.report.arrival_rates import newest
+from zoo.report.arrival_rates import answered, newest
 from zoo.report.cells import variant
 from zoo.report.text.wording import MODELS, listed, number, ranged
 from zoo.report.trial_rows import levels, results
@@ -54,8 +54,9 @@ def _t95(each: Sequence[RampResult]) -> str:
 def _open(records: Sequence[Record]) -> list[str]:
     made = []
     for level in levels(records):
-        found = newest([record for record in records if (record.asked, record.tier) == level])
-        shares = {entry: f"{100 * result.ok_share:.0f} % by" for entry, result in found.items()}
+        mine = [record for record in records if (record.asked, record.tier) == level]
+        found = newest(mine)
+        shares = {entry: f"{share.text}{',' if share.late else ''} by" for entry, share in answered(mine).items()}
         for name, said in _by_server(records, shares).items():
             one = next(result for entry, result in found.items() if server_of(entry) == name)
             made.append(

@@ -134,7 +134,7 @@ def published(found: dict[Cell, Row]) -> Section:
             tables.append(_beside(table, limit, found))
     notes = [
         f"Beside each figure the one {SOURCE}. Only ratios compare machines; ours are over `{BASELINE}`, paired by "
-        "round, in brackets the 95 % interval; ○: it contains 1, no difference is shown.",
+        "round, in brackets the 95 % interval; ○: it contains 1, so there is no clear difference.",
         f"{BOUND_MARK}: the figure is at its bound, pool (or threads) ÷ latency as measured: no executor can be faster "
         "there.",
     ]

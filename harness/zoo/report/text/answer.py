@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from zoo.analysis.answered import ALL, Answered, of_row
 from zoo.analysis.metrics import CPU, REQUESTS, cpu_per_million
-from zoo.analysis.pairs import Comparison, Kind, Pair, compare
+from zoo.analysis.pairs import Kind, Pair, compare
 from zoo.analysis.summary import Row, rows, spread
 from zoo.model.record import Record
 from zoo.model.run import Run
-from zoo.model.trial_results import OpenResult
 from zoo.plan.answer import ARRIVING, COST, WAITING
-from zoo.report.arrival_rates import newest
-from zoo.report.text.wording import MODELS, WHOLE, capitalized, listed, number, size
+from zoo.report.arrival_rates import answered, newest
+from zoo.report.text.wording import MODELS, capitalized, compared, listed, number
 
 Found = Mapping[str, tuple[Run, Sequence[Record]]]
 """By part of the answer: its run and what that measured."""
@@ -34,14 +34,16 @@ def paragraph(server: str, found: Found) -> str:
     sides = sides_of(models)
     if sides is None:
         return f"{server}: it has no variant beside a pool of platform threads to switch to."
-    short, served = _served(sides, found)
+    seen, served = _served(sides, found)
     cost = _cost(sides, found)
-    if short is None:
-        advice = "open, for who is served while requests wait was not measured"
-    elif short:
+    if not seen:
+        advice = "not known, because nobody measured who is served while requests wait"
+    elif any(other.complete and not pool.complete for pool, other in seen):
         advice = f"yes, if its requests wait; {sides.other_name} serve what the pool keeps waiting"
-    else:
+    elif all(pool.complete for pool, _ in seen):
         advice = "no need to, as long as the pool has a thread for each waiting request"
+    else:
+        advice = f"not for requests that wait: {sides.other_name} do not answer all of them in time"
     sentences = [
         f"{server}: switch from the pool to {sides.other_name}? {capitalized(advice)}.",
         *served,
@@ -70,49 +72,42 @@ def sides_of(models: Mapping[str, str]) -> Sides | None:
     return Sides(pool, other, MODELS[models[other]]) if pool and other else None
 
 
-def _served(sides: Sides, found: Found) -> tuple[bool | None, list[str]]:
-    """Whether the pool leaves waiting what the other serves, and the sentences that say so."""
-    verdicts, told = [], []
+def _served(sides: Sides, found: Found) -> tuple[list[tuple[Answered, Answered]], list[str]]:
+    """Return what the pool and the other answered under each load, and a sentence for each."""
+    seen, told = [], []
     waiting = _waiting(sides, found)
     if waiting:
-        pool, other = waiting
-        verdicts.append(_share(pool) < WHOLE <= _share(other))
+        (pool, by_pool), (other, by_other) = waiting
+        seen.append((by_pool, by_other))
         told.append(
-            f"Of {pool.actual or 0:,} requests that wait {pool.delay_s:g} s each, the pool answered {_count(pool)} in "
-            f"the first wait and {sides.other_name} {_count(other)}{_memory(pool, other)}."
+            f"Of {pool.actual or 0:,} requests that wait {pool.delay_s:g} s each, the pool answered "
+            f"{_count(pool, by_pool)} in the first wait and {sides.other_name} {_count(other, by_other)}"
+            f"{_memory(pool, other)}."
         )
-    shares = _arriving(sides, found)
-    if shares:
-        first, second = shares[sides.pool], shares[sides.other]
-        verdicts.append(first.ok_share < WHOLE <= second.ok_share)
+    arriving = answered(found[ARRIVING][1]) if ARRIVING in found else {}
+    if {sides.pool, sides.other} <= set(arriving):
+        by_pool, by_other = arriving[sides.pool], arriving[sides.other]
+        one = newest(found[ARRIVING][1])[sides.pool]
+        seen.append((by_pool, by_other))
         told.append(
-            f"At {first.rate:,} requests a second for {first.duration_s:g} s, which wait {first.delay_s:g} s each, "
-            f"the pool answered {first.ok_share:.0%} within {first.timeout_s:g} s, {sides.other_name} "
-            f"{second.ok_share:.0%}."
+            f"At {one.rate:,} requests per second for {one.duration_s:g} s, which wait {one.delay_s:g} s each, "
+            f"the pool answered {by_pool.text} within {one.timeout_s:g} s, {sides.other_name} {by_other.text}."
         )
-    return (any(verdicts) if verdicts else None), told
+    return seen, told
 
 
-def _waiting(sides: Sides, found: Found) -> tuple[Row, Row] | None:
+def _waiting(sides: Sides, found: Found) -> list[tuple[Row, Answered]] | None:
+    """Return the pool and the other, in this order, where both were measured."""
     if WAITING not in found:
         return None
-    seen = {row.entry: row for row in rows(found[WAITING][1]) if row.served}
-    return (seen[sides.pool], seen[sides.other]) if {sides.pool, sides.other} <= set(seen) else None
+    seen = {row.entry: (row, share) for row in rows(found[WAITING][1]) if (share := of_row(row))}
+    both = [seen[entry] for entry in (sides.pool, sides.other) if entry in seen]
+    return both if len(both) == 2 else None
 
 
-def _arriving(sides: Sides, found: Found) -> dict[str, OpenResult] | None:
-    if ARRIVING not in found:
-        return None
-    seen = newest(found[ARRIVING][1])
-    return seen if {sides.pool, sides.other} <= set(seen) else None
-
-
-def _share(row: Row) -> float:
-    return row.served.median if row.served else 0.0
-
-
-def _count(row: Row) -> str:
-    return "all" if _share(row) >= WHOLE else f"{_share(row) * (row.actual or 0):,.0f}"
+def _count(row: Row, seen: Answered) -> str:
+    """`all`, `200`, `all, but half of them only after 25 s`"""
+    return f"{seen.share * (row.actual or 0):,.0f}" if seen.share < ALL else seen.text
 
 
 def _memory(pool: Row, other: Row) -> str:
@@ -138,18 +133,10 @@ def _cost(sides: Sides, found: Found) -> list[str]:
 
 def _changes(pair: Pair) -> list[str]:
     return [
-        f"{noun} {_change(pair.comparisons[metric])}"
+        f"{noun} {compared(pair.comparisons[metric], above='higher', below='lower')}"
         for metric, noun in ((REQUESTS, "throughput"), (CPU, "CPU per request"))
         if metric in pair.comparisons
     ]
-
-
-def _change(comparison: Comparison) -> str:
-    """`12–18 % lower`, `equal within 5 %`, `open (leans slower; …)`"""
-    verdict, ratio = comparison.verdict, comparison.ratio
-    if ratio is None or not verdict.differs:
-        return f"{verdict.word.value}{f' ({verdict.why})' if verdict.why else ''}"
-    return f"{size(ratio)} {'higher' if ratio.value > 1 else 'lower'}"
 
 
 def _levels(sides: Sides, records: Sequence[Record]) -> list[str]:

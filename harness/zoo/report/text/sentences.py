@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from zoo.analysis.answered import of_row
 from zoo.analysis.metrics import METRICS, Word
 from zoo.analysis.pairs import Kind
 from zoo.report.cells import Cells
 from zoo.report.findings import BAD, GOOD, LIMITS, SIDES, Finding, digits, limiting
-from zoo.report.text.wording import WHOLE, listed, shown, words
+from zoo.report.text.wording import listed, shown, words
 
 
 @dataclass(frozen=True)
@@ -189,16 +190,14 @@ def held(cells: Cells, scenario: str) -> list[str]:
 
 
 def served(cells: Cells, scenario: str) -> list[str]:
-    """Who answered fewer than all connections in a wait."""
-    rows = [row for (of, _, _), row in cells.rows.items() if of == scenario and row.served and row.delay_s]
-    short = [row for row in rows if row.served and row.served.median < WHOLE]
-    if not rows:
+    """Return who answered fewer than all connections in a wait, or not in time."""
+    found = [(row, seen) for (of, _, _), row in cells.rows.items() if of == scenario and (seen := of_row(row))]
+    if not found:
         return []
     by_entry: dict[str, list[str]] = {}
-    for row in short:
-        if row.served and row.actual:
-            count = f"{row.served.median * row.actual:,.0f} of {row.actual:,}"
-            by_entry.setdefault(row.entry, []).append(count)
+    for row, seen in found:
+        if row.actual and not seen.complete:
+            by_entry.setdefault(row.entry, []).append(seen.of(row.actual))
     alike: dict[str, list[str]] = {}
     for entry, counts in by_entry.items():
         alike.setdefault(listed(counts), []).append(entry)

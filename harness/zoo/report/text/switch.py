@@ -3,93 +3,118 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from zoo.analysis.answered import Answered
 from zoo.analysis.held import Cost
-from zoo.analysis.metrics import CPU
+from zoo.analysis.metrics import CPU, Word
 from zoo.analysis.pairs import Comparison, Pair
-from zoo.analysis.stats import Ratio
-from zoo.model.entry_id import server_of
+from zoo.model.entry_id import plain, server_of
 from zoo.model.record import Record
-from zoo.report.arrival_rates import newest
-from zoo.report.text.wording import WHOLE, listed, ranged
+from zoo.report.arrival_rates import answered, newest
+from zoo.report.text.wording import compared, listed, ranged
 
 POOL, VIRTUAL = "platform-thread", "virtual-thread"
 
 
-def waiting(records: Sequence[Record]) -> str:
-    """Of a run of `open`: who is answered at a constant rate of requests that wait."""
-    models = {record.entry: record.model for record in records}
-    found = newest(records).items()
-    pools, virtual = ({server_of(e): r for e, r in found if models[e] == model} for model in (POOL, VIRTUAL))
-    both = sorted(pools.keys() & virtual.keys())
-    short = [s for s in both if pools[s].ok_share < WHOLE <= virtual[s].ok_share]
-    alike = [s for s in both if pools[s].ok_share >= WHOLE]
+@dataclass(frozen=True)
+class Arriving:
+    """What the pool and virtual threads of one server answered at a constant rate of requests that wait."""
+
+    rate: int
+    delay_s: float
+    pool: Answered
+    virtual: Answered
+
+    @property
+    def rounds(self) -> int:
+        """Rounds in which both were measured, at most."""
+        return min(self.pool.rounds, self.virtual.rounds)
+
+
+def arriving(records: Sequence[Record]) -> dict[str, Arriving]:
+    """Return by server what a run of `open` measured of both, where it did."""
+    models = {record.entry: record.model for record in records if plain(record.entry) == record.entry}
+    shares, one = answered(records), newest(records)
+    pools, virtual = ({server_of(e): e for e in shares if models.get(e) == model} for model in (POOL, VIRTUAL))
+    return {
+        server: Arriving(one[pool].rate, one[pool].delay_s, shares[pool], shares[virtual[server]])
+        for server, pool in sorted(pools.items())
+        if server in virtual
+    }
+
+
+def waiting(found: Mapping[str, Arriving]) -> str:
+    """Say who is answered at a constant rate of requests that wait."""
+    short = {server: one for server, one in found.items() if not one.pool.complete}
     if not short:
         return ""
-    share = _range([pools[s].ok_share for s in short])
-    rate, delay = pools[short[0]].rate, pools[short[0]].delay_s
-    also = f" In {listed(alike)} the pool answers all too." if alike else ""
+    better = [one.virtual.complete for one in short.values()]
+    heading = "yes" if all(better) else "it depends on the server" if any(better) else "no clear gain"
+    first = next(iter(short.values()))
+    pools = _by_text({server: one.pool.text for server, one in short.items()})
+    virtual = _by_text({server: one.virtual.text for server, one in short.items()})
+    whole = [server for server, one in found.items() if one.pool.complete]
+    also = f" In {listed(whole)} the pool answers all of them in time." if whole else ""
     return (
-        f"**Requests that wait: yes.** At {rate:,} requests a second that wait {delay:g} s each, the pool of platform "
-        f"threads answers {share} in {listed(short)}; virtual threads answer all.{also}"
+        f"**Requests that wait: {heading}.** At {first.rate:,} requests per second that wait {first.delay_s:g} s each, "
+        f"the pool of platform threads answers {pools}; virtual threads answer "
+        f"{'all in time' if all(better) else virtual}.{also}"
     )
 
 
+def _by_text(said: Mapping[str, str]) -> str:
+    """`13% in java-a and java-b, and all, but half of them only after 25 s, in java-c`"""
+    servers: dict[str, list[str]] = {}
+    for server, text in said.items():
+        servers.setdefault(text, []).append(server)
+    return ", and ".join(f"{text}{',' if ',' in text else ''} in {listed(names)}" for text, names in servers.items())
+
+
 def database(comparison: Comparison, connections: int, wire_ms: int) -> str:
-    """Of a run of databases: virtual threads over a cached pool, where the connections are what is scarce."""
-    ratio = comparison.ratio
-    if ratio is None:
+    """Compare virtual threads with a cached pool, where database connections are scarce; of a run of databases."""
+    if comparison.ratio is None:
         return ""
-    heading = "no difference seen"
-    if comparison.verdict.differs:
-        heading = "virtual threads do more" if ratio.value > 1 else "virtual threads do less"
+    heading = _heading([comparison], "virtual threads {}do more", "virtual threads {}do less")
     return (
-        f"**A small database pool: {heading}.** With {connections} connections and {wire_ms} ms to the database, "
-        f"virtual threads do {_times(ratio)} times the queries that a cached pool of threads does."
+        f"**A small database pool: {heading}.** "
+        f"With {connections} connections and {wire_ms} ms to the database, queries per second with virtual threads "
+        f"against a cached pool of threads: {compared(comparison)}."
     )
 
 
 def fast(pairs: Sequence[Pair]) -> str:
-    """Of the run of the whole zoo: CPU per request where nothing waits."""
+    """Compare CPU per request where nothing waits; of the run of the whole zoo."""
     known = {server_of(p.a): c for p in pairs if (c := p.comparisons.get(CPU)) and c.ratio}
-    decided = {server: c.ratio for server, c in known.items() if c.verdict.differs and c.ratio}
     if not known:
         return ""
-    at = f"At {pairs[0].requested:,} connections and no wait"
-    rest = listed([f"{server} ({c.verdict.word.value})" for server, c in known.items() if server not in decided])
-    if not decided:
-        return f"**Fast handlers: not decided.** {at}, CPU time for each request: {rest}."
-    dearer = [ratio.value > 1 for ratio in decided.values()]
-    heading, much = ("it costs CPU", "more") if all(dearer) else ("it saves CPU", "less")
-    mixed = any(dearer) and not all(dearer)
-    if mixed:
-        heading, much = "it depends on the server", "more or less"
-    told = listed([f"{_percent(ratio, named=mixed)} in {server}" for server, ratio in decided.items()])
-    others = f" Others: {rest}." if rest else ""
-    return f"**Fast handlers: {heading}.** {at}, virtual threads take {much} CPU time for each request: {told}.{others}"
+    told = listed([f"{compared(c)} in {server}" for server, c in known.items()])
+    return (
+        f"**Fast handlers: {_heading(list(known.values()), 'it {}costs CPU', 'it {}saves CPU')}.** "
+        f"At {pairs[0].requested:,} connections and no wait, CPU time per request with virtual threads: {told}."
+    )
+
+
+def _heading(found: Sequence[Comparison], more: str, less: str) -> str:
+    """What several comparisons come to: only what is certain where anything is, otherwise what is probable."""
+    certain = [c for c in found if c.verdict.differs]
+    ways = {_way(c) for c in certain or found} - {0}
+    if not ways:
+        same = all(c.verdict.word is Word.SAME for c in found)
+        return "the same" if same else "no clear difference"
+    text = (more if ways == {1} else less) if len(ways) == 1 else "it {}depends on the server"
+    return text.format("" if certain else "probably ")
+
+
+def _way(comparison: Comparison) -> int:
+    """1 for more and -1 for less, 0 where neither is certain or probable."""
+    ratio, verdict = comparison.ratio, comparison.verdict
+    if ratio is None or verdict.word in (Word.SAME, Word.NOT_MEASURED) or not (verdict.differs or ratio.differs):
+        return 0
+    return 1 if ratio.value > 1 else -1
 
 
 def held(costs: Mapping[str, Cost]) -> str:
     """What a held connection costs in each server, cheapest first; a variant alone under its own name."""
     told = ranged({entry: cost.interval.value for entry, cost in costs.items()}, " kB")
     return f"**Thousands of open connections: memory.** One that waits takes {told}." if told else ""
-
-
-def _range(shares: Sequence[float]) -> str:
-    low, high = f"{100 * min(shares):.0f}", f"{100 * max(shares):.0f}"
-    return f"{low} %" if low == high else f"{low}–{high} %"
-
-
-def _times(ratio: Ratio) -> str:
-    interval = f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.low is not None and ratio.high is not None else ""
-    return f"{ratio.value:.2f}{interval}"
-
-
-def _percent(ratio: Ratio, *, named: bool) -> str:
-    """`49 % (37–63)`, with `more` or `less` where that is not said before."""
-    word = (" more" if ratio.value > 1 else " less") if named else ""
-    text = f"{abs(ratio.value - 1):.0%}".replace("%", " %")
-    if ratio.low is None or ratio.high is None:
-        return f"{text}{word}"
-    low, high = sorted(abs(100 * (end - 1)) for end in (ratio.low, ratio.high))
-    return f"{text} ({low:.0f}–{high:.0f}){word}"

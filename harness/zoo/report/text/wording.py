@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from zoo.analysis.metrics import Word
 from zoo.analysis.pairs import Comparison
 from zoo.analysis.stats import Ratio
 from zoo.analysis.summary import Row, Spread
+from zoo.analysis.verdict import MARGIN
 from zoo.model.entry_id import server_of
 from zoo.model.flag import Flag
 from zoo.report.section import NONE
-
-WHOLE = 0.95
-"""A smaller share of the connections or requests than this is not all of them."""
-
 
 MODELS = {
     "platform-thread": "the pool of platform threads",
@@ -69,6 +67,25 @@ def decided(comparison: Comparison) -> str:
     """The word of a verdict, of a difference with its size: `slower 19–30 %`, `equal within 5 %`, `open`."""
     verdict, ratio = comparison.verdict, comparison.ratio
     return f"{verdict.word.value} {size(ratio)}".strip() if verdict.differs and ratio else verdict.word.value
+
+
+def compared(comparison: Comparison, above: str = "more", below: str = "less") -> str:
+    """Return a comparison in words: the first of these that applies, always with its interval.
+
+    `the same (within 5%)` · `24% more (13–35%)` · `probably 6% more (1–12%)` · `no clear difference (−11 to +20%)` ·
+    `not measured, because …`
+    """
+    verdict, ratio = comparison.verdict, comparison.ratio
+    if verdict.word is Word.NOT_MEASURED or ratio is None or ratio.low is None or ratio.high is None:
+        return f"not measured, because {verdict.why}"
+    if verdict.word is Word.SAME:
+        return f"the same (within {MARGIN:.0%})"
+    low, high = ratio.low - 1, ratio.high - 1
+    if not verdict.differs and not ratio.differs:
+        return f"no clear difference ({low:+.0%} to {high:+.0%})".replace("-", "−").replace("% to", " to")
+    near, far = sorted((abs(low), abs(high)))
+    size = f"{abs(ratio.value - 1):.0%} {above if ratio.value > 1 else below} ({near:.0%}–{far:.0%})".replace("%–", "–")
+    return ("" if verdict.differs else "probably ") + ("at least " if verdict.at_least else "") + size
 
 
 def words(flag: Flag) -> str:

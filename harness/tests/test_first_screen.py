@@ -1,0 +1,61 @@
+"""Which committed run the README quotes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import builders
+from test_experiments import opened, tried
+from test_jdbc import measured, run_of, two
+
+from zoo.docs import first_screen
+from zoo.docs.origin import COMMITTED
+from zoo.jdbc.store import JdbcStore
+from zoo.report.summary import Summary
+from zoo.store.run_folder import Store
+
+PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
+
+
+def told(root: Path) -> str:
+    return first_screen.told(root, Summary.of(builders.run(), []), [], builders.catalog())
+
+
+def commit_open(root: Path, name: str, started_at: str, *rounds: tuple[float, float]) -> None:
+    run = builders.run([PLATFORM, VIRTUAL], ["open"], ["24k"], rounds=len(rounds))
+    made = Store.create(root / "made", run.model_copy(update={"started_at": started_at}))
+    for number, shares in enumerate(rounds, 1):
+        for entry, share in zip((PLATFORM, VIRTUAL), shares, strict=True):
+            made.append(tried("open", opened(share), entry, number=number))
+    to = root / COMMITTED / name
+    to.parent.mkdir(parents=True, exist_ok=True)
+    made.folder.rename(to)
+
+
+def commit_databases(root: Path, name: str, started_at: str, rounds: int) -> None:
+    run = run_of(two(), rounds).model_copy(update={"started_at": started_at})
+    made = measured(JdbcStore.create(root / "made", run))
+    to = root / COMMITTED / name
+    to.parent.mkdir(parents=True, exist_ok=True)
+    made.folder.rename(to)
+
+
+def test_of_several_runs_of_a_database_cell_the_one_with_most_rounds_is_quoted(tmp_path: Path) -> None:
+    commit_databases(tmp_path, "claims/old", "2026-01-01T00:00:00+00:00", rounds=8)
+    commit_databases(tmp_path, "newer", "2026-01-02T00:00:00+00:00", rounds=3)
+    commit_databases(tmp_path, "newest", "2026-01-03T00:00:00+00:00", rounds=3)
+    assert "([run](results/reference/claims/old))" in told(tmp_path)
+
+
+def test_of_equal_runs_of_a_database_cell_the_newest_is_quoted(tmp_path: Path) -> None:
+    commit_databases(tmp_path, "z", "2026-01-02T00:00:00+00:00", rounds=3)
+    commit_databases(tmp_path, "a", "2026-01-03T00:00:00+00:00", rounds=3)
+    assert "([run](results/reference/a))" in told(tmp_path)
+
+
+def test_of_several_runs_of_a_constant_rate_the_one_with_most_rounds_is_quoted(tmp_path: Path) -> None:
+    commit_open(tmp_path, "scenarios/open", "2026-01-02T00:00:00+00:00", (1.0, 1.0))
+    commit_open(tmp_path, "claims/open", "2026-01-01T00:00:00+00:00", (0.5, 1.0), (0.4, 1.0))
+    text = told(tmp_path)
+    assert "answers 40% in java-a" in text
+    assert "([run](results/reference/claims/open), older build)" in text

@@ -1,0 +1,53 @@
+"""How a comparison is put into words: sameness only where the whole interval lies within ±5%."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zoo.analysis.metrics import REQUESTS
+from zoo.analysis.pairs import Comparison
+from zoo.analysis.stats.ratio import Ratio, from_error
+from zoo.analysis.verdict import judge
+from zoo.report.text.wording import compared
+
+
+def words(ratio: Ratio, *, rejected: bool = False) -> str:
+    return compared(
+        Comparison(REQUESTS, ratio, judge(REQUESTS, ratio, rejected=rejected, family=1)), "faster", "slower"
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "rejected", "text"),
+    [
+        (0.71, 0.80, 0.90, True, "20% slower (10–29%)"),
+        (1.13, 1.24, 1.35, True, "24% faster (13–35%)"),
+        (0.88, 0.94, 0.99, False, "probably 6% slower (1–12%)"),
+        (0.98, 1.00, 1.04, False, "the same (within 5%)"),
+        (1.01, 1.02, 1.04, True, "the same (within 5%)"),
+        (0.89, 1.00, 1.20, False, "no clear difference (−11 to +20%)"),
+        (0.85, 1.00, 1.19, False, "no clear difference (−15 to +19%)"),
+    ],
+)
+def test_the_first_wording_that_applies_is_used(
+    low: float, value: float, high: float, rejected: bool, text: str
+) -> None:
+    assert words(Ratio(value, low, high, 3), rejected=rejected) == text
+
+
+def test_one_round_is_not_compared() -> None:
+    assert words(Ratio(1.2, None, None, 1)) == "not measured, because one round has no interval"
+
+
+@given(st.floats(-0.5, 0.5), st.floats(0.001, 0.2), st.booleans())
+def test_only_an_interval_within_5_percent_is_called_the_same(mean: float, error: float, rejected: bool) -> None:
+    ratio = from_error(mean, error, 3, 10, 0.95)
+    assert ratio.low
+    assert ratio.high
+    inside = ratio.low >= 1 / 1.05 and ratio.high <= 1.05
+    assert ("the same" in words(ratio, rejected=rejected)) == inside
+    assert math.isclose(ratio.value, math.exp(mean))
