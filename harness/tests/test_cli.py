@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from waits import PATIENCE_S
 
 from zoo.cli import app, checkout, screen
+from zoo.model.record import PROTOCOL
 from zoo.plan.defaults import FULL
 from zoo.runtime import conditions
 from zoo.scenarios import SCENARIOS
@@ -390,13 +391,14 @@ def test_compare_tells_verdicts_and_fails_when_asked_to(root: Path) -> None:
 
 def test_compare_refuses_with_its_reasons_unless_told_to(root: Path) -> None:
     first = stored(root / "results", "first", [100.0, 101.0])
-    second = stored(root / "results", "second", [100.0, 102.0], protocol=6)
+    second = stored(root / "results", "second", [100.0, 102.0], protocol=PROTOCOL - 1)
     code, out, err = zoo("compare", first, second)
     assert (code, out) == (2, "")
-    assert err == "zoo: these runs cannot be compared: protocol: 5 → 6 (--anyway does)\n"
+    differ = f"protocol: {PROTOCOL} → {PROTOCOL - 1}"
+    assert err == f"zoo: these runs cannot be compared: {differ} (--anyway does)\n"
     code, out, _ = zoo("compare", first, second, "--anyway")
     assert code == 0
-    assert "not comparable: protocol: 5 → 6" in out
+    assert f"not comparable: {differ}" in out
     assert zoo("compare", first, stored(root / "results", "third", []), "--anyway")[0] == 2
 
 

@@ -12,7 +12,7 @@ from zoo.analysis.metrics import CPU, REQUESTS, Word
 from zoo.analysis.two_runs import contrast, slower
 from zoo.model.entry_id import twin
 from zoo.model.program import Program
-from zoo.model.record import Record
+from zoo.model.record import PROTOCOL, Record
 from zoo.model.run import Run
 
 VIRTUAL, BARE = "java-a:virtual", "rust-n:bare"
@@ -66,8 +66,8 @@ def test_what_may_differ_is_told_and_what_may_not_is_an_obstacle() -> None:
     assert found.obstacles == []
     assert found.changes == ["commit: 0123456789ab → fedcba987654", "JDK: 25.0.1 → 21.0.9"]
     host = before.host.model_copy(update={"cpu_model": "Other CPU"})
-    other = contrast(before, BEFORE, made("second", protocol=6, host=host), BEFORE)
-    assert other.obstacles == ["protocol: 5 → 6", "processor: Some CPU → Other CPU"]
+    other = contrast(before, BEFORE, made("second", protocol=PROTOCOL - 1, host=host), BEFORE)
+    assert other.obstacles == [f"protocol: {PROTOCOL} → {PROTOCOL - 1}", "processor: Some CPU → Other CPU"]
     times = plan.model_copy(update={"profile": {"sleep_delay_s": 2.0}})
     assert contrast(before, BEFORE, made("second", plan=times), BEFORE).obstacles == ["time sleep_delay_s: 10.0 → 2.0"]
     turned = [plan.model_copy(update={"profile": {**plan.profile, "turn_s": seconds}}) for seconds in (1.0, 60.0)]

@@ -18,6 +18,7 @@ from zoo.claims.ledger import LedgerError
 from zoo.docs.first_turns import FOLDER as FIRST_TURNS
 from zoo.docs.method_proofs import AA, DESIGNS, SLOWDOWN
 from zoo.docs.origin import older_builds
+from zoo.model.data import NewerProtocol, check_protocol
 from zoo.model.record import PROTOCOL
 from zoo.store import kept
 from zoo.store.run_folder import Store
@@ -46,12 +47,15 @@ def read(paths: Iterable[Path], home: Path, catalog: Catalog) -> tuple[list[Arch
     for path in paths:
         try:
             run = _json(path / "run.json")
+            _check_protocol(run, run)
             cold = _cold(run)
             link = Path(os.path.relpath(path, home)).as_posix()
             found = _read(path, run, link, catalog, without="jdbc" if cold else None)
             archives.append(replace(found, records=kept.records_file(path).name))
             if cold:
                 left.append(f"{path.name}, but for its floods: {cold}")
+        except NewerProtocol as fault:
+            left.append(f"{path.name}: {fault}")
         except (LedgerError, StoreError) as fault:
             left.append(str(fault))
     return sorted(archives, key=lambda archive: archive.started_at, reverse=True), left
@@ -68,10 +72,19 @@ def _read(path: Path, run: dict[str, Any], link: str, catalog: Catalog, without:
         measured = store.run()
         found = evidence.of_servers(measured, store.records(), link, catalog.reference_id)
         return replace(found, older=frozenset(older_builds(measured, catalog)))
-    programs = evidence.of_programs(run, _lines(kept.records_file(path)), link, without)
+    lines = _lines(kept.records_file(path))
+    for line in lines:
+        _check_protocol(run, line)
+    programs = evidence.of_programs(run, lines, link, without)
     name = PROGRAM_OF[kind]
     same = run.get("builds", {}).get(name) == program_hash(ROOT, name)
     return replace(programs, program=name, older=frozenset() if same else frozenset({name}))
+
+
+def _check_protocol(run: dict[str, Any], data: dict[str, Any]) -> None:
+    """`NewerProtocol` when the run, or a line of it, is newer than this harness."""
+    if known := UNDERSTOOD.get(run.get("kind", "servers")):
+        check_protocol(data.get("protocol"), max(known))
 
 
 def _cold(run: dict[str, Any]) -> str | None:

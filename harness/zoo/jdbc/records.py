@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from zoo.model.data import Data
+from zoo.model.data import Data, Measured
 from zoo.model.failure import Failure
 from zoo.model.run_facts import RunFacts
 
@@ -79,7 +79,7 @@ class Measurement(Data):
     raw: str = Field(description="JMH's own JSON, below the run's folder")
 
 
-class CellRecord(Data):
+class CellRecord(Measured):
     """What one cell gave in one round."""
 
     kind: Literal["jdbc"] = "jdbc"
@@ -122,7 +122,7 @@ class FloodResult(Data):
     log_tail: str
 
 
-class FloodRecord(Data):
+class FloodRecord(Measured):
     """What one flood gave."""
 
     kind: Literal["jdbc-flood"] = "jdbc-flood"

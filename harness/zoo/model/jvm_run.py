@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from zoo.model.data import Data
+from zoo.model.data import Measured
 from zoo.model.run_facts import RunFacts
 
 PROTOCOL = 1
 """Version of this measurement's protocol."""
 
 
-class JvmRecord(Data):
+class JvmRecord(Measured):
     """What one set of flags gave; a figure a start."""
 
     kind: Literal["jvm"] = "jvm"

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from pydantic import Field
 
 from zoo.model.condition import Condition
-from zoo.model.data import Data
+from zoo.model.data import Data, Measured
 from zoo.model.failure import Failure
 from zoo.model.flag import Flag
 from zoo.model.measurement import Connections, Kernel, Measurement, Memory, Sampling, ServerFacts, Warmup, Work
@@ -42,7 +42,7 @@ class Trial(Data):
     flags: list[Flag] = []
 
 
-class Record(Data):
+class Record(Measured):
     """What one cell gave in one round: a measurement, a trial or a failure."""
 
     protocol: int = PROTOCOL

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from zoo.model.data import Data
+from zoo.model.data import Measured
 from zoo.model.host import HostFacts
 
 
-class RunFacts(Data):
+class RunFacts(Measured):
     """Which run it is, when it was made, with which code and where; `finished_at` is null until it has ended."""
 
     id: str

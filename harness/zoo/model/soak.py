@@ -9,6 +9,9 @@ from pydantic import Field
 from zoo.model.data import Data
 from zoo.model.run_facts import RunFacts
 
+PROTOCOL = 1
+"""Version of this measurement's protocol."""
+
 
 class Mark(Data):
     """One look at a server at rest. `requests` and `errors` are those of the load since the mark before."""
@@ -26,6 +29,7 @@ class Soak(RunFacts):
     """A soak as a whole; `finished_at` is null while it goes on, or when it was interrupted."""
 
     kind: Literal["soak"] = "soak"
+    protocol: int = PROTOCOL
     jdk: str | None
     minutes: float
     builds: dict[str, str] = Field(description="the hash of each server's sources")

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from zoo.model.data import NewerProtocol
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.run_facts import RunFacts
@@ -75,7 +76,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
         path = self.folder / "run.json"
         try:
             return self._read_run(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, ValidationError) as error:
+        except (OSError, UnicodeDecodeError, ValidationError, NewerProtocol) as error:
             raise StoreError(f"{path}: {error}") from error
 
     def append(self, *records: RecordT) -> None:
@@ -92,7 +93,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
         for number, line in enumerate(kept.read_lines(self._records), start=1):
             try:
                 found.append(self._read_record(line))
-            except ValidationError as error:
+            except (ValidationError, NewerProtocol) as error:
                 raise StoreError(f"{self._records}:{number}: {error}") from error
         return found
 
