@@ -246,6 +246,21 @@ def test_a_run_that_has_as_many_rounds_is_not_lengthened(root: Path) -> None:
     assert (store.folder / "run.json").read_bytes() == before
 
 
+def test_a_run_is_not_continued_with_other_sources(root: Path) -> None:
+    run = builders.run(["rust-a:async"])
+    Store.create(root / "results", run.model_copy(update={"builds": {"rust-a": "of other sources"}}))
+    code, _, err = zoo("bench", "--resume")
+    begun = "zoo: rust-a changed since this run was begun; start a new run, or restore the sources\n"
+    assert (code, err) == (2, begun)
+
+
+def test_a_run_is_not_continued_with_another_protocol(root: Path) -> None:
+    Store.create(root / "results", builders.run(["rust-a:async"]).model_copy(update={"protocol": PROTOCOL - 1}))
+    code, _, err = zoo("bench", "--resume")
+    assert code == 2
+    assert f"begun with protocol {PROTOCOL - 1}, and this harness measures with {PROTOCOL}" in err
+
+
 def test_a_build_that_fails_is_told_without_a_stack_trace(root: Path) -> None:
     path = root / "rust-a" / "server.toml"
     path.write_text(path.read_text(encoding="utf-8").replace('["true"]', '["false"]'), encoding="utf-8")

@@ -24,9 +24,11 @@ from zoo.measure.run import new_run
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError
 from zoo.model.host import Limits
+from zoo.model.record import PROTOCOL
 from zoo.model.run import PlanFacts, Target
 from zoo.plan import feasible, request
 from zoo.plan.request import Wish
+from zoo.plan.resume import check_unchanged
 from zoo.plan.tier import tier as tier_of
 from zoo.runtime import conditions, hosting
 from zoo.runtime import target as targeting
@@ -62,14 +64,14 @@ def command(
         store.mend()
         if wish.rounds is not None:
             _lengthen(store, wish.rounds)
-        planned = store.run().plan
+        run = store.run()
+        planned = run.plan
+        check_unchanged(run.protocol, PROTOCOL, run.builds, _builds(planned, catalog))
         targeting.check(planned.targets, planned.scenarios, remote=True)
     else:
         planned = options.planned_of(wish, catalog)
         targeting.check(planned.targets, planned.scenarios, remote=remote)
-        measured = {e.server.name: e.server for e in request.entries_of(planned, catalog)}
-        builds = {name: source_hash(server) for name, server in sorted(measured.items())}
-        run = new_run(checkout.ROOT, wish, planned, facts.gather(), builds, catalog)
+        run = new_run(checkout.ROOT, wish, planned, facts.gather(), _builds(planned, catalog), catalog)
         for one in {c.runtime: c for c in _conditions(planned)}.values():
             _refuse_clamped(planned, hosting.limits_for(checkout.ROOT, one, run.host), strict_tiers)
         be_alone()
@@ -78,8 +80,14 @@ def command(
     if built:
         build_servers.build_all(built, conditions.jdk_for(entries), console)
     if not resume:
-        store = Store.create(runs, run)
+        store = Store.create(runs, run.model_copy(update={"builds": _builds(planned, catalog)}))
     _enter(store, catalog)
+
+
+def _builds(planned: PlanFacts, catalog: Catalog) -> dict[str, str]:
+    """The hash of the sources of each server that is measured."""
+    measured = {e.server.name: e.server for e in request.entries_of(planned, catalog)}
+    return {name: source_hash(server) for name, server in sorted(measured.items())}
 
 
 def _lengthen(store: Store, rounds: int) -> None:

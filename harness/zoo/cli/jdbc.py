@@ -25,13 +25,14 @@ from zoo.host.interrupts import interruptible
 from zoo.host.jdk import find_jdk
 from zoo.jdbc import plan
 from zoo.jdbc.launcher import Launcher, project, recorded
-from zoo.jdbc.records import CellRecord, FloodRecord, JdbcRun, PlanFacts
+from zoo.jdbc.records import PROTOCOL, CellRecord, FloodRecord, JdbcRun, PlanFacts
 from zoo.jdbc.request import JdbcWish
 from zoo.jdbc.services import Containers, Databases, Embedded, has_wire
 from zoo.jdbc.session import Session
 from zoo.jdbc.store import JdbcStore
 from zoo.model.errors import BenchError
 from zoo.model.jdk import Jdk
+from zoo.plan.resume import check_unchanged
 from zoo.plan.tier import PlanError
 from zoo.report.text import terminal
 
@@ -85,7 +86,9 @@ def bench(
         be_alone()
         store = JdbcStore.open(runs / JdbcStore.LATEST)
         store.mend()
-        planned = store.run().plan
+        earlier = store.run()
+        check_unchanged(earlier.protocol, PROTOCOL, earlier.builds, _builds())
+        planned = earlier.plan
         if (planned.runtime == "external") != ("JDBC_URL" in os.environ):
             raise BenchError(f"the run to go on with has databases: {planned.runtime}; set or unset JDBC_URL as it was")
     else:
@@ -177,9 +180,13 @@ def _announce(planned: PlanFacts, console: Console) -> None:
 
 def _new_run(planned: PlanFacts, jdk: Jdk) -> JdbcRun:
     named = begun(checkout.ROOT, f"jdbc-{planned.profile.name}")
-    builds = {FOLDER: program_hash(checkout.ROOT, FOLDER)}
     given = {FOLDER: recorded(os.environ)}
-    return JdbcRun(**named, jdk=jdk.version, plan=planned, host=facts.gather(jdk), builds=builds, environment=given)
+    host = facts.gather(jdk)
+    return JdbcRun(**named, jdk=jdk.version, plan=planned, host=host, builds=_builds(), environment=given)
+
+
+def _builds() -> dict[str, str]:
+    return {FOLDER: program_hash(checkout.ROOT, FOLDER)}
 
 
 def _carry_out(store: JdbcStore, launcher: Launcher, databases: Databases, console: Console) -> None:
