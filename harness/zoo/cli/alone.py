@@ -8,13 +8,19 @@ from zoo.cli import checkout
 from zoo.cli.screen import console
 from zoo.host import run_lock
 from zoo.host.engine import Engine
+from zoo.host.revision import revision
 from zoo.runtime import hosts, orphans
 
 
 def be_alone() -> None:
-    """`BenchError` while another run is being measured; says what one that was killed has left."""
+    """`BenchError` while another run is being measured.
+
+    Says what a killed run has left, and why the commit is not known where it is not.
+    """
     left = run_lock.be_alone(checkout.ROOT)
     for engine in dict.fromkeys([Engine(), *hosts.engines(os.environ)]):
         left = [*left, *orphans.left(engine)]
     if left:
         console.print(f"ended what a killed run had left behind: {', '.join(left)}")
+    if unknown := revision(checkout.ROOT).unknown:
+        console.print(f"the run is stored without a commit: {unknown}", highlight=False, soft_wrap=True)

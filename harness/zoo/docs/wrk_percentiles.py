@@ -123,7 +123,7 @@ def measure(entry: Entry, connections: int) -> Printed:
         jdk=jdk.version if jdk else None,
         cpu_model=host.cpu_model,
         cores=host.cores,
-        commit=revision.revision(ROOT)[0],
+        commit=revision.revision(ROOT).commit,
         output=ran.outputs[0],
         report=json.loads(ran.reports[0]),
     )

@@ -22,12 +22,12 @@ class Begun(TypedDict):
 
 def begun(root: Path, kind: str) -> Begun:
     """Of a run that begins now, with the code of this checkout; its id is the time and `kind`."""
-    commit, dirty = revision(root)
+    found = revision(root)
     return Begun(
         id=f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{kind}",
         started_at=now(),
-        commit=commit,
-        dirty=dirty,
+        commit=found.commit,
+        dirty=found.dirty,
         harness=__version__,
     )
 
