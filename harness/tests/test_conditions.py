@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import builders
 import pytest
 
+from zoo import ROOT
 from zoo.catalog import build
-from zoo.catalog.manifest import Entry, Server
+from zoo.catalog.load import load_catalog
+from zoo.catalog.manifest import Catalog, Entry, Model, Server
 from zoo.catalog.project import project_of
 from zoo.host.engine import Engine
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError
+from zoo.model.run import PlanFacts
+from zoo.plan.request import Wish, plan_of
+from zoo.plan.tier import PlanError
+from zoo.report.text.announcement import announcement
 from zoo.runtime.base import Launch
 from zoo.runtime.condition_checks import ConditionError, checked
-from zoo.runtime.conditions import settings_from, varied
+from zoo.runtime.conditions import PASSED_ON, settings_from, varied
 from zoo.runtime.container import ContainerRuntime
 from zoo.runtime.process import command
 from zoo.runtime.resources import Resources
@@ -162,3 +169,72 @@ def test_a_setting_that_no_entry_reads_is_an_error_and_not_a_condition() -> None
 
 def test_a_server_may_name_any_variable_that_it_needs() -> None:
     assert settings_from({"PATH": "/mine", "NODE_ENV": "x"}, [reading("PATH")]) == {"PATH": "/mine"}
+
+
+def planned(entries: list[Entry], *vary: str, base: Condition | None = None) -> PlanFacts:
+    """The plan of hello under these variations too."""
+    catalog = Catalog(tuple(entry.server for entry in entries))
+    condition = base or process("25.0.1")
+    return plan_of(Wish(scenarios=["hello"]), catalog, condition, varied(vary, condition, entries, Path()))
+
+
+NATIVE = builders.entry("rust-n:bare")
+
+
+@pytest.mark.parametrize("vary", ["heap=50m", "flags=-XX:+UseSerialGC"])
+def test_a_condition_of_the_jvm_alone_is_refused_where_there_is_none(vary: str) -> None:
+    with pytest.raises(PlanError, match=f"{re.escape(vary)} changes nothing: no selected server variant has a JVM"):
+        planned([NATIVE], vary)
+
+
+def test_a_condition_of_the_jvm_leaves_out_natives_and_says_so() -> None:
+    made = planned([NATIVE, reading("BACKLOG")], "heap=50m")
+    assert made.further == ["java-backlog:it@heap=50m"]
+    text = announcement(made, 60.0, {})
+    assert "heap=50m does not concern rust-n:bare" in text
+
+
+def test_a_setting_is_measured_only_for_those_that_read_it() -> None:
+    pool, other = reading("MAX_THREADS", "BACKLOG"), reading("BUFFERS")
+    made = planned([pool, other], "MAX_THREADS=4", "MAX_THREADS=8", "BUFFERS=lean", "cpus=1")
+    assert made.further == [
+        "java-maxthreads-backlog:it@MAX_THREADS=4",
+        "java-maxthreads-backlog:it@MAX_THREADS=8",
+        "java-maxthreads-backlog:it@cpus=1",
+        "java-buffers:it@BUFFERS=lean",
+        "java-buffers:it@cpus=1",
+    ]
+
+
+@pytest.mark.parametrize("setting", ["MAX_THREADS", "BACKLOG", "CONNECTOR", "BUFFERS", "SCHEDULER"])
+def test_a_varied_setting_that_no_entry_reads_is_refused(setting: str) -> None:
+    with pytest.raises(PlanError, match=f"{setting}=1 changes nothing: no selected server variant reads {setting}"):
+        planned([reading("OTHER")], f"{setting}=1")
+
+
+@pytest.mark.parametrize("vary", ["MAX_THREADS=4", "cpus=1", "BUFFERS=lean"])
+def test_a_variation_that_is_the_run_s_own_condition_is_refused(vary: str) -> None:
+    """It would be compared with itself under two names."""
+    base = process("25.0.1", cpus=1, env={"MAX_THREADS": "4", "BUFFERS": "lean"})
+    with pytest.raises(BenchError, match=f"{vary} is the run's own condition already"):
+        planned([reading("MAX_THREADS", "BUFFERS")], vary, base=base)
+
+
+def test_the_plan_of_an_older_run_measures_all_under_all() -> None:
+    made = planned([reading("MAX_THREADS"), reading("OTHER")], "MAX_THREADS=4").model_copy(update={"settings": {}})
+    assert made.further == ["java-maxthreads:it@MAX_THREADS=4", "java-other:it@MAX_THREADS=4"]
+
+
+@pytest.mark.parametrize("server", load_catalog(ROOT).servers, ids=lambda server: server.name)
+def test_the_settings_of_a_manifest_are_those_that_the_server_s_code_reads(server: Server) -> None:
+    sources = "".join(
+        path.read_text(encoding="utf-8")
+        for path in (server.folder / "src").rglob("*")
+        if path.suffix in (".java", ".rs") and "test" not in path.parts
+    )
+    read = {name for name in PASSED_ON if f'"{name}"' in sources}
+    assert {name for variant in server.manifest.variants for name in variant.settings} == read
+    pools = {Model.PLATFORM_THREAD, Model.ASYNC_SERVLET}
+    for variant in server.manifest.variants:
+        assert ("MAX_THREADS" in variant.settings) == (variant.model in pools), variant.name
+        assert "SCHEDULER" not in variant.settings or variant.model is Model.VIRTUAL_THREAD, variant.name

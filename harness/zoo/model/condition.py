@@ -47,3 +47,9 @@ class Condition(Data):
     def differs_in_jvm(self, other: Condition) -> bool:
         """True where this is the other, but for the JVM or its flags."""
         return self != other and self == other.model_copy(update={"jdk": self.jdk, "jvm_flags": self.jvm_flags})
+
+    def settings_unlike(self, other: Condition) -> list[str]:
+        """Return the names of the settings in which this differs from the other, if they differ in nothing else."""
+        if self != other.model_copy(update={"env": self.env}):
+            return []
+        return [name for name in {**self.env, **other.env} if self.env.get(name) != other.env.get(name)]

@@ -42,6 +42,11 @@ class PlanFacts(Data):
     natives: list[str] = Field(
         default=[], description="entries without a JVM, of which a condition that changes only the JVM is not measured"
     )
+    settings: dict[str, list[str]] = Field(
+        default={},
+        description="by entry, the settings that it reads: a condition that changes only others is not measured; "
+        "empty in older runs, and where no condition varies",
+    )
     twins: list[str] = Field(default=[], description="entries measured a second time a round as `ENTRY.again`: A/A")
     twin_scenarios: list[str] = []
     design: str = Field(default="rounds", description="how a server's entries are set against each other")
@@ -66,13 +71,15 @@ class PlanFacts(Data):
     @property
     def further(self) -> list[str]:
         """The entries under further conditions, each under those that change something of it."""
-        of_jvms = {name for name, changed in self.variations.items() if changed.differs_in_jvm(self.condition)}
-        return [
-            varied(entry, name)
-            for entry in self.entries
-            for name in self.variations
-            if name not in of_jvms or entry not in self.natives
-        ]
+        return [varied(entry, name) for entry in self.entries for name in self.variations if self.concerns(entry, name)]
+
+    def concerns(self, entry: str, name: str) -> bool:
+        """True where the condition of that name changes something of the entry."""
+        changed = self.variations[name]
+        if changed.differs_in_jvm(self.condition):
+            return entry not in self.natives
+        unlike, read = changed.settings_unlike(self.condition), self.settings.get(entry)
+        return not unlike or read is None or not set(read).isdisjoint(unlike)
 
     @property
     def twin_cells(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
@@ -164,7 +164,7 @@ def plan_of(
     programs = programs_of(scenarios, asked, wish.cases)
     if wish.targets and programs:
         raise PlanError(f"{', '.join(programs)}: only of servers that the zoo starts, not of a target")
-    return PlanFacts(
+    planned = PlanFacts(
         entries=[*(e.id for e in entries), *wish.targets],
         scenarios=scenarios,
         tiers=list(asked.tiers) or list(TIERS),
@@ -177,6 +177,7 @@ def plan_of(
         condition=condition,
         variations=dict(variations or {}),
         natives=[e.id for e in entries if e.native],
+        settings={e.id: e.settings for e in entries} if variations else {},
         twins=[e.id for e in catalog.twice(entries)] or [*wish.targets][:1] if doubled else [],
         twin_scenarios=doubled,
         design=wish.arranged(),
@@ -184,6 +185,25 @@ def plan_of(
         guests=[*(e.id for e in entries if e.server.guest), *wish.targets],
         programs=programs,
     )
+    for name in planned.variations:
+        _check_effect(planned, name)
+    return planned
+
+
+def _check_effect(planned: PlanFacts, name: str) -> None:
+    """`PlanError` for a condition that changes nothing of any entry."""
+    if any(planned.concerns(entry, name) for entry in planned.entries):
+        return
+    unlike = planned.variations[name].settings_unlike(planned.condition)
+    if not unlike:
+        raise PlanError(f"{name} changes nothing: no selected server variant has a JVM")
+    raise PlanError(f"{name} changes nothing: {unread(unlike[0], planned.settings.values())}")
+
+
+def unread(setting: str, read: Iterable[Sequence[str]]) -> str:
+    """Return why a setting concerns no entry; `read` are the settings of each."""
+    known = ", ".join(dict.fromkeys(name for names in read for name in names)) or "none"
+    return f"no selected server variant reads {setting} (those selected read: {known})"
 
 
 def _once(scenarios: Sequence[str]) -> dict[str, int]:

@@ -20,6 +20,7 @@ from zoo.model.errors import BenchError
 from zoo.model.jdk import Jdk
 from zoo.plan import feasible, tier
 from zoo.plan.cores import AUTO, CHOICES, SHARED, SPLIT, chosen
+from zoo.plan.request import unread
 from zoo.runtime.condition_checks import check_release_setting, checked, release_settings
 from zoo.runtime.hosts import hosts_of
 from zoo.runtime.resources import resources_of
@@ -121,14 +122,9 @@ def settings_from(environ: Mapping[str, str], entries: Sequence[Entry]) -> dict[
     """Return the settings in the environment that some entry reads; `BenchError` for one that none reads."""
     read = dict.fromkeys(name for entry in entries for name in entry.settings)
     if idle := [name for name in PASSED_ON if name in environ and name not in read]:
-        raise BenchError(f"{idle[0]}={environ[idle[0]]} changes nothing: {_unread(idle[0], entries)}; unset it")
+        why = unread(idle[0], [entry.settings for entry in entries])
+        raise BenchError(f"{idle[0]}={environ[idle[0]]} changes nothing: {why}; unset it")
     return {name: environ[name] for name in read if name in environ}
-
-
-def _unread(setting: str, entries: Sequence[Entry]) -> str:
-    """Return why a setting concerns none of these entries."""
-    known = ", ".join(dict.fromkeys(name for entry in entries for name in entry.settings)) or "none"
-    return f"no selected server variant reads {setting} (those selected read: {known})"
 
 
 def cores_of(wanted: str, runtime: str, *, targets: bool = False) -> Cores | None:
@@ -152,7 +148,10 @@ def _engine_is_here() -> bool:
 
 def varied(texts: Sequence[str], base: Condition, entries: Sequence[Entry], root: Path) -> dict[str, Condition]:
     """Conditions that differ from the base in one thing, by that name: `runtime=container`, `heap=50m`, `jdk=21`."""
-    return {text: checked(_variation(text, base, entries, root), entries) for text in texts}
+    made = {text: checked(_variation(text, base, entries, root), entries) for text in texts}
+    if alike := [text for text, condition in made.items() if condition == base]:
+        raise BenchError(f"{alike[0]} is the run's own condition already: leave it out, or vary another value")
+    return made
 
 
 def _variation(text: str, base: Condition, entries: Sequence[Entry], root: Path) -> Condition:
@@ -170,11 +169,11 @@ def _variation(text: str, base: Condition, entries: Sequence[Entry], root: Path)
         changes = {"cpus": float(value)}
     elif key == "cores" and value in CHOICES and base.runtime != "vm":
         changes = {"cores": cores_of(value, base.runtime)}
-    elif key in PASSED_ON and re.fullmatch(r"[\w.-]+", value):
-        changes = {"env": {**base.env, key: value}}
     elif key.upper() in release_settings(entries):
         check_release_setting(key.upper(), entries)
         changes = {"env": {**base.env, key.upper(): value}}
+    elif key in {*PASSED_ON, *(name for e in entries for name in e.settings)} and re.fullmatch(r"[\w.-]+", value):
+        changes = {"env": {**base.env, key: value}}
     if not changes:
         raise BenchError(
             "vary takes runtime=container, heap=50m, flags=-XX:+UseSerialGC (more with commas between), cpus=1, "

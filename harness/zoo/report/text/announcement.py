@@ -24,9 +24,17 @@ def announcement(planned: PlanFacts, seconds: float, settings: Mapping[str, str]
         f"{plain} cells = {_groups(planned)} × {planned.rounds} round(s){other}{twice}, about {seconds / 60:.0f} min"
         f"{_added(planned)}\n"
         f"entries: {', '.join(entry for entry in planned.entries if entry in asked)}\n"
-        f"condition: {setting}; order seed {planned.seed}{_turns(planned)}"
+        f"condition: {setting}; order seed {planned.seed}{_turns(planned)}{_left_out(planned)}"
         f"{machine}"
     )
+
+
+def _left_out(planned: PlanFacts) -> str:
+    """The conditions that some entries are not measured under, and which."""
+    lines = {
+        name: [entry for entry in planned.entries if not planned.concerns(entry, name)] for name in planned.variations
+    }
+    return "".join(f"\n{name} does not concern {', '.join(entries)}" for name, entries in lines.items() if entries)
 
 
 def _turns(planned: PlanFacts) -> str:
