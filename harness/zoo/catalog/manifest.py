@@ -78,6 +78,14 @@ class Release(_Table):
         return min(later) - 1 if later else None
 
 
+class Transport(_Table):
+    """How the server reads and writes, as its `/info` names it: `epoll`, `nio`; `setting` is a variable whose value
+    names another one."""
+
+    name: str
+    setting: str | None = None
+
+
 class Variant(_Table):
     """One thread model of a server; `reference` is the bare one, `twice` the one whose A/A pair stands for its kind."""
 
@@ -104,6 +112,8 @@ class Manifest(_Table):
     run: RunCommand
     jvm: dict[str, list[str]] = {}
     release: Release | None = None
+    transport: Transport | None = None
+    """None where it is not checked."""
     paths: list[str] = []
     """Beyond the contract's: those that some scenarios ask for."""
     variants: list[Variant] = Field(min_length=1)

@@ -251,6 +251,7 @@ def server(info: Info | None, ready_s: float | None) -> ServerFacts | None:
         virtual=info.virtual,
         gc=info.gc,
         limits=info.limits.model_dump(),
+        transport=info.transport,
         ready_s=ready_s,
     )
 

@@ -215,6 +215,7 @@ class ServerFacts(Data):
     virtual: bool
     gc: list[str]
     limits: dict[str, int | None]
+    transport: str | None = Field(default=None, description="how it reads and writes, such as `epoll`; null: not told")
     ready_s: float | None = Field(description="null where something else started it, or on an emulated host")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 
 from zoo.load.ab import Benchmarker
@@ -13,6 +14,7 @@ from zoo.load.vegeta import Attacker
 from zoo.model.errors import RuntimeFailure, never_listened
 from zoo.runtime.agent.client import AgentClient
 from zoo.runtime.base import Apart, Launch
+from zoo.runtime.effect import fault, gathered
 from zoo.sample.instruments import Instruments
 from zoo.sample.jvm import Info
 
@@ -61,7 +63,25 @@ class Attached(ABC):
         return self._ready_s
 
     def probe(self) -> Info:
-        return self.instruments.probe(self.url, self._launch.entry)
+        """Check contract, thread model and condition; `RuntimeFailure` where one of them is not as expected."""
+        info = self.instruments.probe(self.url, self._launch.entry)
+        wrong = fault(self._launch, gathered(self._launch, info, self._command_line, self._jcmd))
+        if wrong:
+            advice = self._advice() if "transport" in wrong else ""
+            raise RuntimeFailure("no_effect", wrong + advice, self.log_tail())
+        return info
+
+    def _command_line(self, info: Info) -> list[str] | None:
+        """The words that its JVM was started with, where they can be read."""
+        return None
+
+    def _jcmd(self, info: Info, words: Sequence[str]) -> str | None:
+        """What its JVM answers to jcmd, where it can be asked."""
+        return None
+
+    def _advice(self) -> str:
+        """What to do about a transport that is not the expected one."""
+        return ""
 
     def alive(self) -> bool:
         return self._code() is None

@@ -27,6 +27,8 @@ from zoo.runtime.base import Launch
 from zoo.runtime.environment import of_contract
 from zoo.runtime.process import command
 from zoo.runtime.resources import Resources, cpuset
+from zoo.sample import jcmd
+from zoo.sample.jvm import Info
 from zoo.sample.proc import read
 
 USER = "10001:10001"
@@ -76,6 +78,19 @@ class HostedContainer(Enclosed):
         except EngineError as error:
             return RuntimeFailure("engine", f"the container engine is gone: {error}", self.log_tail())
         return super().ended(when)
+
+    def _command_line(self, info: Info) -> list[str] | None:
+        told = self._inside("cat", f"/proc/{info.pid}/cmdline")
+        return None if told is None else jcmd.words(told)
+
+    def _jcmd(self, info: Info, words: Sequence[str]) -> str | None:
+        return self._inside("jcmd", str(info.pid), *words)
+
+    def _inside(self, *words: str) -> str | None:
+        try:
+            return self._engine.call("exec", self._name, *words, timeout_s=20.0)
+        except EngineError:
+            return None
 
     def thread_dump(self, to: Path) -> bool:
         dump = "jcmd 1 Thread.dump_to_file -format=json /tmp/threads.json >&2 && cat /tmp/threads.json"

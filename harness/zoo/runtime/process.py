@@ -28,8 +28,11 @@ from zoo.model.errors import RuntimeFailure
 from zoo.model.jdk import Jdk
 from zoo.runtime.attached import Attached
 from zoo.runtime.base import Launch
+from zoo.runtime.effect import noexec
 from zoo.runtime.environment import of_process
+from zoo.sample import jcmd
 from zoo.sample.instruments import Instruments, LocalInstruments
+from zoo.sample.jvm import Info
 
 
 def command(entry: Entry, java: Path | None, jvm_flags: tuple[str, ...] = ()) -> list[str]:
@@ -81,6 +84,16 @@ def spawn(argv: Sequence[str], folder: Path, env: Mapping[str, str], log: IO[byt
         raise RuntimeFailure("not_started", f"{argv[0]}: {error.strerror}") from error
 
 
+def command_line_here(info: Info) -> list[str] | None:
+    """The words that a server's JVM on this host was started with."""
+    return jcmd.command_line(info.pid)
+
+
+def jcmd_here(info: Info, words: Sequence[str]) -> str | None:
+    """What a server's JVM on this host answers to jcmd."""
+    return jcmd.said(info.pid, *words)
+
+
 class HostedProcess(Attached):
     """One server process, its log in a file of the run."""
 
@@ -109,6 +122,15 @@ class HostedProcess(Attached):
     @property
     def pid(self) -> int:
         return self._child.pid
+
+    def _command_line(self, info: Info) -> list[str] | None:
+        return command_line_here(info)
+
+    def _jcmd(self, info: Info, words: Sequence[str]) -> str | None:
+        return jcmd_here(info, words)
+
+    def _advice(self) -> str:
+        return noexec(self._tmp.name)
 
     def thread_dump(self, to: Path) -> bool:
         if self._jdk is None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 from zoo.sample.proc import PROC
 
 LIMIT_S = 10.0
+FLAG_LINE = re.compile(r"^ *\w+ (\w+) *= (.*?) *\{[^{}]*\} \{[^{}]*\}$", re.MULTILINE)
 
 
 def started_with(pid: int, flag: bytes) -> bool:
@@ -16,6 +18,31 @@ def started_with(pid: int, flag: bytes) -> bool:
         return flag in Path(f"{PROC}/{pid}/cmdline").read_bytes()
     except OSError:
         return False
+
+
+def command_line(pid: int) -> list[str] | None:
+    """Return the words that a process was started with; None where they cannot be read."""
+    try:
+        text = Path(f"{PROC}/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return words(text)
+
+
+def words(text: str) -> list[str] | None:
+    """Return the words of a `/proc/PID/cmdline`; None of an empty one, as that of a process that has ended."""
+    return text.rstrip("\0").split("\0") if text else None
+
+
+def parse_flags(text: str) -> dict[str, str] | None:
+    """Return value by name from what `jcmd PID VM.flags -all` prints; None of a JVM that prints something else."""
+    return dict(FLAG_LINE.findall(text)) or None
+
+
+def parallelism(text: str) -> int | None:
+    """Return the carriers from what `jcmd PID Thread.vthread_scheduler` prints, which JDK 24 and later do."""
+    found = re.search(r"\bparallelism = (\d+)", text)
+    return int(found[1]) if found else None
 
 
 def beside(pid: int, tool: str) -> Path | None:

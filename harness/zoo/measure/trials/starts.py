@@ -18,8 +18,10 @@ from zoo.host.processors import placed
 from zoo.model.errors import RuntimeFailure, never_listened
 from zoo.model.jdk import Jdk
 from zoo.runtime.base import Launch
+from zoo.runtime.effect import fault, gathered
 from zoo.runtime.environment import of_process
-from zoo.runtime.process import port_for, processors, spawn, start_command
+from zoo.runtime.process import command_line_here, jcmd_here, port_for, processors, spawn, start_command
+from zoo.sample.jvm import InfoError, fetch_info
 from zoo.sample.proc import snapshot
 from zoo.scenarios.startup import REST_S, RESTS, STARTS, Start
 
@@ -106,7 +108,21 @@ def start_once(launch: Launch, jdk: Jdk | None, rest_s: float | None = None) -> 
             seen = snapshot(server.child.pid, deep=True)
         except ProcessLookupError:
             raise RuntimeFailure("crashed", "ended while it was at rest", _tail(launch.log)) from None
+        _check_effect(launch, server)
         return Started(first_s, seen.rss_kb, seen.anon_kb)
+
+
+def _check_effect(launch: Launch, server: _Server) -> None:
+    """After the memory at rest was read; `RuntimeFailure` where a flag or a setting is not in effect."""
+    if not (launch.jvm_flags or launch.env):
+        return
+    try:
+        info = fetch_info(f"http://127.0.0.1:{server.port}")
+    except InfoError as error:
+        raise RuntimeFailure("contract", str(error), _tail(launch.log)) from None
+    wrong = fault(launch, gathered(launch, info, command_line_here, jcmd_here))
+    if wrong:
+        raise RuntimeFailure("no_effect", wrong, _tail(launch.log))
 
 
 @dataclass

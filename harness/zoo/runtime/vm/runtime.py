@@ -30,6 +30,7 @@ from zoo.runtime.agent.client import INT, INT_OR_NONE, AgentClient
 from zoo.runtime.agent.instruments import AgentInstruments
 from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
 from zoo.runtime.base import Launch
+from zoo.runtime.effect import Evidence, fault
 from zoo.runtime.environment import of_contract
 from zoo.runtime.process import command
 from zoo.runtime.vm import guest, image, kernel, qemu
@@ -147,7 +148,10 @@ class HostedGuest:
         self._ready_s = time.monotonic() - started
 
     def probe(self) -> Info:
-        return self.instruments.probe(self.url, self._launch.entry)
+        info = self.instruments.probe(self.url, self._launch.entry)
+        if wrong := fault(self._launch, Evidence(info)):
+            raise RuntimeFailure("no_effect", wrong, self.log_tail())
+        return info
 
     def alive(self) -> bool:
         """Of a guest that does not answer nothing else is known than that it runs."""
