@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 class UserError(Exception):
     """A mistake, or a lack of the machine, that a person can mend; the message says how and needs no stack trace."""
@@ -24,8 +26,26 @@ class RuntimeFailure(Exception):
         self.log_tail = log_tail
 
 
+_SAYS_NOTHING = re.compile(
+    r"\s*$|\s+at |\s+\.\.\. \d+ more|note: run with `RUST_BACKTRACE|.* VM warning: "
+    r"|Error: (Could not create the Java Virtual Machine|A fatal exception has occurred)|Error occurred during init"
+)
+"""Lines that a JVM or a Rust program prints around the one that says why it ended."""
+
+
+def telling(log: str) -> list[str]:
+    """Return the lines of a log without those that say nothing of why a program ended."""
+    return [line.strip() for line in log.splitlines() if not _SAYS_NOTHING.match(line)]
+
+
+def reason(log: str) -> str:
+    """Return the line of a log that says why a program ended: a JVM's first error, else the last line."""
+    lines = telling(log)
+    return next((line for line in lines if line.startswith("Error: ")), lines[-1] if lines else "")
+
+
 def never_listened(code: int, log_tail: str) -> RuntimeFailure:
-    """Of a server that ended before it listened, with the last line of its log, which says why."""
-    last = log_tail.rpartition("\n")[2]
-    message = f"ended with exit code {code} before it listened" + (f": {last}" if last else "")
+    """Of a server that ended before it listened, with the line of its log that says why."""
+    why = reason(log_tail)
+    message = f"ended with exit code {code} before it listened" + (f": {why}" if why else "")
     return RuntimeFailure("not_started", message, log_tail)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from zoo.model.data import Data
+from zoo.model.errors import telling
 
 _ERROR = re.compile(r"Error|Exception|panicked|fatal")
 
@@ -25,4 +26,4 @@ class Failure(Data):
 
 def last_error(log: str) -> str:
     """The last line that names an error as a JVM or a Rust program does; empty where none does."""
-    return next((line.strip() for line in reversed(log.splitlines()) if _ERROR.search(line)), "")
+    return next((line for line in reversed(telling(log)) if _ERROR.search(line)), "")
