@@ -72,7 +72,7 @@ conditions = $(foreach word,$(VARY) $(addprefix heap=,$(subst $(comma), ,$(HEAP)
 BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(call options,scenario,$(SCENARIO)) \
 	$(call options,case,$(CASE)) $(conditions) \
 	$(if $(TIERS),--tiers $(TIERS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) $(if $(TURN),--turn $(TURN)) \
-	$(call options,target,$(TARGET)) $(call options,pid,$(PID)) $(if $(REMOTE),--remote) $(if $(STRICT),--strict-tiers)
+	$(foreach url,$(subst $(comma)http, http,$(TARGET)),--target $(call quoted,$(url))) $(call options,pid,$(PID)) $(if $(REMOTE),--remote) $(if $(STRICT),--strict-tiers)
 
 JDBC = $(if $(PROFILE),--profile $(PROFILE)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(call options,database,$(DATABASE)) \
 	$(call options,executor,$(EXECUTOR)) $(call options,query,$(QUERY)) $(call options,pool,$(POOL)) \
@@ -155,7 +155,7 @@ toxiproxy: # a slow wire to the database, built by Go into .tools
 	@sh harness/install-toxiproxy.sh
 
 plan: $(VENV)/.ready ## Measure: the cells and the time of `make bench` with these settings; PRECISION=3%: what that costs
-	@$(HARNESS) plan $(filter-out --remote --strict-tiers,$(BENCH)) $(if $(PRECISION),--precision $(PRECISION) --pilot $(call quoted,$(RUN)))
+	@$(HARNESS) plan $(filter-out --strict-tiers,$(BENCH)) $(if $(PRECISION),--precision $(PRECISION) --pilot $(call quoted,$(RUN)))
 
 report: $(VENV)/.ready ## Understand: show a run again, write its report.html (RUN=results/…; SVG=folder: its charts as pictures)
 	@$(HARNESS) report $(call quoted,$(RUN)) $(if $(SVG),--svg $(call quoted,$(SVG)))

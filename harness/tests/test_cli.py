@@ -5,11 +5,13 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import builders
 import pytest
 from builders import record
+from fixtures.scripted_server import ScriptedServer
 from typer.testing import CliRunner
 from waits import PATIENCE_S
 
@@ -17,6 +19,7 @@ from zoo.cli import app, checkout, screen
 from zoo.model.record import PROTOCOL
 from zoo.plan.defaults import FULL
 from zoo.runtime import conditions
+from zoo.runtime.target import SLEEP_MS
 from zoo.scenarios import SCENARIOS
 from zoo.store.run_folder import Store
 
@@ -112,13 +115,26 @@ def test_plan_counts_cells_and_time_and_touches_nothing(root: Path) -> None:
 
 
 def test_a_target_is_planned_alone_or_with_the_entries_that_are_named(root: Path) -> None:
-    code, out, err = zoo("plan", "--target", "http://127.0.0.1:9000/", "--seed", "9")
+    """It has to answer, as it has to for a run, and to wait where it takes part in sleep."""
+
+    def script(number: int) -> bytes:
+        time.sleep(SLEEP_MS / 1000 if number > 1 else 0)
+        return b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+    with ScriptedServer() as server:
+        server.script = script
+        port = server.url.rpartition(":")[2]
+        _plan_a_target(f"{server.url}/", port)
+
+
+def _plan_a_target(url: str, port: str) -> None:
+    code, out, err = zoo("plan", "--target", url, "--seed", "9")
     assert (code, err) == (0, "")
     assert "9 cells = 1 entries × hello × 100, 1k, 25k connections × 3 round(s), about" in out
-    assert "entries: target:9000\ncondition: runtime process, network host" in out
-    words = ["--target", "http://127.0.0.1:9000/", "--variant", "rust-a:async", "--scenario", "sleep", "--aa"]
+    assert f"entries: target:{port}\ncondition: runtime process, network host" in out
+    words = ["--target", url, "--variant", "rust-a:async", "--scenario", "sleep", "--aa"]
     out = zoo("plan", *words)[1]
-    assert "entries: rust-a:async, target:9000\n" in out
+    assert f"entries: rust-a:async, target:{port}\n" in out
     assert "of A/A (rust-a:async)" in out
 
 
@@ -179,6 +195,22 @@ def test_a_setting_of_the_servers_is_part_of_the_condition(root: Path, monkeypat
 def test_a_word_that_names_nothing_is_one_plain_line(root: Path, command: str, words: list[str], message: str) -> None:
     assert zoo(command, *words) == (2, "", f"zoo: {message}\n")
     assert not (root / "results").exists()
+
+
+@pytest.mark.parametrize("command", ["plan", "bench"])
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("http://192.0.2.1:9000/", "is not on this machine; --remote (REMOTE=1)"),
+        ("https://127.0.0.1:9/", "https:// is not supported"),
+        ("http://127.0.0.1:9/caf\u00e9", "GET http://127.0.0.1:9/caf%C3%A9 gave no answer"),
+    ],
+)
+@pytest.mark.usefixtures("root")
+def test_plan_refuses_the_targets_that_bench_refuses(command: str, url: str, message: str) -> None:
+    code, out, err = zoo(command, "--target", url)
+    assert (code, out) == (2, "")
+    assert message in err
 
 
 @pytest.mark.parametrize(

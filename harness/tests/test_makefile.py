@@ -53,6 +53,11 @@ def test_every_setting_reaches_the_command_that_measures(target: str) -> None:
         ("compare", ["A=a b", "B=c's"], ["compare", "a b", "c's"]),
         ("export", ["RUN=$HOME; true"], ["export", "$HOME; true", "--csv"]),
         ("plan", ["SERVER=a'b"], ["plan", "--server", "a'b"]),
+        (
+            "plan",
+            ["TARGET=http://a:1/?b=1,2,http://c:2/", "REMOTE=1"],
+            ["plan", "--target", "http://a:1/?b=1,2", "--target", "http://c:2/", "--remote"],
+        ),
         ("answer", ["SERVER=a'b"], ["answer", "a'b"]),
         ("answer", ["SERVER=a", "ROUNDS=6"], ["answer", "a", "--rounds", "6"]),
     ],

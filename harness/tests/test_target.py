@@ -11,13 +11,17 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import psutil
 import pytest
 from fakes import ManualTime
 
+from zoo.load.spec import LoadSpec
 from zoo.model.entry_id import is_target
 from zoo.model.run import Target
-from zoo.runtime.target import HostedTarget, check, condition, listening, on_loopback
+from zoo.runtime.listeners import Accepting, Listener, is_local, reached, resolve
+from zoo.runtime.target import HostedTarget, check, condition, listening
 from zoo.runtime.target_url import TargetError, home, origin, targets
 from zoo.sample.proc import LINUX
 
@@ -94,11 +98,23 @@ def test_no_entry_of_the_zoo_is_taken_for_a_target() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["127.0.0.1:9000", "https://127.0.0.1/", "http://", "http://a:x/", "http://me@127.0.0.1/", "http://a/#b"]
+    "url", ["127.0.0.1:9000", "ftp://127.0.0.1/", "http://", "http://a:x/", "http://me@127.0.0.1/", "http://a/#b"]
 )
 def test_what_is_no_url_of_a_server_is_refused(url: str) -> None:
     with pytest.raises(TargetError, match=r"a target is a URL such as http://127\.0\.0\.1:9000/, got "):
         targets([url], [])
+
+
+def test_https_is_said_to_be_unsupported() -> None:
+    with pytest.raises(TargetError, match="https:// is not supported"):
+        targets(["https://127.0.0.1:9000/"], [])
+
+
+def test_a_path_beyond_ascii_is_encoded_and_a_host_is_refused() -> None:
+    [target] = targets(["http://127.0.0.1:9000/caf\u00e9 au lait?a=1,2&b=%20"], []).values()
+    assert target.url == "http://127.0.0.1:9000/caf%C3%A9%20au%20lait?a=1,2&b=%20"
+    with pytest.raises(TargetError, match="write the host in ASCII"):
+        targets(["http://caf\u00e9:9000/"], [])
 
 
 def test_targets_that_cannot_be_told_apart_or_lack_a_process_are_refused() -> None:
@@ -111,9 +127,11 @@ def test_targets_that_cannot_be_told_apart_or_lack_a_process_are_refused() -> No
 # --- what is refused
 
 
-def test_only_loopback_is_loaded_unasked() -> None:
-    assert all(on_loopback(f"http://{host}:1/") for host in ("127.0.0.1", "127.9.9.9", "[::1]", "localhost"))
-    assert not on_loopback(NOWHERE)
+def test_only_this_machine_is_loaded_unasked() -> None:
+    assert all(is_local(resolve(host, 1)) for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost", "0.0.0.0", "::"))
+    own = [a.address for each in psutil.net_if_addrs().values() for a in each if a.family == socket.AF_INET]
+    assert all(is_local(address) for address in own)
+    assert not is_local("192.0.2.1")
     assert "--remote" in refused(Target(url=NOWHERE))
     assert condition(Target(url=NOWHERE)).network == "remote"
 
@@ -138,8 +156,123 @@ def test_another_process_than_the_server_is_refused(url: str) -> None:
     check({"target:9000": Target(url=url, pid=os.getpid())}, ["hello"], remote=False)
     with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as other:
         told = refused(Target(url=url, pid=other.pid))
-    assert told == f"target:9000: process {other.pid} does not listen there; {os.getpid()} does"
+    assert told == f"target:9000: process {other.pid} does not listen at {url.rstrip('/')}; {os.getpid()} does"
     assert refused(Target(url=url, pid=other.pid)) == f"target:9000: there is no process {other.pid}"
+
+
+@contextmanager
+def two_servers() -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """A port, at which this process has 127.0.0.1 and a child has ::1."""
+    code = (
+        "import socket, sys; s = socket.socket(socket.AF_INET6); s.bind(('::1', int(sys.argv[1]))); s.listen();"
+        "print(1, flush=True); sys.stdin.read()"
+    )
+    with served(Handler) as url:
+        port = int(url.rstrip("/").rpartition(":")[2])
+        command = [sys.executable, "-c", code, str(port)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+            assert other.stdout is not None
+            other.stdout.readline()
+            yield port, other
+
+
+@pytest.mark.skipif(not Path("/proc/sys/net/ipv6").exists(), reason="needs IPv6")
+def test_a_process_that_listens_at_another_address_of_the_name_is_refused() -> None:
+    with two_servers() as (port, other):
+        target = Target(url=f"http://127.0.0.1:{port}/", pid=other.pid)
+        told = refused(target)
+        assert told == (
+            f"target:9000: process {other.pid} does not listen at http://127.0.0.1:{port}; {os.getpid()} does; "
+            f"{other.pid} listens at ::1, so name that address in the URL"
+        )
+
+
+def test_a_name_is_resolved_once_and_keeps_its_place_in_the_host_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two addresses the first that accepts connections."""
+    hosts: list[str] = []
+
+    class Telling(Handler):
+        def do_GET(self) -> None:
+            hosts.append(self.headers["Host"])
+            super().do_GET()
+
+    with served(Telling) as url:
+        port = int(url.rstrip("/").rpartition(":")[2])
+        found = [
+            (family, socket.SOCK_STREAM, 6, "", (address, port))
+            for family, address in ((socket.AF_INET6, "::1"), (socket.AF_INET, "127.0.0.1"))
+        ]
+        asked: list[str] = []
+        original = socket.getaddrinfo
+
+        def lookup(host: str, *words: object, **named: object) -> object:
+            if host != "zoo.test":
+                return original(host, *words, **named)  # type: ignore[arg-type]
+            asked.append(host)
+            return found
+
+        monkeypatch.setattr("socket.getaddrinfo", lookup)
+        hosted = HostedTarget(Target(url=f"http://zoo.test:{port}/"))
+        assert hosted.url == f"http://127.0.0.1:{port}"
+        hosted.probe()
+        hosted.instruments.responses(f"{hosted.url}/", 1)
+        hosted.generator.run(LoadSpec(f"{hosted.url}/", 1, 1, 6, threads=1))
+        assert asked == ["zoo.test"]
+    # `/info` is read at the address; everything else names the host of the URL
+    assert set(hosts) == {f"zoo.test:{port}", f"127.0.0.1:{port}"}
+    assert hosts.count(f"127.0.0.1:{port}") == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("127.0.0.1", Accepting(frozenset({1}), {2: "0.0.0.0", 3: "::1", 4: "::", 5: "192.0.2.1"})),
+        ("127.0.0.2", Accepting(frozenset({2}), {1: "::ffff:127.0.0.1", 3: "::1", 4: "::", 5: "192.0.2.1"})),
+        ("::1", Accepting(frozenset({3}), {1: "::ffff:127.0.0.1", 2: "0.0.0.0", 4: "::", 5: "192.0.2.1"})),
+        ("::2", Accepting(frozenset({4}), {1: "::ffff:127.0.0.1", 2: "0.0.0.0", 3: "::1", 5: "192.0.2.1"})),
+    ],
+)
+def test_the_socket_with_the_very_address_gets_the_connection(address: str, expected: Accepting) -> None:
+    sockets = [
+        Listener(own, 80, pid)
+        for own, pid in (("::ffff:127.0.0.1", 1), ("0.0.0.0", 2), ("::1", 3), ("::", 4), ("192.0.2.1", 5))
+    ]
+    assert reached([*sockets, Listener("127.0.0.1", 81, 6)], address, 80) == expected
+
+
+def test_a_wildcard_socket_of_both_families_gets_connections_of_both() -> None:
+    assert reached([Listener("::", 80, 7)], "127.0.0.1", 80).there == {7}
+
+
+def test_one_of_several_processes_that_share_a_port_is_refused(tmp_path: Path) -> None:
+    """Each would get a part of the load; the parent of all stands for them."""
+    code = (
+        "import http.server, socket, sys, threading, subprocess\n"
+        "s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)\n"
+        "s.bind(('127.0.0.1', int(sys.argv[1]))); s.listen()\n"
+        "class H(http.server.BaseHTTPRequestHandler):\n"
+        "    def do_GET(self): self.send_response(200); self.send_header('Content-Length', '0'); self.end_headers()\n"
+        "server = http.server.ThreadingHTTPServer(('', 0), H, False); server.socket.close(); server.socket = s\n"
+        "threading.Thread(target=server.serve_forever, daemon=True).start()\n"
+        "print(s.getsockname()[1], flush=True); sys.stdin.read()"
+    )
+    script = tmp_path / "server.py"
+    script.write_text(code, encoding="utf-8")
+
+    @contextmanager
+    def one(port: int) -> Iterator[tuple[int, int]]:
+        command = [sys.executable, str(script), str(port)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as it:
+            assert it.stdout is not None
+            yield it.pid, int(it.stdout.readline())
+
+    with one(0) as (first, port), one(port) as (second, _):
+        told = refused(Target(url=f"http://127.0.0.1:{port}/", pid=first))
+        check({"t": Target(url=f"http://127.0.0.1:{port}/", pid=os.getpid())}, ["hello"], remote=False)
+    assert told == (
+        f"target:9000: {second} listens at http://127.0.0.1:{port} too, and its share of the work would be missing; "
+        f"PID={os.getpid()} would measure all of them"
+    )
 
 
 # --- what is read
@@ -195,4 +328,4 @@ def test_without_a_process_a_server_lives_as_long_as_its_port(url: str) -> None:
 
 
 def test_a_process_that_listens_is_found(url: str) -> None:
-    assert listening(url) == {os.getpid()}
+    assert listening(Target(url=url)) == {os.getpid()}

@@ -155,7 +155,7 @@ def _requests(url: str) -> int:
 
 def test_a_refused_target_leaves_no_run(tmp_path: Path) -> None:
     for words, message in (
-        (["--target", "http://192.0.2.1:9000/"], "not on this machine's loopback; --remote (REMOTE=1)"),
+        (["--target", "http://192.0.2.1:9000/"], "not on this machine; --remote (REMOTE=1)"),
         (["--target", "http://127.0.0.1:9/", "--vary", "heap=50m"], "no --vary beside --target"),
         (["--target", "http://127.0.0.1:9/", "--runtime", "container"], "RUNTIME=process"),
     ):

@@ -44,9 +44,6 @@ def command(
         bool, typer.Option("--strict-tiers", help="refuse a tier that this host cannot hold, instead of clamping it")
     ] = False,
     results: Results = None,
-    remote: Annotated[
-        bool, typer.Option("--remote", help="also a target that is not on this machine's loopback")
-    ] = False,
 ) -> None:
     """Measure entries, or a server that already runs, and write a run below results/.
 
@@ -70,7 +67,6 @@ def command(
         targeting.check(planned.targets, planned.scenarios, remote=True)
     else:
         planned = options.planned_of(wish, catalog)
-        targeting.check(planned.targets, planned.scenarios, remote=remote)
         run = new_run(checkout.ROOT, wish, planned, facts.gather(), _builds(planned, catalog), catalog)
         for one in {c.runtime: c for c in _conditions(planned)}.values():
             _refuse_clamped(planned, hosting.limits_for(checkout.ROOT, one, run.host), strict_tiers)
@@ -140,6 +136,6 @@ def _tell_of_targets(found: Mapping[str, Target]) -> None:
     console.print("on the host's network, where the target listens: its ports and counters are not the run's alone")
     for name, target in found.items():
         if target.pid is None:
-            known = ", ".join(map(str, sorted(targeting.listening(target.url))))
+            known = ", ".join(map(str, sorted(targeting.listening(target))))
             hint = f"; PID={known} would" if known else ""
             console.print(f"{name}: memory, CPU and threads are not measured, as no process is named{hint}")

@@ -20,6 +20,7 @@ from zoo.plan import request
 from zoo.plan.request import Wish
 from zoo.plan.tier import PlanError
 from zoo.runtime import conditions
+from zoo.runtime import target as targeting
 from zoo.runtime.target_url import targets
 
 
@@ -90,16 +91,18 @@ def _value(found: OptionField, given: Any) -> Any:  # noqa: ANN401 (of the field
 
 
 def planned_of(wish: Wish, catalog: Catalog) -> PlanFacts:
-    """The plan of what was asked for, on this machine."""
-    wish = replace(wish, targets=targets(wish.urls, wish.pids))
+    """The plan of what was asked for, on this machine. `TargetError` for a target that cannot be measured."""
+    named = targets(wish.urls, wish.pids)
+    wish = replace(wish, targets={name: targeting.resolved(target) for name, target in named.items()})
     if wish.targets and wish.vary:
         raise BenchError("a target cannot be started under another condition: no --vary beside --target")
     entries, targeted = request.chosen(wish, catalog), bool(wish.targets)
     outside = targeted or any(e.server.guest for e in entries)
-    named = conditions.runtime_named(wish.runtime, wish.tiers, outside=outside)
-    condition = conditions.condition_of(named, entries, checkout.ROOT, targets=targeted)
+    runtime = conditions.runtime_named(wish.runtime, wish.tiers, outside=outside)
+    condition = conditions.condition_of(runtime, entries, checkout.ROOT, targets=targeted)
     varied = conditions.varied(wish.vary, condition, entries, checkout.ROOT)
     planned = request.plan_of(wish, catalog, condition, varied)
+    targeting.check(planned.targets, planned.scenarios, remote=wish.remote)
     return (
         planned
         if wish.quick or wish.duration_s

@@ -72,7 +72,15 @@ class Benchmarker(Protocol):
 class LocalAb:
     """In this process's own namespaces."""
 
-    def __init__(self, binary: str = "ab", limit_s: float = LIMIT_S, processors: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        binary: str = "ab",
+        limit_s: float = LIMIT_S,
+        processors: Sequence[int] | None = None,
+        host: str | None = None,
+    ) -> None:
+        """`host` is sent as the Host header in place of the URL's."""
+        self._host = host
         self._processors = processors
         self._binary = binary
         self._limit_s = limit_s
@@ -118,6 +126,7 @@ class LocalAb:
                 "-r",
             ),  # -r: a broken connection is counted, where ab would otherwise give up
             *(["-k"] if spec.keep_alive else []),
+            *([f"-HHost: {self._host}"] if self._host else []),
             *(f"-n{spec.requests}", f"-c{spec.connections}", f"-s{spec.timeout_s}", f"-e{table}", spec.url),
         ]
 

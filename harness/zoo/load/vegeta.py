@@ -95,7 +95,10 @@ class LocalVegeta:
         nofile: int | None = None,
         overrun_s: float = OVERRUN_S,
         processors: Sequence[int] | None = None,
+        host: str | None = None,
     ) -> None:
+        """`host` is sent as the Host header in place of the URL's."""
+        self._host = host
         self._processors = processors
         self._binary = binary or (str(BUILT) if BUILT.exists() else "vegeta")
         self._nofile = hard_nofile() if nofile is None else nofile
@@ -147,6 +150,7 @@ class LocalVegeta:
             *(f"-max-workers={workers}", f"-connections={workers}"),
             f"-keepalive={'true' if attack.keep_alive else 'false'}",
             *("-http2=false", "-redirects=-1", "-max-body=0"),
+            *([f"-header=Host: {self._host}"] if self._host else []),
         ]
 
     def _rows(self, gob: Path) -> Iterator[list[str]]:

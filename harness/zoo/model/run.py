@@ -19,6 +19,9 @@ class Target(Data):
 
     url: str
     pid: int | None = None
+    address: str | None = Field(
+        default=None, description="the IP address that is loaded and read; null in runs of older versions"
+    )
 
 
 class PlanFacts(Data):

@@ -112,6 +112,7 @@ class Wish:
         Sequence[int],
         Option("--pid", "the target's process, whose memory, CPU and threads are then measured; one a target"),
     ] = ()
+    remote: Annotated[bool, Option("--remote", "also a target that is not on this machine")] = False
     targets: Mapping[str, Target] = field(default_factory=dict)
 
     def doubled(self, scenarios: Sequence[str]) -> list[str]:

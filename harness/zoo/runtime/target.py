@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import os
-import socket
 import time
 import urllib.parse
 from collections.abc import Mapping, Sequence
@@ -15,18 +13,21 @@ import psutil
 
 from zoo.load.ab import Benchmarker, LocalAb
 from zoo.load.base import Generator
+from zoo.load.shards import LocalShards
 from zoo.load.vegeta import Attacker, LocalVegeta
 from zoo.load.wrk import Wrk
 from zoo.model.condition import Condition
 from zoo.model.errors import RuntimeFailure
 from zoo.model.run import Target
 from zoo.model.samples import Samples
-from zoo.runtime.target_url import TargetError, home, origin
+from zoo.runtime import listeners
+from zoo.runtime.target_url import TargetError, at_address, home, port_of
 from zoo.sample import net
 from zoo.sample.instruments import LocalInstruments, NoiseRecording, Recording
 from zoo.sample.jvm import Info
 from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot, snapshot, tree
+from zoo.sample.response import Response, responses
 from zoo.scenarios import SCENARIOS
 
 ANSWER_S = 5.0
@@ -34,31 +35,35 @@ SLEEP_MS = 200
 
 
 class HostedTarget:
-    """Where to send and what to read; it has no log that the harness knows."""
+    """Where to send and what to read; it has no log that the harness knows.
+
+    All requests go to one address; the Host header is that of the URL.
+    """
 
     ready_s = None
     apart = None
 
     def __init__(self, target: Target) -> None:
-        self._target = target
-        self.url = origin(target.url)
+        self._target = resolved(target)
+        host = host_header(target.url)
+        self.url = at_address(target.url, address_of(self._target))
         self.home = home(target.url)
         self.pid = target.pid or 0
-        self.instruments = TargetInstruments(target)
-        self.generator: Generator = Wrk()
-        self.attacker: Attacker = LocalVegeta()
-        self.benchmarker: Benchmarker = LocalAb()
+        self.instruments = TargetInstruments(self._target)
+        self.generator: Generator = Wrk(LocalShards(options=(f"-HHost: {host}",)))
+        self.attacker: Attacker = LocalVegeta(host=host)
+        self.benchmarker: Benchmarker = LocalAb(host=host)
 
     def probe(self) -> Info | None:
         """What `/info` says, where it is the contract's; a server need not have one."""
-        fault = answer_fault(self._target.url)
+        fault = answer_fault(self._target)
         if fault is not None:
             raise RuntimeFailure("contract", fault)
         return self.instruments.info(self.url)
 
     def alive(self) -> bool:
         if not self.pid:
-            return _listens(self.url)
+            return listeners.accepts(address_of(self._target), port_of(self._target.url))
         try:
             snapshot(self.pid)
         except ProcessLookupError:
@@ -86,10 +91,13 @@ class TargetInstruments(LocalInstruments):
         super().__init__()
         self._target = target
         self._pid = target.pid
-        self._here = on_loopback(target.url) and (target.pid is None or _in_this_network(target.pid))
+        self._here = listeners.is_local(address_of(target)) and (target.pid is None or _in_this_network(target.pid))
 
     def answers(self, url: str) -> bool:
-        return answer_fault(self._target.url, timeout_s=2.0) is None
+        return answer_fault(self._target, timeout_s=2.0) is None
+
+    def responses(self, url: str, count: int) -> list[Response]:
+        return responses(url, count, host=host_header(self._target.url))
 
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         return None if self._pid is None else snapshot(self._pid, deep)
@@ -132,65 +140,74 @@ class _TargetRecording:
 
 def condition(target: Target) -> Condition:
     """Under which a target is measured; what it was started with is not known."""
-    return Condition(runtime="target", network="host" if on_loopback(target.url) else "remote")
+    return Condition(runtime="target", network="host" if listeners.is_local(address_of(target)) else "remote")
+
+
+def resolved(target: Target) -> Target:
+    """Return the target with the one address that is loaded and read. `TargetError` for a host without one."""
+    if target.address is not None:
+        return target
+    host = urllib.parse.urlsplit(target.url).hostname or ""
+    try:
+        return target.model_copy(update={"address": listeners.resolve(host, port_of(target.url))})
+    except OSError as error:
+        raise TargetError(f"{target.url}: {error}") from None
+
+
+def address_of(target: Target) -> str:
+    return resolved(target).address or ""
+
+
+def host_header(url: str) -> str:
+    return urllib.parse.urlsplit(url).netloc
 
 
 def check(targets: Mapping[str, Target], scenarios: Sequence[str], *, remote: bool) -> None:
     """`TargetError` for a target that is not to be loaded, does not answer, or is another process than named."""
     for name, target in targets.items():
-        local = on_loopback(target.url)
+        local = listeners.is_local(address_of(target))
         if not local and not remote:
             raise TargetError(
-                f"{target.url} is not on this machine's loopback; --remote (REMOTE=1) loads it all the same: "
+                f"{target.url} is not on this machine; --remote (REMOTE=1) loads it all the same: "
                 "only with the leave of whoever it belongs to"
             )
-        fault = answer_fault(target.url)
+        fault = answer_fault(target)
         if fault is not None:
             raise TargetError(f"{name}: {fault}")
         if any(SCENARIOS[scenario].delay_s for scenario in scenarios):
-            _check_sleep(name, origin(target.url))
+            _check_sleep(name, target)
         if target.pid is not None:
             _check_process(name, target, target.pid)
 
 
-def answer_fault(url: str, timeout_s: float = ANSWER_S) -> str | None:
-    """Why an answer cannot be measured: none came, or it is not 2xx."""
-    parts = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout_s)
+def answer_fault(target: Target, path: str | None = None, timeout_s: float = ANSWER_S) -> str | None:
+    """Why an answer cannot be measured: none came, or it is not 2xx. `path` replaces that of the target."""
+    path = path or home(target.url)
+    connection = http.client.HTTPConnection(address_of(target), port_of(target.url), timeout=timeout_s)
     try:
-        connection.request("GET", home(url))
+        connection.request("GET", path, headers={"Host": host_header(target.url)})
         answer = connection.getresponse()
         answer.read()
     except (OSError, http.client.HTTPException) as error:
-        return f"GET {url} gave no answer ({error or type(error).__name__})"
+        return (
+            f"GET {at_address(target.url, address_of(target))}{path} gave no answer ({error or type(error).__name__})"
+        )
     finally:
         connection.close()
-    return None if 200 <= answer.status < 300 else f"GET {url} answered {answer.status}, expected 2xx"
+    return None if 200 <= answer.status < 300 else f"GET {path} answered {answer.status}, expected 2xx"
 
 
-def on_loopback(url: str) -> bool:
-    """True when every address of its host is; `TargetError` for a host without one."""
-    host = urllib.parse.urlsplit(url).hostname or ""
-    try:
-        found = {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
-    except OSError as error:
-        raise TargetError(f"{url}: {error}") from None
-    return all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in found)
+def listening(target: Target) -> frozenset[int]:
+    """The processes of this host that listen where the target is loaded, as far as they can be seen."""
+    if not listeners.is_local(address_of(target)):
+        return frozenset()
+    return listeners.accepting(address_of(target), port_of(target.url)).there
 
 
-def listening(url: str) -> set[int]:
-    """The processes of this host that listen on the URL's port, as far as they can be seen."""
-    if not on_loopback(url):
-        return set()
-    port = urllib.parse.urlsplit(url).port or 80
-    found = psutil.net_connections("tcp")
-    return {c.pid for c in found if c.pid and c.status == psutil.CONN_LISTEN and c.laddr and c.laddr.port == port}
-
-
-def _check_sleep(name: str, server: str) -> None:
+def _check_sleep(name: str, target: Target) -> None:
     """The contract's `/sleep`, which a target need not have."""
     began = time.monotonic()
-    fault = answer_fault(f"{server}/sleep?ms={SLEEP_MS}")
+    fault = answer_fault(target, f"/sleep?ms={SLEEP_MS}")
     took_ms = (time.monotonic() - began) * 1000
     if fault is None and took_ms < SLEEP_MS:
         fault = f"GET /sleep?ms={SLEEP_MS} was answered after {took_ms:.0f} ms"
@@ -199,13 +216,38 @@ def _check_sleep(name: str, server: str) -> None:
 
 
 def _check_process(name: str, target: Target, pid: int) -> None:
-    """In a network namespace of its own the process may listen on another port than is published here."""
+    """Check that all processes which accept the target's connections are the one named or its children.
+
+    In a network namespace of its own the process may listen on another port than is published here. A parent may hold
+    the socket for its children, so those above the process are not counted.
+    """
     if not psutil.pid_exists(pid):
         raise TargetError(f"{name}: there is no process {pid}")
-    known = listening(target.url)
-    if _in_this_network(pid) and known and known.isdisjoint(tree(pid)):
-        others = ", ".join(map(str, sorted(known)))
-        raise TargetError(f"{name}: process {pid} does not listen there; {others} does")
+    if not _in_this_network(pid):
+        return
+    address = address_of(target)
+    found = listeners.accepting(address, port_of(target.url))
+    family = set(tree(pid))
+    at = at_address(target.url, address)
+    own = next((found.elsewhere[one] for one in sorted(family) if one in found.elsewhere), None)
+    if found.there.isdisjoint(family) and (found.there or own):
+        who = ", ".join(map(str, sorted(found.there))) or "another one"
+        hint = f"; {pid} listens at {own}, so name that address in the URL" if own else ""
+        raise TargetError(f"{name}: process {pid} does not listen at {at}; {who} does{hint}")
+    more = sorted(found.there - family - {parent.pid for parent in _parents(pid)})
+    if more:
+        common = next((p.pid for p in _parents(pid) if p.pid > 1 and found.there <= set(tree(p.pid))), None)
+        hint = f"; PID={common} would measure all of them" if common else ""
+        raise TargetError(
+            f"{name}: {', '.join(map(str, more))} listens at {at} too, and its share of the work would be missing{hint}"
+        )
+
+
+def _parents(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).parents()
+    except psutil.Error:
+        return []
 
 
 def _in_this_network(pid: int) -> bool:
@@ -214,12 +256,3 @@ def _in_this_network(pid: int) -> bool:
         return Path(f"/proc/{pid}/ns/net").stat().st_ino == Path("/proc/self/ns/net").stat().st_ino
     except OSError:
         return True
-
-
-def _listens(url: str) -> bool:
-    parts = urllib.parse.urlsplit(url)
-    try:
-        with socket.create_connection((parts.hostname or "", parts.port or 80), timeout=2.0):
-            return True
-    except OSError:
-        return False

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from zoo.model.entry_id import TARGET
 from zoo.model.errors import UserError
 from zoo.model.run import Target
+
+PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 
 
 class TargetError(UserError):
@@ -23,7 +25,7 @@ def targets(urls: Sequence[str], pids: Sequence[int]) -> dict[str, Target]:
         name = f"{TARGET}:{_port(url)}"
         if name in made:
             raise TargetError(f"two targets on port {_port(url)}: they could not be told apart")
-        made[name] = Target(url=url, pid=pids[place] if pids else None)
+        made[name] = Target(url=quote(url, safe=PRINTABLE), pid=pids[place] if pids else None)
     return made
 
 
@@ -31,6 +33,16 @@ def origin(url: str) -> str:
     """The server's address, without a path."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
+
+
+def at_address(url: str, address: str) -> str:
+    """The server's address with this one for its host."""
+    host = f"[{address}]" if ":" in address else address
+    return f"http://{host}:{port_of(url)}"
+
+
+def port_of(url: str) -> int:
+    return urlsplit(url).port or 80
 
 
 def home(url: str) -> str:
@@ -46,6 +58,12 @@ def _port(url: str) -> int:
         port = parts.port or 80
     except ValueError:
         raise TargetError(wanted) from None
+    if parts.scheme == "https":
+        raise TargetError(
+            f"{url}: https:// is not supported, as TLS is not measured; name a port that speaks plain HTTP"
+        )
+    if not parts.netloc.isascii() or any(c.isspace() for c in parts.netloc):
+        raise TargetError(f"{url}: write the host in ASCII (xn--…)")
     if parts.scheme != "http" or not parts.hostname or parts.username is not None or parts.fragment:
         raise TargetError(wanted)
     return port
