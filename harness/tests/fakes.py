@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -169,6 +170,10 @@ class World:
     servers: list[FakeServer] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     ab_non_2xx: int = 0
+    ab_closed: int = 0  # requests after which the server closed the connection
+    cpu_s_a_load: float = 2.0
+    accepted: int = 0
+    reopens: int = 0  # connections that a server closes in a window
     attack_fails: int = 0  # of the requests at a constant rate or with users, the first ones
     attacks: list[Attack] = field(default_factory=list)
     sampling: int = 0
@@ -214,7 +219,8 @@ class FakeRuntime:
         self._world.refuse_start(launch)
         world = self._world
         pid = 1001 + len(world.servers)
-        port = launch.entry.server.manifest.port + 1_000 * len(world.running)
+        ports = itertools.count(launch.entry.server.manifest.port + 1_000 * len(world.running), 1_000)
+        port = next(port for port in ports if all(server.port != port for server in world.running))
         world.servers.append(
             FakeServer(
                 launch,
@@ -263,7 +269,8 @@ class FakeGenerator:
             world.connections = 0
         call.server.loads, call.server.thrown_away = call.server.loads + 1, False
         world.seconds += 0.0 if world.starved else spec.duration_s
-        call.server.cpu_s += 2.0
+        call.server.cpu_s += world.cpu_s_a_load
+        world.accepted += spec.connections + (world.reopens if call.measured else 0)
         call.server.busy_until_s = world.seconds + world.works_on_s
         call.server.left_open, call.server.closes_at_s = spec.connections, world.seconds + world.closes_after_s
         return given or ideal(call, world.connecting(spec) if call.measured else 0.0)
@@ -313,7 +320,7 @@ class FakeBenchmarker:
             failed_exceptions=0,
             write_errors=0,
             non_2xx=self._world.ab_non_2xx,
-            kept_alive=spec.requests,
+            kept_alive=spec.requests - self._world.ab_closed,
             bytes=150 * spec.requests,
             runtime_s=2.0,
             requests_per_s=spec.requests / 2,
@@ -437,7 +444,13 @@ class FakeInstruments:
         return _Quiet()
 
     def counters(self, pid: int) -> TcpCounters | None:
-        return TcpCounters(listen_overflows=0, listen_drops=0, req_q_full_drop=0, req_q_full_cookies=0)
+        return TcpCounters(
+            listen_overflows=0,
+            listen_drops=0,
+            req_q_full_drop=0,
+            req_q_full_cookies=0,
+            passive_opens=self._world.accepted,
+        )
 
     def cgroup(self, pid: int) -> CgroupUse | None:
         return CgroupUse(version="v2", cpu_s=self._world.of(pid).cpu_s, memory_kb=60_000, memory_peak_kb=70_000)

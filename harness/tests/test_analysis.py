@@ -191,6 +191,7 @@ def test_a_sound_cell_has_no_flag() -> None:
         (Flag.SOCKETS_LINGER, {"lingering": 5_001}, {"lingering": 5_000}),
         (Flag.LEFT_OPEN, {"left_open": 21}, {"left_open": 20}),
         (Flag.BAD_ANSWERS, {"status": 1}, {"status": 0}),
+        (Flag.RECONNECTS, {"reopened_share": 0.0051, "lingering": 9_000}, {"reopened_share": 0.005}),
         (
             Flag.LITTLE_WORK,
             {"work_s": 0.005, "cpu_s_per_million": 2_499.0},

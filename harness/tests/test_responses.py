@@ -14,7 +14,9 @@ from fixtures.scripted_server import ScriptedServer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zoo.analysis.flags import REOPENED_LIMIT, reopened
 from zoo.load.spec import LoadError
+from zoo.measure import window
 from zoo.measure.clock import RealClock
 from zoo.measure.window import Bench
 from zoo.model.histogram import TOLERANCE, Histogram
@@ -72,6 +74,7 @@ def since(n: int, bad: bytes) -> Callable[[int], bytes]:
         (since(FEW, BROKEN), "500"),
         (every(50, FOUND), "302"),
         (every(50, BROKEN), "500"),
+        (every(50, FOUND.replace(b"Location: /login", b"Connection: close")), "302"),
         (every(50, LONGER), "bytes"),
         (every(50, SHORTER), "bytes"),
         (since(FEW, SHORTER), "bytes"),
@@ -83,6 +86,7 @@ def since(n: int, bad: bytes) -> Callable[[int], bytes]:
         "500",
         "2% 302",
         "2% 500",
+        "2% 302 that close",
         "2% longer",
         "2% shorter",
         "shorter",
@@ -121,6 +125,28 @@ def test_a_body_of_any_length_is_no_fault(server: ScriptedServer, tmp_path: Path
         return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (length, b"x" * length)
 
     assert failure(server, script, tmp_path) is None
+
+
+# --- connections
+
+
+@pytest.mark.parametrize(("per_connection", "share"), [(1, 0.9), (100, 0.009), (0, 0.0)])
+def test_connections_that_the_server_closes_are_counted(
+    server: ScriptedServer, per_connection: int, share: float, tmp_path: Path
+) -> None:
+    def script(number: int) -> bytes:
+        last = bool(per_connection) and number % per_connection == 0
+        return GOOD.replace(b"X-Padding: 1234567890", b"Connection: close") if last else GOOD
+
+    server.script = script
+    hosted = HostedTarget(Target(url=f"{server.url}/"))
+    tools = bench(tmp_path)
+    seen = window.run(tools, hosted, tools.spec(f"{server.url}/", 4, 1))
+    assert seen.accepted is not None
+    made = reopened([seen.accepted], 4)
+    assert made is not None
+    assert made >= share * seen.outcome.requests
+    assert (made > REOPENED_LIMIT * seen.outcome.requests) is bool(per_connection)
 
 
 # --- latency of the good ones

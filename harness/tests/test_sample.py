@@ -128,6 +128,9 @@ class TestParsing:
         assert found == net.TcpCounters(listen_overflows=11, listen_drops=12, req_q_full_drop=14, req_q_full_cookies=13)
         assert found.since(found).listen_drops == 0
         assert net.parse_counters("") is None
+        accepted = net.parse_counters(NETSTAT, "Tcp: ActiveOpens PassiveOpens\nTcp: 5 7\n")
+        assert accepted is not None
+        assert accepted.passive_opens == 7
 
     def test_noise(self) -> None:
         assert noise.parse_cpu("cpu  10 1 20 50 5 2 3 9 7 0\ncpu0 1 2 3 4\n") == noise.CpuTimes(100, 36, 5, 9)

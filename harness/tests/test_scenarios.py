@@ -386,6 +386,12 @@ def test_apache_bench_with_over_one_percent_bad_responses_gives_no_figures(bed: 
         assert record.failure.message == "1,001 of 100,000 responses were bad"
 
 
+@pytest.mark.parametrize(("closed", "flags"), [(500, []), (501, [Flag.RECONNECTS])])
+def test_apache_bench_on_a_server_that_closes_connections_is_flagged(bed: Bed, closed: int, flags: list[Flag]) -> None:
+    bed.world.ab_closed = closed
+    assert trial(bed.run(planned("ab", rounds=1))[0]).flags == flags
+
+
 def test_a_capacity_of_bad_responses_is_none(bed: Bed) -> None:
     bed.world.attack_fails = 1_000
     with pytest.raises(LoadError, match=r"1,000 of \S+ responses were bad: status 503"):

@@ -519,6 +519,26 @@ def test_too_many_bad_responses_fail_the_cell(bed: Bed, bad: dict[str, int], mea
     assert "9,000 of 400,000 responses were bad" in message if "status" in bad else "bytes on average" in message
 
 
+@pytest.mark.parametrize(("share", "raised"), [(1.0, True), (0.01, True), (0.004, False)])
+def test_a_server_that_closes_connections_is_flagged(bed: Bed, share: float, raised: bool) -> None:
+    bed.world.reopens = round(400_000 * share)
+    cell = seen(bed.run(one_block(BARE))[0])
+    assert (Flag.RECONNECTS in cell.flags) is raised
+    assert cell.connections.reopened == bed.world.reopens
+
+
+@pytest.mark.parametrize(("cpu_s", "kind"), [(0.0, "wrong_process"), (2.0, None)])
+def test_a_process_that_does_nothing_under_load_is_another_one(bed: Bed, cpu_s: float, kind: str | None) -> None:
+    bed.world.cpu_s_a_load = cpu_s
+    records = bed.run(one_block(BARE))
+    assert kinds(records)["100"] == kind
+    if kind:
+        assert records[0].failure is not None
+        assert records[0].failure.message == (
+            "400,000 responses took process 1001 0.00 s of CPU time: another process sends them"
+        )
+
+
 def test_latency_that_bad_responses_may_have_changed_is_not_published(bed: Bed) -> None:
     def bad(call: Call) -> LoadOutcome | None:
         return outcome(call.spec, [[2_000, 396_000], [90_000, 4_000]], status=3_000) if call.measured else None

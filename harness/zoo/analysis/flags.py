@@ -19,6 +19,11 @@ ESTABLISHED_LIMIT = 0.98
 ALL_OPEN = 0.999
 WORK_LIMIT = 0.5
 LINK_LIMIT = 0.80
+REOPENED_LIMIT = 0.005
+"""Below it, setting up the connections costs less than any difference that is reported."""
+
+LEAST_CPU_S = 2e-6
+CPU_SLACK_S = 0.02
 MISSED_LIMIT = 0.10
 """Rounds cost one server up to 1.6 times what they cost another, and what is besides them only adds to the time."""
 
@@ -95,6 +100,7 @@ class CellFigures:
     kernel: Kernel | None
     link_share: float | None = None
     throttled_share: float | None = None
+    reopened_share: float | None = None
 
 
 def switches(voluntary: int | None, involuntary: int | None, missed: int | None) -> int | None:
@@ -115,8 +121,23 @@ def throttled(share: float | None) -> bool:
     return share is not None and share > THROTTLED_LIMIT
 
 
+def served_elsewhere(goodput: int, cpu_s: float | None) -> bool:
+    """Return True when the process cannot have sent so many responses: each takes several system calls.
+
+    CPU time is counted in hundredths of a second.
+    """
+    return cpu_s is not None and goodput * LEAST_CPU_S > cpu_s + CPU_SLACK_S
+
+
+def reopened(accepted: Sequence[int | None], connections: int) -> int | None:
+    """Return the connections beyond those asked for in each window; None where one was not counted."""
+    known = [one for one in accepted if one is not None]
+    return sum(max(0, one - connections) for one in known) if len(known) == len(accepted) else None
+
+
 def flags(seen: CellFigures) -> list[Flag]:
     """Everything an expert would object to, in the order of the enum."""
+    reconnects = (seen.reopened_share or 0.0) > REOPENED_LIMIT
     busy = seen.delay_s < HOLDING_S
     established = seen.connections.established
     raised = {
@@ -131,7 +152,9 @@ def flags(seen: CellFigures) -> list[Flag]:
         Flag.LISTEN_DROPS: seen.kernel is not None and seen.kernel.listen_drops > 0,
         Flag.WARMUP_SHORT: busy and seen.warmup.reached is False,
         Flag.FOREIGN_CPU: disturbed(seen.foreign_share),
-        Flag.SOCKETS_LINGER: (seen.connections.lingering or 0) > LINGER_LIMIT,
+        # a server that closes connections has left those sockets in its own warm-up
+        Flag.SOCKETS_LINGER: (seen.connections.lingering or 0) > LINGER_LIMIT and not reconnects,
+        Flag.RECONNECTS: reconnects,
         Flag.NOT_AT_ONCE: not pacing.at_once(seen.connections.actual, seen.delay_s, seen.warmup.pace),
         Flag.LEFT_OPEN: (seen.connections.left_open or 0) > (1 - ESTABLISHED_LIMIT) * seen.connections.actual,
         Flag.LINK_SATURATED: (seen.link_share or 0.0) > LINK_LIMIT,

@@ -10,6 +10,10 @@ BAD_LIMIT = 0.01
 
 ERROR_PAGE_BYTES = 65_536
 DRIFT_BYTES = 2
+CLOSE_BYTES = 64
+"""More than `Connection: close` adds to a response, or takes the place of."""
+
+CLOSE_SHARE = 0.02
 
 MEANS_APART = 0.05
 """Two loads of a server whose responses vary in length may differ by this much in their mean length."""
@@ -47,6 +51,14 @@ def too_many(bad: int, total: int) -> bool:
     return bad > BAD_LIMIT * total
 
 
+def last_ones(seen: Received, accepted: int | None) -> int:
+    """Return how many responses were the last of their connections, by the connections that the server accepted.
+
+    Where these cannot be counted, a server may close each after 50 responses.
+    """
+    return round(CLOSE_SHARE * seen.requests) if accepted is None else max(0, accepted - seen.connections)
+
+
 def alike(one: Received, other: Received) -> bool:
     """Return True when the responses of two loads have about the same mean length."""
     return abs(one.mean_bytes - other.mean_bytes) <= MEANS_APART * other.mean_bytes
@@ -73,8 +85,10 @@ class Sizes:
         allowed = [*before, *after] if drift <= DRIFT_BYTES or not steady else before
         return cls(min(allowed), max(allowed), steady)
 
-    def explain(self, seen: Received) -> bool:
+    def explain(self, seen: Received, closing: int = 0) -> bool:
         """Return True when all responses of a load can have had these sizes; never for those that are not steady.
+
+        `closing` responses were the last ones of their connections, and may have said so in a header.
 
         wrk adds up the bytes of every read. So the sum is that of the responses, and of what it had received of others
         when it stopped or their connection failed. A response that wrk knows to be bad may be an error page.
@@ -84,7 +98,9 @@ class Sizes:
         good = seen.requests - seen.status
         pages = seen.status * max(self.most, ERROR_PAGE_BYTES)
         cut_off = (seen.connections + seen.broken) * self.most
-        return good * self.least - seen.broken * self.most <= seen.bytes <= good * self.most + pages + cut_off
+        headers = closing * CLOSE_BYTES
+        least = good * self.least - seen.broken * self.most - headers
+        return least <= seen.bytes <= good * self.most + pages + cut_off + headers
 
     def count_of(self, size: int, seen: Received) -> int | None:
         """Return how many responses of a load had this other size; None where that cannot be told."""

@@ -120,6 +120,14 @@ class CellReadings:
         outcome = record_parts.total([w.outcome for w in windows])
         known_cpu = [w.cpu_s for w in windows if w.cpu_s is not None]
         cpu_s = sum(known_cpu) if len(known_cpu) == len(windows) else None
+        if flags.served_elsewhere(outcome.goodput, cpu_s) and not self._bench.emulated:
+            message = (
+                f"{outcome.goodput:,} responses took process {self._hosted.pid} {cpu_s:.2f} s of CPU time: "
+                "another process sends them"
+            )
+            raise CellFailure(Failure(kind="wrong_process", message=message, log_tail=self._hosted.log_tail()))
+        accepted = [None if subject.block.parallel else w.accepted for w in windows]
+        reopened = flags.reopened(accepted, self._feasible.actual)
         connections = Connections(
             requested=subject.tier.connections,
             actual=self._feasible.actual,
@@ -127,6 +135,7 @@ class CellReadings:
             established=min((w.established for w in windows if w.established is not None), default=None),
             lingering=self._lingering,
             left_open=self._left_open,
+            reopened=reopened,
         )
         kernel = self._readings.kernel
         pool = record_parts.pool(subject.server.info, samples.threads)
@@ -150,6 +159,7 @@ class CellReadings:
             kernel=kernel,
             link_share=record_parts.link_share(outcome),
             throttled_share=heard.throttled_share,
+            reopened_share=None if reopened is None else reopened / max(1, outcome.requests),
         )
         return Measurement(
             connections=connections,

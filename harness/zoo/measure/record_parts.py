@@ -122,7 +122,7 @@ def mean_noise(parts: Sequence[Noise]) -> Noise:
 def kernel(before: TcpCounters | None, after: TcpCounters | None) -> Kernel | None:
     if before is None or after is None:
         return None
-    return Kernel(**after.since(before).model_dump())
+    return Kernel(**after.since(before).model_dump(include=set(Kernel.model_fields)))
 
 
 def _kb(number: int | None) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from zoo.analysis.responses import Received, Sizes, alike, too_many
+from zoo.analysis.responses import Received, Sizes, alike, last_ones, too_many
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.runtime.base import Hosted
@@ -31,12 +31,16 @@ class ResponseCheck:
         self._spec = spec
         self._url = url
         self._before = hosted.instruments.responses(url, SINGLE)
+        self._counters = hosted.instruments.counters(hosted.pid)
 
     def check(self, outcome: LoadOutcome) -> None:
         """Raise `LoadError` of kind `bad_responses` when more than 1% of the responses were bad."""
         seen = received(outcome)
         if not seen.total:
             return
+        counters = self._hosted.instruments.counters(self._hosted.pid)
+        accepted = counters.since(self._counters).passive_opens if counters and self._counters else None
+        closing = last_ones(seen, accepted)
         if too_many(seen.bad, seen.total):
             raise bad_responses(f"{seen.bad:,} of {seen.total:,} responses were bad{_kinds(outcome)}", self._sample())
         waits = self._url != self._spec.url
@@ -47,9 +51,9 @@ class ResponseCheck:
             return
         if bad is None and expected is not None and expected.steady and expected.explain(seen):
             return
-        self._ask_all(seen, expected, bad)
+        self._ask_all(seen, expected, bad, closing)
 
-    def _ask_all(self, seen: Received, expected: Sizes | None, bad: Response | None) -> None:
+    def _ask_all(self, seen: Received, expected: Sizes | None, bad: Response | None, closing: int) -> None:
         """Have wrk count every status, now that the sizes alone do not show that all responses were good."""
         outcome = self._load_afterwards()
         after = received(outcome)
@@ -60,7 +64,7 @@ class ResponseCheck:
             told = f"about {count:,} of {seen.requests:,} responses were bad" if count else ""
             told = told or f"{wrong:,} of {after.total:,} responses right after the load were bad"
             raise bad_responses(told, bad.sample if bad else found.sample if found else "")
-        if expected is None or expected.explain(seen):
+        if expected is None or expected.explain(seen, closing):
             return
         if not expected.steady and alike(seen, after):
             return

@@ -113,6 +113,8 @@ class Window:
     established: int | None
     connect_s: float
     cpu_s: float | None
+    accepted: int | None = None
+    """Connections that the server's host accepted."""
 
     @property
     def loaded_s(self) -> float:
@@ -165,13 +167,16 @@ def run(
 
     responses = ResponseCheck(hosted, spec, waitless or spec.url)
     with Sampled(hosted) as seen:
+        before = hosted.instruments.counters(hosted.pid)
         outcome = bench.send(hosted, spec, count)
+        after = hosted.instruments.counters(hosted.pid)
         seen.generator_cpu_s = outcome.cpu_s
     responses.check(outcome)
     _refuse_apart(outcome, spec)
     visible = bench.emulated or spec.connections > windows.MANY
     connect_s = _connecting(seen.samples, spec.connections, outcome.runtime_s) if visible else 0.0
-    return Window(outcome, seen.samples, seen.noise, established, connect_s, seen.cpu_s)
+    accepted = after.since(before).passive_opens if before and after else None
+    return Window(outcome, seen.samples, seen.noise, established, connect_s, seen.cpu_s, accepted)
 
 
 def _refuse_apart(outcome: LoadOutcome, spec: LoadSpec) -> None:

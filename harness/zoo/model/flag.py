@@ -35,6 +35,7 @@ class Flag(StrEnum):
     LEFT_OPEN = "left_open"
     LINK_SATURATED = "link_saturated"
     THROTTLED = "throttled"
+    RECONNECTS = "reconnects"
 
     @property
     def text(self) -> str:
@@ -68,4 +69,6 @@ _FLAG_TEXT = {
     "lower bound",
     Flag.THROTTLED: f"a CPU quota stopped the server or the generator in over {100 * THROTTLED_LIMIT:.0f}% of its "
     "periods: a lower bound, and latency includes the pauses (raise the quota of the control group: zoo doctor)",
+    Flag.RECONNECTS: "the server closed connections, so over 0.5 % of the requests opened a new one: all figures "
+    "include that (let it keep connections open)",
 }

@@ -21,6 +21,10 @@ class Connections(Data):
     left_open: int | None = Field(
         default=None, description="of the tier before, not closed by the server when the window began"
     )
+    reopened: int | None = Field(
+        default=None,
+        description="connections accepted in the windows beyond those asked for; null where they cannot be counted",
+    )
 
 
 class ErrorCounts(Data):

@@ -12,7 +12,7 @@ from zoo.sample.proc import PAGE_KB, PROC, read
 
 
 class TcpCounters(BaseModel):
-    """Connection attempts the kernel dropped or answered with cookies, since boot or between two readings."""
+    """Connections accepted, and attempts dropped or answered with cookies, since boot or between two readings."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -20,6 +20,7 @@ class TcpCounters(BaseModel):
     listen_drops: int
     req_q_full_drop: int
     req_q_full_cookies: int
+    passive_opens: int = 0
 
     def since(self, earlier: "TcpCounters") -> "TcpCounters":
         """The increase; 0 where a counter began anew."""
@@ -53,12 +54,13 @@ def parse_table(text: str, protocol: str) -> dict[str, int]:
     return {name: int(number) for name, number in pairs if re.fullmatch(r"-?[0-9]+", number, re.ASCII)}
 
 
-def parse_counters(netstat: str) -> TcpCounters | None:
+def parse_counters(netstat: str, snmp: str = "") -> TcpCounters | None:
     """None where the kernel has no such counters at all; a single one it lacks counts as 0."""
     table = parse_table(netstat, "TcpExt")
     if not table:
         return None
-    return TcpCounters(**{field: table.get(name, 0) for field, name in NAMES.items()})
+    accepted = parse_table(snmp, "Tcp").get("PassiveOpens", 0)
+    return TcpCounters(**{field: table.get(name, 0) for field, name in NAMES.items()}, passive_opens=accepted)
 
 
 def parse_established(snmp: str) -> int | None:
@@ -80,7 +82,7 @@ def parse_sockstat(text: str) -> Sockets | None:
 
 def counters(pid: int | str = "self") -> TcpCounters | None:
     """Of the network namespace that `pid` lives in."""
-    return parse_counters(read(f"{PROC}/{pid}/net/netstat"))
+    return parse_counters(read(f"{PROC}/{pid}/net/netstat"), read(f"{PROC}/{pid}/net/snmp"))
 
 
 def lingering(pid: int | str = "self") -> int | None:

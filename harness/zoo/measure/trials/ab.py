@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from zoo.analysis.flags import REOPENED_LIMIT
 from zoo.analysis.responses import too_many
 from zoo.load.ab import AbSpec
 from zoo.measure.responses import bad_responses, sample
 from zoo.measure.trials.base import TrialCell
+from zoo.model.flag import Flag
 from zoo.model.record import Trial
 from zoo.model.trial_results import AbResult
 
@@ -36,4 +38,6 @@ def trial(cell: TrialCell) -> Trial:
             cpu_s=found.cpu_s,
             version=found.version,
         )
-        return watch.trial(result, max(0, found.complete - found.failed - found.non_2xx), connections)
+        closed = spec.keep_alive and found.complete - found.kept_alive > REOPENED_LIMIT * found.complete
+        good = max(0, found.complete - found.failed - found.non_2xx)
+        return watch.trial(result, good, connections, [Flag.RECONNECTS] if closed else [])
