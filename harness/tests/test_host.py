@@ -264,6 +264,11 @@ class TestSystem:
             ("cargo 1.95.0 (f2d3ce0bd 2026-03-21)", "1.95.0"),
             ("\x1b[1mApache Maven 3.8.7\x1b[m\nMaven home: /usr/share/maven", "3.8.7"),
             ("Docker version 28.2.2, build e6534b4", "28.2.2"),
+            ("wrk 05ac610 [epoll] Copyright (C) 2012 Will Glozer", "05ac610"),
+            ("wrk 4.2.0-2-g05ac610 [epoll] Copyright (C) 2012 Will Glozer", "4.2.0-2-g05ac610"),
+            ("wrk  [epoll] Copyright (C) 2012 Will Glozer", "unknown"),
+            ("/bin/sh: 1: wrk: not found", None),
+            ("Docker is not running", None),
             ("", None),
         ],
     )

@@ -253,6 +253,48 @@ def test_a_report_that_contradicts_itself_is_no_data(changes: dict[str, Any], to
         parse_report(written(**changes), 8, 5)
 
 
+@pytest.mark.parametrize(
+    ("printed", "version"),
+    [
+        ("wrk debian/4.1.0-3+b2 [epoll] Copyright (C) 2012 Will Glozer", "4.1.0"),
+        ("wrk 05ac610 [epoll] Copyright (C) 2012 Will Glozer", "05ac610"),
+        ("wrk 4.2.0-2-g05ac610 [epoll]", "4.2.0"),
+        ("wrk  [epoll] Copyright (C) 2012 Will Glozer", "unknown"),
+        ("another text", "unknown"),
+    ],
+)
+def test_any_version_of_wrk_is_used(tmp_path: Path, printed: str, version: str) -> None:
+    """A clone without tags names a commit, an archive of the sources nothing."""
+    binary = tmp_path / "wrk"
+    binary.write_text(f"#!/bin/sh\necho '{printed}'; exit 1\n", encoding="utf-8")
+    binary.chmod(0o755)
+    assert LocalShards(str(binary)).version() == version
+
+
+def test_nothing_of_the_users_environment_reaches_a_generator(
+    server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaks = {
+        "ZOO_WRK_ADDRESSES": "192.0.2.1",
+        "ZOO_WRK_CENSUS": "1",
+        "http_proxy": "http://192.0.2.1:3128",
+        "HTTP_PROXY": "http://192.0.2.1:3128",
+        "LD_PRELOAD": "/nowhere/leak.so",
+        "LUA_PATH": "/nowhere/?.lua",
+        "GOMAXPROCS": "1",
+    }
+    for name, value in leaks.items():
+        monkeypatch.setenv(name, value)
+    seen = tmp_path / "environment"
+    wrk = fake_wrk(tmp_path, f"env > '{seen}'; exit 1")
+    with pytest.raises(LoadError):
+        LocalShards(wrk).run(spec(server.url, duration_s=1), [Shard(8, 2)], 1_024)
+    names = {line.partition("=")[0] for line in seen.read_text(encoding="utf-8").splitlines()}
+    assert "PATH" in names
+    assert not names & set(leaks) - {"ZOO_WRK_ADDRESSES"}
+    assert "192.0.2.1" not in seen.read_text(encoding="utf-8")
+
+
 def test_an_invalid_report_fails_the_run(tmp_path: Path) -> None:
     binary = fake_wrk(tmp_path, f"echo '{json.dumps(written(count=7))}' > $ZOO_WRK_JSON")
     with pytest.raises(LoadError, match="count is 7") as caught:

@@ -19,10 +19,16 @@ ENGINE = ["docker", "version", "--format", "{{.Server.Version}}"]
 
 
 def parse_version(text: str) -> str | None:
-    """The first version in what a tool prints: `wrk debian/4.1.0-3+b2 [epoll]` -> `4.1.0-3+b2`."""
+    """The first version in what a tool prints: `wrk debian/4.1.0-3+b2 [epoll]` -> `4.1.0-3+b2`.
+
+    A wrk built from a clone without tags names a commit, one built from an archive nothing.
+    """
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
     found = re.search(r"(?<![0-9.])[0-9]+\.[0-9]+[0-9A-Za-z.+~-]*", plain)
-    return found.group(0).rstrip(".-") if found else None
+    if found:
+        return found.group(0).rstrip(".-")
+    wrk = re.match(r"wrk (\S*) \[", plain)
+    return wrk.group(1) or "unknown" if wrk else None
 
 
 def find_tools() -> Tools:

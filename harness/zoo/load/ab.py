@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from zoo.host import scratch
-from zoo.load.children import BusyThreads, Children, hard_nofile, program
+from zoo.load.children import BusyThreads, Children, hard_nofile, own_environment, program
 from zoo.load.spec import LoadError
 
 MISSING = "is not there. Install it: `make tools`, or `apt-get install apache2-utils` (Debian, Ubuntu)"
@@ -88,7 +88,12 @@ class LocalAb:
 
     def version(self) -> str:
         printed = subprocess.run(
-            [program(self._binary, MISSING), "-V"], capture_output=True, text=True, check=False, timeout=10
+            [program(self._binary, MISSING), "-V"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=10,
+            env=own_environment(),
         )
         found = re.search(r"Version (\S+)(?: <\$Revision: (\d+) \$>)?", printed.stdout)
         return ".r".join(part for part in found.groups() if part) if found else "unknown"

@@ -18,6 +18,9 @@ from zoo.host.processors import placed
 from zoo.load.spec import LoadError
 
 MOST_FILES = 1_048_576  # the kernel's own ceiling (fs.nr_open), where the hard limit names none
+KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
+"""Variables without which a generator may not be found, or not start."""
+
 TICK_S = 0.1
 TAIL_LINES = 10
 STARTING = threading.Lock()  # held until a started process is among `pids`: who holds it knows of all
@@ -56,7 +59,7 @@ class Children:
         ):
             process = subprocess.Popen(
                 command,
-                env={**os.environ, **environment},
+                env={**own_environment(), **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
@@ -126,6 +129,15 @@ class BusyThreads:
             if self._last[task][0] > at
         ]
         return max(shares, default=0.0)
+
+
+def own_environment() -> dict[str, str]:
+    """Return the variables that a generator starts with.
+
+    It gets nothing else of the user's: a proxy, a preloaded library or a setting of Go's runtime would change the load.
+    """
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    return {**kept, "LC_ALL": "C"}
 
 
 def hard_nofile() -> int:

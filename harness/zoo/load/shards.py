@@ -13,7 +13,7 @@ from typing import Protocol
 
 from zoo import ROOT
 from zoo.host import scratch
-from zoo.load.children import BusyThreads, Children, hard_nofile, program, tail
+from zoo.load.children import BusyThreads, Children, hard_nofile, own_environment, program, tail
 from zoo.load.spec import LoadError, LoadSpec
 
 SCRIPT = ROOT / "wrk-scripts" / "report.lua"
@@ -102,12 +102,16 @@ class LocalShards:
         if self._version is None:
             # -v alone also prints the usage and ends with code 1
             printed = subprocess.run(
-                [program(self._binary, MISSING), "-v"], capture_output=True, text=True, check=False, timeout=10
+                [program(self._binary, MISSING), "-v"],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=10,
+                env=own_environment(),
             )
-            found = re.search(r"wrk \D*(\d+\.\d+(?:\.\d+)?)", printed.stdout)
-            if not found:
-                raise LoadError("generator_failed", f"`{self._binary} -v` names no version", printed.stdout[:500])
-            self._version = found[1]
+            if not printed.stdout.strip():
+                raise LoadError("generator_failed", f"`{self._binary} -v` prints nothing", printed.stderr[:500])
+            self._version = parse_version(printed.stdout)
         return self._version
 
     def nofile(self) -> int:
@@ -160,6 +164,12 @@ class LocalShards:
             *self._options,
             spec.url,
         ]
+
+
+def parse_version(printed: str) -> str:
+    """Return wrk's release; the commit of a build without one, or `unknown` where wrk prints neither."""
+    found = re.search(r"wrk \D*(\d+\.\d+(?:\.\d+)?)", printed) or re.search(r"wrk ([^\s\[]+) \[", printed)
+    return found[1] if found else "unknown"
 
 
 def _turned(addresses: tuple[str, ...], by: int) -> tuple[str, ...]:

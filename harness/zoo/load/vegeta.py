@@ -19,7 +19,7 @@ from typing import Protocol
 
 from zoo import ROOT
 from zoo.host import scratch
-from zoo.load.children import BusyThreads, Children, hard_nofile, program
+from zoo.load.children import BusyThreads, Children, hard_nofile, own_environment, program
 from zoo.load.spec import LoadError
 from zoo.model.hits import DESCRIPTORS, PORTS, Hits
 
@@ -107,7 +107,12 @@ class LocalVegeta:
 
     def version(self) -> str:
         printed = subprocess.run(
-            [program(self._binary, MISSING), "-version"], capture_output=True, text=True, check=False, timeout=10
+            [program(self._binary, MISSING), "-version"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=10,
+            env=own_environment(),
         )
         found = re.search(r"Version:[ \t]*v?(\d+\.\d+\.\d+)", printed.stdout)
         return found[1] if found else "unknown"
@@ -158,7 +163,9 @@ class LocalVegeta:
             return
         table = gob.with_suffix(".csv")
         encode = [program(self._binary, MISSING), "encode", "-to=csv", f"-output={table}", str(gob)]
-        done = subprocess.run(encode, capture_output=True, text=True, check=False, timeout=ENCODE_S)
+        done = subprocess.run(
+            encode, capture_output=True, text=True, check=False, timeout=ENCODE_S, env=own_environment()
+        )
         if done.returncode:
             raise LoadError("generator_failed", "vegeta cannot read what it wrote", done.stderr[-2000:])
         with table.open(encoding="utf-8", newline="") as stream:
