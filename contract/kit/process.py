@@ -45,7 +45,7 @@ class ProcessServer(Server):
         full = {**chosen(self._tmp.name), **mark(), **passed_on, **own, **(env or {})}
         program, *words = target.argv()
         if Path(program).name == "java":  # which does not know TMPDIR
-            words.insert(0, f"-Djava.io.tmpdir={full['TMPDIR']}")
+            words[:0] = [f"-Djava.io.tmpdir={full['TMPDIR']}", f"-Duser.home={full['HOME']}"]
         self._child = subprocess.Popen(
             [*LAUNCH, str(LOW_NOFILE) if low_nofile else "-", program, *words],
             cwd=target.folder,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from zoo.analysis.cells import Cell, asked, cells, unfit
@@ -42,7 +42,7 @@ def contrast(
     obstacles = differences(_fixed(a, own), _fixed(b, own))
     if not made:
         obstacles.append("no cell is in both")
-    changes = [*differences(_free(a), _free(b)), *environments(a, b)]
+    changes = [*differences(_free(a), _free(b)), *environments(a, b, {*a.plan.condition.env, *b.plan.condition.env})]
     return Contrast(obstacles, changes, judged(made, apart=False))
 
 
@@ -123,15 +123,22 @@ def _free(run: Run) -> dict[str, object]:
     }
 
 
-def environments(a: RunFacts, b: RunFacts) -> list[str]:
-    """Return `environment NAME: before → after` for each variable that an entry of both runs had another value of."""
+def environments(a: RunFacts, b: RunFacts, listed: Collection[str] = ()) -> list[str]:
+    """Return `environment NAME: before → after` for each variable that an entry of both runs had another value of.
+
+    Those that are `listed` elsewhere are left out.
+    """
     changes = {
         f"environment {change}": None
         for entry, before in a.environment.items()
         if entry in b.environment
-        for change in differences({**before}, {**b.environment[entry]})
+        for change in differences(_without(listed, before), _without(listed, b.environment[entry]))
     }
     return list(changes)
+
+
+def _without(names: Collection[str], variables: Mapping[str, str]) -> dict[str, object]:
+    return {name: value for name, value in variables.items() if name not in names}
 
 
 def differences(a: dict[str, object], b: dict[str, object]) -> list[str]:

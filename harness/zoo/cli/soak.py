@@ -27,6 +27,7 @@ from zoo.model.soak import Mark, Soak
 from zoo.report.text import soak as soak_text
 from zoo.report.text import terminal
 from zoo.runtime import conditions
+from zoo.runtime.environment import recorded
 from zoo.runtime.hosting import hosting
 from zoo.store.writing import write_data, write_whole
 
@@ -77,6 +78,7 @@ def _new(named: Begun, minutes: float, entries: list[Entry], condition: Conditio
         minutes=minutes,
         host=facts.gather(conditions.jdk_for(entries)),
         builds={e.server.name: source_hash(e.server) for e in entries},
+        environment={e.id: recorded(e, condition) for e in entries},
         marks={e.id: [] for e in entries},
     )
 

@@ -6,6 +6,7 @@ import os
 import resource
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,13 +14,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
+from zoo.host.environment import chosen
 from zoo.host.interrupts import held
+from zoo.host.marked import mark
 from zoo.host.processors import placed
 from zoo.load.spec import LoadError
 
 MOST_FILES = 1_048_576  # the kernel's own ceiling (fs.nr_open), where the hard limit names none
-KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
-"""Variables without which a generator may not be found, or not start."""
+KEPT = ("PATH", "LD_LIBRARY_PATH")
+"""The user's variables without which a generator may not be found, or not start."""
 
 TICK_S = 0.1
 TAIL_LINES = 10
@@ -137,7 +140,7 @@ def own_environment() -> dict[str, str]:
     It gets nothing else of the user's: a proxy, a preloaded library or a setting of Go's runtime would change the load.
     """
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    return {**kept, "LC_ALL": "C"}
+    return {**chosen(tempfile.gettempdir()), **kept, **mark()}
 
 
 def hard_nofile() -> int:
