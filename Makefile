@@ -81,7 +81,7 @@ JDBC = $(if $(PROFILE),--profile $(PROFILE)) $(if $(ROUNDS),--rounds $(ROUNDS)) 
 .DEFAULT_GOAL := help
 CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
 
-.PHONY: help setup wrk browser qemu registry tools toxiproxy build plan bench bench-all bench-quick bench-25k answer bench-liberty bench-jdbc plan-jdbc report site compare \
+.PHONY: compose help setup wrk browser qemu registry tools toxiproxy build plan bench bench-all bench-quick bench-25k answer bench-liberty bench-jdbc plan-jdbc report site compare \
 	export claims claims-plan list doctor docs up down images base-image prove-aa prove-slowdown prove-designs test test-unit test-contract \
 	test-fuzz test-faults test-reproducible audit soak test-tools test-runs test-containers test-swarm test-browser test-ab test-vm lint lint-python lint-rust clean
 
@@ -194,16 +194,20 @@ doctor: $(VENV)/.ready ## Understand: what this machine allows at which connecti
 docs: $(VENV)/.ready ## Develop: generate what documents quote of committed runs: tables, charts, reports, the schema
 	@$(HARNESS) docs
 
-up: ## Try: start one server in a container and print its address (SERVER=java-tomcat VARIANT=virtual)
+compose: # what images are built and started with
+	@docker compose version >/dev/null 2>&1 || { \
+		echo "the docker command has no compose plugin, or is missing; make doctor says what to install"; exit 2; }
+
+up: compose ## Try: start one server in a container and print its address (SERVER=java-tomcat VARIANT=virtual)
 	$(if $(wildcard $(SERVER)/server.toml),,$(error SERVER= must be one of: $(SERVERS)))
 	@docker compose up --detach --wait $(service) || { docker compose logs --no-log-prefix --tail 20 $(service); \
 		docker compose rm --force --stop $(service); exit 1; }
 	@echo "http://$$(docker compose port $(service) $(call port,$(SERVER)))/ ($(SERVER):$(patsubst $(SERVER)-%,%,$(service)))"
 
-down: ## Try: stop what `make up` and `docker compose up` started
+down: compose ## Try: stop what `make up` and `docker compose up` started
 	@docker compose --profile generator --profile jdbc down
 
-images: ## Develop: build all container images and print their sizes
+images: compose ## Develop: build all container images and print their sizes
 	@docker compose --profile generator build $(foreach s,$(SERVERS),$(s)-$(call first,$(s))) generator
 	@docker compose --profile generator config --images | sort -u | while read -r image; do \
 		docker image inspect --format '{{.Size}}' "$$image" | awk -v image="$$image" '{ printf "  %4.0f MB  %s\n", $$1 / 1e6, image }'; done

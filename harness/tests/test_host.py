@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from zoo.host import cgroup, doctor, facts, jdk, limits, mend, system, tools
+from zoo.host.engine import EngineError
 from zoo.host.jdk import JdkError
 from zoo.model.host import CgroupLimits, HostFacts, JdkFacts, Limits, Tools
 from zoo.model.jdk import Jdk, major_of
@@ -400,7 +401,9 @@ class TestDoctor:
         missing = [row for row in doctor.checks(bare) if row.state == "bad"]
         assert {row.name for row in missing} == {"JDK", "cargo", "Maven", "wrk"}
         assert all(row.mend for row in missing)
-        assert check(bare, "container engine").state == "warn"
+        engine = doctor.container_engine(bare, EngineError("there is no `docker` command", lacks="docker"))
+        assert (engine.state, engine.found) == ("warn", "none")
+        assert engine.mend
 
     def test_an_unknown_system(self) -> None:
         unknown = host(limits=Limits(), cores=None, cores_usable=None, memory_kb=None, family="macos")

@@ -8,7 +8,9 @@ from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
 from zoo.host import doctor as doctors
 from zoo.host import facts
+from zoo.host.engine import Engine, EngineError
 from zoo.host.jdk import JdkError, find_jdk
+from zoo.model.host import EngineFacts
 from zoo.runtime.vm import qemu
 
 
@@ -21,6 +23,14 @@ def command() -> None:
         jdk = None
     here, lacking = facts.gather(jdk), qemu.missing()
     guest = doctors.virtual_host(here, lacking, None if lacking else qemu.version(), qemu.has_device())
-    found = [*doctors.checks(here), guest]
+    found = [*doctors.checks(here), doctors.container_engine(here, _engine()), guest]
     doctors.show(found, console)
     raise typer.Exit(1 if doctors.worst(found) == "bad" else 0)
+
+
+def _engine() -> EngineFacts | EngineError:
+    """What a run in containers would find."""
+    try:
+        return Engine().usable()
+    except EngineError as error:
+        return error

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from zoo.host import mend
-from zoo.model.host import HostFacts
+from zoo.host.engine import EngineError
+from zoo.model.host import EngineFacts, HostFacts
 from zoo.model.jdk import MINIMUM
 from zoo.plan import feasible
 from zoo.plan.feasible import SERVER_DESCRIPTORS, SPARE_PORTS
@@ -55,7 +56,6 @@ def checks(facts: HostFacts) -> list[Check]:
         _cargo,
         _maven,
         _wrk,
-        _engine,
     ]
     return [row(facts) for row in rows]
 
@@ -231,15 +231,15 @@ def _tool(facts: HostFacts, name: str, package: str, version: str | None, purpos
     return Check(name, "not found", purpose, "bad", mend.install(package, facts.family))
 
 
-def _engine(facts: HostFacts) -> Check:
-    if facts.tools.engine:
-        return Check("container engine", f"Docker {facts.tools.engine}", "containers can be used", "ok")
-    if facts.tools.docker is None:
-        command = mend.install("docker", facts.family)
-        return Check("container engine", "none", "servers run as plain processes", "warn", command)
-    command = "start Docker Desktop" if facts.family == "macos" else "sudo systemctl start docker"
-    found = f"Docker {facts.tools.docker}, no answer"
-    return Check("container engine", found, "servers run as plain processes", "warn", command)
+def container_engine(facts: HostFacts, found: EngineFacts | EngineError) -> Check:
+    """The row of containers; `found` is the result of the same check that a run in containers makes."""
+    if isinstance(found, EngineFacts):
+        return Check("container engine", f"Docker {found.version}", "containers can be used", "ok")
+    name = "none" if facts.tools.docker is None else f"docker {facts.tools.docker}, unusable"
+    why = "" if facts.tools.docker is None else f": {found}"
+    return Check(
+        "container engine", name, f"servers run as plain processes{why}", "warn", mend.engine(found, facts.family)
+    )
 
 
 def virtual_host(facts: HostFacts, lacking: str | None, qemu: str | None, device: bool) -> Check:

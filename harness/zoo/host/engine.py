@@ -20,7 +20,11 @@ ENGINE_EXIT = 125
 
 
 class EngineError(Exception):
-    """The engine refused or did not answer; the message is its own."""
+    """The engine refused or did not answer; the message is its own. `lacks` is what has to be installed, for `mend`."""
+
+    def __init__(self, message: str, lacks: str | None = None) -> None:
+        super().__init__(message)
+        self.lacks = lacks
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,11 @@ class Engine:
     def facts(self) -> EngineFacts:
         """What the engine says of itself; `EngineError` when it does not answer within 10 s."""
         told = self._json("info", "--format", "{{json .}}", timeout_s=10.0)
+        if not told.get("ServerVersion") and {"host", "store", "version"} <= told.keys():
+            raise EngineError(
+                "the `docker` command is Podman's, which builds and reports differently; RUNTIME=process needs none",
+                lacks="docker",
+            )
         if not told.get("ServerVersion"):
             raise EngineError("; ".join(told.get("ServerErrors") or ["no container engine answers"]))
         security = told.get("SecurityOptions") or []
@@ -48,6 +57,28 @@ class Engine:
             memory_kb=memory // 1024 if memory else None,
             rootless=any("rootless" in option for option in security),
         )
+
+    def usable(self) -> EngineFacts:
+        """Return what the engine says of itself; `EngineError` when it cannot run containers or build their images."""
+        found = self.facts()
+        self._check_compose()
+        return found
+
+    def is_usable(self) -> bool:
+        """Return whether containers can be used."""
+        try:
+            self.usable()
+        except EngineError:
+            return False
+        return True
+
+    def _check_compose(self) -> None:
+        try:
+            self.call("compose", "version", timeout_s=10.0)
+        except EngineError:
+            raise EngineError(
+                "the `docker` command has no compose plugin, which builds the images", "compose"
+            ) from None
 
     def answers(self) -> bool:
         """True when there is an engine to work with."""
@@ -125,6 +156,7 @@ class Engine:
             check=False,
         )
         if done.returncode:
+            self._check_compose()
             raise EngineError("\n".join((done.stdout + done.stderr).splitlines()[-30:]))
 
     def copy_images(self, images: Sequence[str], to: Engine) -> None:
@@ -200,7 +232,7 @@ class Engine:
     def _path(self) -> str:
         path = shutil.which(self.binary)
         if path is None:
-            raise EngineError(f"there is no `{self.binary}` command; RUNTIME=process needs none")
+            raise EngineError(f"there is no `{self.binary}` command; RUNTIME=process needs none", lacks="docker")
         return path
 
 

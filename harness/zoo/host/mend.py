@@ -1,5 +1,6 @@
 """The command that fixes a missing tool or a low limit, by kind of system. It is printed, never run."""
 
+from zoo.host.engine import EngineError
 from zoo.plan.feasible import SERVER_DESCRIPTORS, Setting
 
 # For systems that do not pack a tool, or not a usable one.
@@ -9,6 +10,8 @@ BY_HAND = {
     "maven": "unpack Apache Maven and put its bin folder on PATH",
     "wrk": "build wrk from its sources (github.com/wg/wrk): make, then put wrk on PATH",
     "docker": "install Docker Engine as its documentation says",
+    "compose": "install docker-compose-plugin (Docker's own packages), docker-compose-v2 (Ubuntu), docker-compose "
+    "(Debian 13, Arch) or docker-cli-compose (Alpine)",
     "qemu": "RUNTIME=vm takes Debian on x86_64, with its package qemu-system-x86",
 }
 
@@ -59,10 +62,19 @@ WITHOUT_JDK_21 = ("Debian GNU/Linux 12", "Debian GNU/Linux 11", "Ubuntu 20.04")
 
 
 def install(tool: str, family: str | None, distribution: str | None = None) -> str:
-    """How to get `jdk`, `cargo`, `maven`, `wrk`, `docker` or `qemu`."""
+    """How to get `jdk`, `cargo`, `maven`, `wrk`, `docker`, `compose` or `qemu`."""
     if tool == "jdk" and (distribution or "").startswith(WITHOUT_JDK_21):
         return BY_HAND[tool]
     return PACKAGES.get(family or "", {}).get(tool, BY_HAND[tool])
+
+
+def engine(error: EngineError, family: str | None) -> str:
+    """How to get a container engine that can be used."""
+    if error.lacks:
+        return install(error.lacks, family)
+    if "permission denied" in str(error).lower():
+        return "sudo usermod -aG docker $USER, and log in again"
+    return "start Docker Desktop" if family == "macos" else "sudo systemctl start docker"
 
 
 def raise_nofile(wanted: int, family: str | None) -> str:

@@ -44,7 +44,7 @@ Which variant reads which of them is in its manifest. A server from outside the 
 
 
 def runtime_named(wanted: str, tiers: Sequence[str] = (), *, outside: bool = False) -> str:
-    """A runtime's name; `auto` takes containers where an engine answers, `fit` what holds the tiers.
+    """A runtime's name; `auto` takes containers where they can be used, `fit` what holds the tiers.
 
     Servers from outside the zoo, and all beside them, are processes.
     """
@@ -55,7 +55,7 @@ def runtime_named(wanted: str, tiers: Sequence[str] = (), *, outside: bool = Fal
             raise BenchError("a server from outside the zoo has no image, and all run alike: RUNTIME=process")
         return "process"
     if wanted == "auto":
-        return "container" if Engine().answers() else "process"
+        return "container" if Engine().is_usable() else "process"
     if wanted == "fit":
         limits = read_limits() if namespace.wrapper() is None else namespace.widened(read_limits())
         asked = [tier.tier(name).connections for name in tiers]
@@ -66,9 +66,9 @@ def runtime_named(wanted: str, tiers: Sequence[str] = (), *, outside: bool = Fal
         places_of(swarm_of(os.environ), os.environ)
     if wanted == "container":
         try:
-            Engine().facts()
+            Engine().usable()
         except EngineError as error:
-            raise BenchError(f"RUNTIME=container needs a container engine: {error}") from None
+            raise BenchError(f"RUNTIME=container needs a container engine: {error} (see zoo doctor)") from None
     return wanted
 
 
