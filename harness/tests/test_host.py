@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from zoo import ROOT
 from zoo.host import cgroup, doctor, facts, jdk, limits, mend, system, tools
 from zoo.host.engine import EngineError
 from zoo.host.jdk import JdkError
@@ -404,6 +406,26 @@ class TestDoctor:
         engine = doctor.container_engine(bare, EngineError("there is no `docker` command", lacks="docker"))
         assert (engine.state, engine.found) == ("warn", "none")
         assert engine.mend
+
+    @pytest.mark.parametrize(
+        ("found", "state"), [("1.85.0", "bad"), ("1.88.0", "ok"), ("1.100.0", "ok"), (None, "bad")]
+    )
+    def test_a_compiler_that_is_too_old_for_the_rust_server_is_no_compiler(self, found: str | None, state: str) -> None:
+        made = host(tools=host().tools.model_copy(update={"rustc": found}))
+        row = next(row for row in doctor.checks(made, rust="1.88") if row.name == "cargo")
+        assert row.state == state
+        assert state == "ok" or row.mend == mend.BY_HAND["cargo"]
+        assert state == "ok" or "1.88" in row.meaning
+
+    def test_the_compiler_that_the_servers_name_is_asked_for(self) -> None:
+        assert re.fullmatch(r"1\.[0-9]+", tools.rust_needed(ROOT) or "")
+
+    def test_generators_of_other_scenarios_are_named(self) -> None:
+        assert doctor.further_generators({"vegeta": True, "ab": True}).state == "ok"
+        row = doctor.further_generators({"vegeta": False, "ab": True})
+        assert (row.state, row.found) == ("warn", "ab; no vegeta")
+        assert "make answer" in row.meaning
+        assert row.mend == "make tools (vegeta needs Go)"
 
     def test_an_unknown_system(self) -> None:
         unknown = host(limits=Limits(), cores=None, cores_usable=None, memory_kb=None, family="macos")

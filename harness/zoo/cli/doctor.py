@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+
 import typer
 
+from zoo.cli import checkout
 from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
 from zoo.host import doctor as doctors
-from zoo.host import facts
+from zoo.host import facts, tools
+from zoo.host.doctor import Check
 from zoo.host.engine import Engine, EngineError
 from zoo.host.jdk import JdkError, find_jdk
+from zoo.load.vegeta import BUILT
 from zoo.model.host import EngineFacts
 from zoo.runtime.vm import qemu
 
@@ -23,7 +28,12 @@ def command() -> None:
         jdk = None
     here, lacking = facts.gather(jdk), qemu.missing()
     guest = doctors.virtual_host(here, lacking, None if lacking else qemu.version(), qemu.has_device())
-    found = [*doctors.checks(here), doctors.container_engine(here, _engine()), guest]
+    found = [
+        *doctors.checks(here, tools.rust_needed(checkout.ROOT)),
+        _generators(),
+        doctors.container_engine(here, _engine()),
+        guest,
+    ]
     doctors.show(found, console)
     raise typer.Exit(1 if doctors.worst(found) == "bad" else 0)
 
@@ -34,3 +44,9 @@ def _engine() -> EngineFacts | EngineError:
         return Engine().usable()
     except EngineError as error:
         return error
+
+
+def _generators() -> Check:
+    """Those that scenarios need besides wrk."""
+    there = {"vegeta": BUILT.exists() or shutil.which("vegeta"), "ab": shutil.which("ab")}
+    return doctors.further_generators({name: bool(path) for name, path in there.items()})

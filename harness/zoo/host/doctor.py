@@ -1,7 +1,9 @@
 """Explains what this host's limits and tools mean for each tier, and how to raise them. Changes nothing."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from rich.console import Console
@@ -42,8 +44,8 @@ class Check:
     mend: str | None = None
 
 
-def checks(facts: HostFacts) -> list[Check]:
-    """Every row, limits first."""
+def checks(facts: HostFacts, rust: str | None = None) -> list[Check]:
+    """Every row, limits first. `rust` is the oldest version of Rust that builds the servers."""
     rows: list[Callable[[HostFacts], Check]] = [
         _descriptors,
         _ports,
@@ -53,7 +55,7 @@ def checks(facts: HostFacts) -> list[Check]:
         _memory,
         _clock,
         _jdk,
-        _cargo,
+        partial(_cargo, needed=rust),
         _maven,
         _wrk,
     ]
@@ -213,8 +215,17 @@ def _jdk(facts: HostFacts) -> Check:
     return Check("JDK", found, f"Java servers need {MINIMUM} or newer", "bad", command)
 
 
-def _cargo(facts: HostFacts) -> Check:
+def _cargo(facts: HostFacts, needed: str | None) -> Check:
+    rustc = facts.tools.rustc
+    if facts.tools.cargo and needed and (rustc is None or _parts(rustc) < _parts(needed)):
+        found = f"rustc {rustc}" if rustc else "no rustc"
+        return Check("cargo", found, f"the Rust server needs Rust {needed} or newer", "bad", mend.BY_HAND["cargo"])
     return _tool(facts, "cargo", "cargo", facts.tools.cargo, "builds the Rust server")
+
+
+def _parts(version: str) -> list[int]:
+    """The numbers of a version, to be compared."""
+    return [int(part) for part in re.findall(r"[0-9]+", version)]
 
 
 def _maven(facts: HostFacts) -> Check:
@@ -229,6 +240,16 @@ def _tool(facts: HostFacts, name: str, package: str, version: str | None, purpos
     if version:
         return Check(name, version, purpose, "ok")
     return Check(name, "not found", purpose, "bad", mend.install(package, facts.family))
+
+
+def further_generators(found: Mapping[str, bool]) -> Check:
+    """The row of load generators besides wrk; `found` says which are there."""
+    lacking = [name for name, there in found.items() if not there]
+    if not lacking:
+        return Check("generators", ", ".join(found), "make the load of open, rate, ramp and ab", "ok")
+    told = "; ".join(filter(None, [", ".join(n for n in found if n not in lacking), f"no {', '.join(lacking)}"]))
+    meaning = "needed for make answer and the scenarios open, rate, ramp and ab"
+    return Check("generators", told, meaning, "warn", "make tools (vegeta needs Go)")
 
 
 def container_engine(facts: HostFacts, found: EngineFacts | EngineError) -> Check:

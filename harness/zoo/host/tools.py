@@ -3,7 +3,9 @@
 import re
 import shutil
 import subprocess
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from zoo.model.host import Tools
 
@@ -37,6 +39,12 @@ def find_tools() -> Tools:
         engine = pool.submit(_engine)
         versions = dict(zip(COMMANDS, pool.map(_version, COMMANDS.values()), strict=True))
         return Tools(**versions, engine=engine.result())
+
+
+def rust_needed(root: Path) -> str | None:
+    """The oldest version of Rust that builds the servers below this folder, as their Cargo.toml say."""
+    named = [tomllib.loads(path.read_text(encoding="utf-8"))["package"] for path in root.glob("*/Cargo.toml")]
+    return max((package["rust-version"] for package in named if "rust-version" in package), default=None)
 
 
 def _version(command: list[str]) -> str | None:
