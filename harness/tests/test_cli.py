@@ -240,8 +240,7 @@ def test_a_folder_for_results_that_cannot_be_made_is_one_plain_line(root: Path) 
     taken.touch()
     code, _, err = zoo("bench", "--server", "rust-a", "--scenario", "hello", "--tiers", "5", "--results", str(taken))
     assert code == 2
-    assert err.startswith(f"zoo: {taken}/")
-    assert err.endswith(" cannot be written: Not a directory\n")
+    assert err == f"zoo: {taken} cannot be written: Not a directory\n"
 
 
 def test_a_terminal_without_a_sign_gets_a_question_mark(root: Path) -> None:

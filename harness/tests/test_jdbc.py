@@ -568,7 +568,7 @@ def test_the_plan_names_cells_and_time(store: JdbcStore) -> None:
 def test_a_run_that_needs_toxiproxy_ends_before_it_begins_where_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("zoo.cli.jdbc.be_alone", lambda: None)
+    monkeypatch.setattr("zoo.cli.jdbc.be_alone", lambda runs: None)
     monkeypatch.setattr("zoo.cli.jdbc.has_wire", lambda *_: False)
     code, _, said = zoo("jdbc", "bench", "--profile", "smoke", "--latency", "wire-10", "--results", str(tmp_path))
     assert code == 2

@@ -101,8 +101,8 @@ def test_a_run_without_a_commit_is_announced(
     monkeypatch.setattr(run_lock, "be_alone", lambda root: [])
     monkeypatch.setattr(orphans, "left", lambda engine: [])
     monkeypatch.setattr(screen.console, "width", 40)
-    alone.be_alone()
+    alone.be_alone(own)
     assert "commit" not in capsys.readouterr().out
     shutil.rmtree(own / ".git")
-    alone.be_alone()
+    alone.be_alone(own)
     assert "the run is stored without a commit: fatal: not a git repository" in capsys.readouterr().out

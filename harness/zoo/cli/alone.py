@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from zoo.cli import checkout
 from zoo.cli.screen import console
@@ -10,13 +11,15 @@ from zoo.host import run_lock
 from zoo.host.engine import Engine
 from zoo.host.revision import revision
 from zoo.runtime import hosts, orphans
+from zoo.store.writing import check_writable
 
 
-def be_alone() -> None:
-    """`BenchError` while another run is being measured.
+def be_alone(runs: Path) -> None:
+    """`StoreError` where no run can be written below `runs`, `BenchError` while another run is being measured.
 
     Says what a killed run has left, and why the commit is not known where it is not.
     """
+    check_writable(runs)
     left = run_lock.be_alone(checkout.ROOT)
     for engine in dict.fromkeys([Engine(), *hosts.engines(os.environ)]):
         left = [*left, *orphans.left(engine)]

@@ -56,7 +56,7 @@ def command(
     catalog = checkout.catalog()
     runs = results or checkout.ROOT / "results"
     if resume:
-        be_alone()
+        be_alone(runs)
         store = Store.open(runs / "latest")
         store.mend()
         if wish.rounds is not None:
@@ -70,7 +70,7 @@ def command(
         run = new_run(checkout.ROOT, wish, planned, facts.gather(), _builds(planned, catalog), catalog)
         for one in {c.runtime: c for c in _conditions(planned)}.values():
             _refuse_clamped(planned, hosting.limits_for(checkout.ROOT, one, run.host), strict_tiers)
-        be_alone()
+        be_alone(runs)
     entries = request.entries_of(planned, catalog)
     built = built_here(entries, _conditions(planned))
     if built:

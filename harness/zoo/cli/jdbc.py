@@ -83,7 +83,7 @@ def bench(
     jdk = find_jdk(wanted=os.environ.get("JDK"))
     runs = results or checkout.ROOT / "results"
     if resume:
-        be_alone()
+        be_alone(runs)
         store = JdbcStore.open(runs / JdbcStore.LATEST)
         store.mend()
         earlier = store.run()
@@ -93,7 +93,7 @@ def bench(
             raise BenchError(f"the run to go on with has databases: {planned.runtime}; set or unset JDBC_URL as it was")
     else:
         planned = _planned(wish, seed=secrets.randbelow(2**31) if seed is None else seed)
-        be_alone()
+        be_alone(runs)
     _announce(planned, console)
     _have_wire(planned)
     launcher = Launcher(checkout.ROOT / FOLDER, jdk)

@@ -22,10 +22,11 @@ def command(results: Results = None) -> None:
 
     Takes some minutes.
     """
-    be_alone()
+    runs = results or checkout.ROOT / "results"
+    be_alone(runs)
     jdk = find_jdk(wanted=os.environ.get("JDK"))
     console.print(f"{jdk.label}, about {bare_jvm.seconds() / 60:.0f} min")
     with interrupts.interruptible():
-        folder, found = bare_jvm_run.measure(checkout.ROOT, results or checkout.ROOT / "results", jdk)
+        folder, found = bare_jvm_run.measure(checkout.ROOT, runs, jdk)
     terminal.show([bare_jvm_text.section(jdk.label, found)], console)
     console.print(f"\nrun: {checkout.shown(folder)}")

@@ -47,10 +47,11 @@ def command(
     """
     entries = list(checkout.catalog().select(server or []))
     condition = conditions.condition_of("process", entries, checkout.ROOT)
-    be_alone()
+    runs = results or checkout.ROOT / "results"
+    be_alone(runs)
     build_servers.build_all(built_here(entries, [condition]), conditions.jdk_for(entries), console)
     named = begun(checkout.ROOT, "soak")
-    path = (results or checkout.ROOT / "results") / "soak" / named["id"]
+    path = runs / "soak" / named["id"]
     path.mkdir(parents=True)
     console.print(
         f"{len(entries)} servers, about {measuring.seconds(minutes) / 60:.0f} min (Ctrl-C keeps what is done)"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from zoo.host.interrupts import held
@@ -23,6 +24,14 @@ def writing(path: Path) -> Iterator[None]:
             yield
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def check_writable(folder: Path) -> None:
+    """Create the folder if it is missing, and a file in it for a moment; `StoreError` where that fails."""
+    with writing(folder):
+        with suppress(FileExistsError):
+            folder.mkdir(parents=True)
+        tempfile.TemporaryFile(dir=folder).close()
 
 
 def write_whole(path: Path, text: str) -> None:
