@@ -188,6 +188,7 @@ def test_a_sound_cell_has_no_flag() -> None:
         (Flag.THROTTLED, {"throttled_share": 0.011}, {"throttled_share": 0.01}),
         (Flag.THROTTLED, {"throttled_share": 0.011, "generator_share": 0.5}, {"throttled_share": None}),
         (Flag.THROTTLED, {"throttled_share": 0.011, "delay_s": 10.0}, {"throttled_share": 0.0, "delay_s": 10.0}),
+        (Flag.STOLEN, {"steal_share": 0.031}, {"steal_share": 0.03}),
         (Flag.SOCKETS_LINGER, {"lingering": 5_001}, {"lingering": 5_000}),
         (Flag.LEFT_OPEN, {"left_open": 21}, {"left_open": 20}),
         (Flag.BAD_ANSWERS, {"status": 1}, {"status": 0}),

@@ -16,9 +16,11 @@ from zoo.catalog.manifest import Catalog
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError
 from zoo.measure.calibration import calibrated
+from zoo.measure.trials import startup
 from zoo.model.condition import Condition
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
+from zoo.model.noise import Noise
 from zoo.model.record import Record, Trial
 from zoo.model.run import PlanFacts
 from zoo.model.trial_results import AbResult, HeapResult, OpenResult, RampResult, ScaleResult, StartupResult
@@ -28,6 +30,7 @@ from zoo.plan.defaults import EMULATED, FULL, Profile
 from zoo.plan.request import Wish, entries_of, plan_of
 from zoo.plan.tier import PlanError
 from zoo.plan.tier import tier as tier_of
+from zoo.sample.noise import NoiseProbe
 from zoo.store.run_folder import Store
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
@@ -410,6 +413,20 @@ def test_starts_of_containers_are_timed_by_their_line(tmp_path: Path) -> None:
         assert found.first_answer_s == [0.4] * 20
         assert found.rss_kb == [IDLE_KB] * 6
     assert len(bed.world.servers) == 60
+
+
+def test_starts_that_a_quota_or_a_hypervisor_slowed_down_are_flagged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Probe(NoiseProbe):
+        def stop(self, *_: object, **__: object) -> Noise:
+            return Noise(elapsed_s=1.0, throttled_share=0.5, steal_share=0.5)
+
+    monkeypatch.setattr(startup, "NoiseProbe", Probe)
+    records = Bed(tmp_path, runtime="container").run(
+        planned("startup", Condition(runtime="container", jdk="25"), rounds=1)
+    )
+    assert {tuple(trial(record).flags) for record in records} == {(Flag.THROTTLED, Flag.STOLEN)}
 
 
 @pytest.mark.parametrize("scenario", ["ramp", "open", "ab"])

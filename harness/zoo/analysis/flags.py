@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zoo.catalog.manifest import Model
-from zoo.model.flag import FOREIGN_LIMIT, THROTTLED_LIMIT, Flag
+from zoo.model.flag import FOREIGN_LIMIT, STEAL_LIMIT, THROTTLED_LIMIT, Flag
 from zoo.model.measurement import Connections, ErrorCounts, Kernel, Warmup
 from zoo.plan import pacing
 from zoo.plan.windows import HOLDING_S
@@ -101,6 +101,7 @@ class CellFigures:
     link_share: float | None = None
     throttled_share: float | None = None
     reopened_share: float | None = None
+    steal_share: float | None = None
 
 
 def switches(voluntary: int | None, involuntary: int | None, missed: int | None) -> int | None:
@@ -116,9 +117,13 @@ def disturbed(foreign_share: float | None) -> bool:
     return foreign_share is not None and foreign_share > FOREIGN_LIMIT
 
 
-def throttled(share: float | None) -> bool:
-    """Return whether a CPU quota stopped the server or the generator too often; False where there is no quota."""
-    return share is not None and share > THROTTLED_LIMIT
+def by_machine(foreign: float | None, throttled: float | None, stolen: float | None) -> dict[Flag, bool]:
+    """Return the flags of what else took the machine's CPU time; a share that is not known raises none."""
+    return {
+        Flag.FOREIGN_CPU: disturbed(foreign),
+        Flag.THROTTLED: throttled is not None and throttled > THROTTLED_LIMIT,
+        Flag.STOLEN: stolen is not None and stolen > STEAL_LIMIT,
+    }
 
 
 def served_elsewhere(goodput: int, cpu_s: float | None) -> bool:
@@ -151,14 +156,13 @@ def flags(seen: CellFigures) -> list[Flag]:
         Flag.SLOW_CONNECT: seen.cut_short,
         Flag.LISTEN_DROPS: seen.kernel is not None and seen.kernel.listen_drops > 0,
         Flag.WARMUP_SHORT: busy and seen.warmup.reached is False,
-        Flag.FOREIGN_CPU: disturbed(seen.foreign_share),
+        **by_machine(seen.foreign_share, seen.throttled_share, seen.steal_share),
         # a server that closes connections has left those sockets in its own warm-up
         Flag.SOCKETS_LINGER: (seen.connections.lingering or 0) > LINGER_LIMIT and not reconnects,
         Flag.RECONNECTS: reconnects,
         Flag.NOT_AT_ONCE: not pacing.at_once(seen.connections.actual, seen.delay_s, seen.warmup.pace),
         Flag.LEFT_OPEN: (seen.connections.left_open or 0) > (1 - ESTABLISHED_LIMIT) * seen.connections.actual,
         Flag.LINK_SATURATED: (seen.link_share or 0.0) > LINK_LIMIT,
-        Flag.THROTTLED: throttled(seen.throttled_share),
         Flag.LITTLE_WORK: seen.cpu_s_per_million is not None
         and seen.cpu_s_per_million < 1e6 * WORK_LIMIT * seen.work_s,
         Flag.BAD_ANSWERS: seen.errors.status + seen.errors.read + seen.errors.write + seen.errors.timeout > 0,

@@ -160,6 +160,7 @@ class CellReadings:
             link_share=record_parts.link_share(outcome),
             throttled_share=heard.throttled_share,
             reopened_share=None if reopened is None else reopened / max(1, outcome.requests),
+            steal_share=heard.steal_share,
         )
         return Measurement(
             connections=connections,

@@ -12,7 +12,7 @@ SPEED_COLUMNS = frozenset({"cpu_s", "own_cpu_s", "runnable"})
 SPEED_FLAGS = frozenset(
     {
         *(Flag.GENERATOR_SATURATED, Flag.SHARED_CORES, Flag.WARMUP_SHORT, Flag.FOREIGN_CPU),
-        *(Flag.NEAR_REFERENCE, Flag.LITTLE_WORK, Flag.THROTTLED),
+        *(Flag.NEAR_REFERENCE, Flag.LITTLE_WORK, Flag.THROTTLED, Flag.STOLEN),
     }
 )
 

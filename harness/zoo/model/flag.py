@@ -8,6 +8,9 @@ FOREIGN_LIMIT = 0.03
 """The share of the machine that other programs may use while a cell is measured."""
 
 
+STEAL_LIMIT = 0.03
+"""The share of the machine's time that a hypervisor may give to others while a cell is measured."""
+
 THROTTLED_LIMIT = 0.01
 """The share of the periods of a CPU quota in which it may stop the server or the generator."""
 
@@ -36,6 +39,7 @@ class Flag(StrEnum):
     LINK_SATURATED = "link_saturated"
     THROTTLED = "throttled"
     RECONNECTS = "reconnects"
+    STOLEN = "stolen"
 
     @property
     def text(self) -> str:
@@ -71,4 +75,6 @@ _FLAG_TEXT = {
     "periods: a lower bound, and latency includes the pauses (raise the quota of the control group: zoo doctor)",
     Flag.RECONNECTS: "the server closed connections, so over 0.5 % of the requests opened a new one: all figures "
     "include that (let it keep connections open)",
+    Flag.STOLEN: f"the hypervisor gave over {100 * STEAL_LIMIT:.0f}% of this virtual machine's CPU time to others "
+    "(repeat when the host is quiet, or on dedicated cores)",
 }

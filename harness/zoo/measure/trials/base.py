@@ -9,7 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from zoo.analysis.flags import disturbed, throttled
+from zoo.analysis.flags import by_machine
 from zoo.catalog.manifest import Entry
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError
@@ -121,8 +121,7 @@ class Watch(Sampled):
         raised = {
             Flag.CLAMPED: connections is not None and connections.limited_by is not None,
             Flag.LISTEN_DROPS: kernel is not None and kernel.listen_drops > 0,
-            Flag.FOREIGN_CPU: disturbed(self.noise.foreign_share),
-            Flag.THROTTLED: throttled(self.noise.throttled_share),
+            **by_machine(self.noise.foreign_share, self.noise.throttled_share, self.noise.steal_share),
             **dict.fromkeys(flags, True),
         }
         return Trial(

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from zoo.analysis.flags import by_machine
 from zoo.host import scratch
 from zoo.measure.trials import starts as timed
 from zoo.measure.trials.base import TrialCell
 from zoo.measure.trials.starts import Started, Startup
 from zoo.model.condition import IN_IMAGES
 from zoo.model.errors import RuntimeFailure
+from zoo.model.flag import Flag
 from zoo.model.record import Trial
 from zoo.model.trial_results import StartupResult
 from zoo.sample.instruments import known
+from zoo.sample.noise import NoiseProbe
 from zoo.scenarios.startup import REST_S, RESTS, Start
 
 
 def trial(cell: TrialCell) -> Trial:
     way, starts = Start(cell.block.case.name), cell.program.repeats
     cell.tell(f"{starts} starts")
+    probe = NoiseProbe().start()
     if cell.runtime.name in IN_IMAGES:
         found = _contained(cell, way, starts)
     else:
@@ -33,7 +37,10 @@ def trial(cell: TrialCell) -> Trial:
         rest_s=REST_S,
         archive_kb=found.archive_kb,
     )
-    return Trial(result=result)
+    # the CPU time of servers that came and went is not known, so neither is that of others
+    heard = probe.stop(server_cpu_s=None)
+    raised = by_machine(None, heard.throttled_share, heard.steal_share)
+    return Trial(result=result, noise=heard, flags=[flag for flag in Flag if raised.get(flag)])
 
 
 def _contained(cell: TrialCell, way: Start, starts: int) -> Startup:
