@@ -240,7 +240,7 @@ def test_a_failed_cell_is_told_with_its_log_and_stands_in_the_charts_as_failed()
 
 def test_one_round_is_called_a_smoke_run_without_statistics() -> None:
     text = whole(1)
-    assert "One round: a smoke run, no statistics" in text
+    assert "One round gives no statistics" in text
     assert "faster</b>" not in text
     assert "One round" not in whole()
 

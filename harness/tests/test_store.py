@@ -216,7 +216,12 @@ def test_a_document_without_its_markers_once_is_an_error(root: Path, text: str) 
 
 def test_results_of_the_reference_run_stand_in_the_readmes(root: Path) -> None:
     pooled = sleeping(PLATFORM, Flag.POOL_CEILING, ceiling_rps=20.0)
-    hello = [record(e, t, rps=50_000.0) for e in (PLATFORM, VIRTUAL, BARE) for t in ("100", "1k", "25k")]
+    hello = [
+        record(entry, tier, rps=50_000.0, round_number=number)
+        for number in (1, 2, 3)
+        for entry in (PLATFORM, VIRTUAL, BARE)
+        for tier in ("100", "1k", "25k")
+    ]
     reference(root, [*hello, *pooled, *sleeping(VIRTUAL), *sleeping(BARE, Flag.STARVED)])
     stale = refresh.refresh(root, at(root), write=True)
     assert {root / s.name / "README.md" for s in builders.catalog().servers} <= set(stale)

@@ -10,7 +10,8 @@ from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.report import own_answers, scenario_sections
 from zoo.report.cells import Cells
-from zoo.report.text.ending import ending
+from zoo.report.text import one_round
+from zoo.report.text.ending import ending, waits
 
 MOST_LINES = 10
 
@@ -42,8 +43,15 @@ class Summary:
         )
 
     @property
+    def one_round(self) -> list[str]:
+        """Which server variants work, where one round gives no comparison; empty otherwise."""
+        return one_round.lines(self.run, self.records)
+
+    @property
     def last_lines(self) -> list[str]:
         """What the run came to, in at most ten lines; of its pairs nothing where not all of that has room."""
         pairs = ending(self.cells, self.compared)
+        if self.one_round:
+            return [*self.one_round, *self.own, *waits(self.cells)][:MOST_LINES]
         room = MOST_LINES - len(self.own)
         return [*self.own, *pairs] if len(pairs) <= room else self.own[:MOST_LINES] or pairs[:MOST_LINES]

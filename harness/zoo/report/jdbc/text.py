@@ -75,7 +75,7 @@ def answer(found: dict[Cell, Row], compared: Compared, floods: Sequence[FloodRec
     bullets = []
     for kind, title in ((Kind.MODEL, f"{VIRTUAL} ÷ {BASELINE}"), (Kind.VARIANT, f"{VIRTUAL} ÷ each other executor")):
         of = [f for f in findings(compared, kind) if f.metric == OPS]
-        if of:
+        if any(f.ratio is None or f.ratio.rounds > 1 for f in of):  # one round compares nothing
             bullets.append(f"{title}, {OPS.name}: {_counted(of)}.")
     bullets += [f"{where}: {', '.join(shares)}." for where, shares in _shares(found).items()]
     bullets += [_flooded(record) for record in floods]

@@ -75,6 +75,7 @@ def page(contents: Contents, tools: ChartTools) -> str:
         host=facts.host(run),
         cells=cells,
         own=summary.own,
+        one_round=summary.one_round,
         questions=contents.questions,
         four=first,
         further=further,

@@ -151,9 +151,11 @@ def _verdict(pair: Pair, metric: Metric, reasons: dict[str, str]) -> str:
 
 
 def _word(pair: Pair, metric: Metric) -> str:
-    """`slower 19–30 %`, `open (leans more; about 4 more rounds would decide)`"""
+    """`slower 19–30 %`, `open (leans more; about 4 more rounds would decide)`; one round has no word."""
     comparison = pair.comparisons[metric]
     verdict, ratio = comparison.verdict, comparison.ratio
+    if ratio and ratio.rounds == 1:
+        return ""
     if verdict.word is Word.OPEN and verdict.why and ratio and ratio.low is not None:
         return f"open ({verdict.why})"
     return decided(comparison)

@@ -16,7 +16,8 @@ from zoo.report.findings import findings
 from zoo.report.section import NONE, Section, Table
 from zoo.report.summary import Summary
 from zoo.report.text import comparisons
-from zoo.report.text.sentences import QUESTIONS, answers
+from zoo.report.text.ending import waits
+from zoo.report.text.sentences import QUESTIONS, answers, limited
 from zoo.report.text.wording import number, shown, tier_label
 from zoo.scenarios import is_trial
 
@@ -43,7 +44,14 @@ def document(summary: Summary, notes: Sequence[str] = ()) -> list[Section]:
     """The whole report of a run; `notes` stand in its head."""
     run, records = summary.run, summary.records
     sections = [head(run, records, notes)]
-    sections += [Section("Answer", bullets=summary.own)] if summary.own else _answer(summary.cells, summary.compared)
+    if summary.one_round:
+        cells = summary.cells
+        limits = [f"{name}: {text}" for name in cells.scenarios for text in limited(cells, name)]
+        sections.append(Section("Answer", bullets=[*summary.one_round, *summary.own, *waits(cells), *limits]))
+    elif summary.own:
+        sections.append(Section("Answer", bullets=summary.own))
+    else:
+        sections += _answer(summary.cells, summary.compared)
     if not _only_trials(records):
         sections += comparisons.sections(summary.compared, run.plan.rounds)
     plain = list(summary.plain.rows.values())

@@ -23,13 +23,21 @@ def told_of(scenario: str) -> tuple[Metric, ...]:
 
 def ending(cells: Cells, compared: Compared) -> list[str]:
     """At most ten lines; none where the run compares nothing and nobody waited."""
-    tell = held if len(cells.entries) <= MOST_LINES else served
-    waits = [f"{name}: {text}" for name in cells.scenarios for text in tell(cells, name)]
     for kind, asked in QUESTIONS.items():
-        found = [f for f in findings(compared, kind) if f.metric in told_of(f.pair.scenario) and f.ratio]
+        found = [
+            f
+            for f in findings(compared, kind)
+            if f.metric in told_of(f.pair.scenario) and f.ratio and f.ratio.rounds > 1
+        ]
         if found:
-            return [f"{asked.title}:", *_subjects(found), *_open(found), *waits]
-    return waits
+            return [f"{asked.title}:", *_subjects(found), *_open(found), *waits(cells)]
+    return waits(cells)
+
+
+def waits(cells: Cells) -> list[str]:
+    """Who was answered while it waited, and what a held connection costs where there is room for that."""
+    tell = held if len(cells.entries) <= MOST_LINES else served
+    return [f"{name}: {text}" for name in cells.scenarios for text in tell(cells, name)]
 
 
 def _subjects(found: Sequence[Finding]) -> list[str]:

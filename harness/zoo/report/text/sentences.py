@@ -101,7 +101,7 @@ def answers(cells: Cells, found: Sequence[Finding], *, noted: bool = True) -> li
             if any(f.metric == metric and f.ratio for f in of)
         ]
         if sentences:
-            notes = [*_limits(cells, scenario), *held(cells, scenario)] if noted else []
+            notes = [*limited(cells, scenario), *held(cells, scenario)] if noted else []
             made.append(Answer(scenario, cells.wait(scenario), sentences, notes))
     return made
 
@@ -168,7 +168,7 @@ def _more(found: Sequence[Finding]) -> str:
     return f"; {max(known)} more rounds would decide {which}"
 
 
-def _limits(cells: Cells, scenario: str) -> list[str]:
+def limited(cells: Cells, scenario: str) -> list[str]:
     """What stood between the loads and the servers."""
     rows = [row for level in cells.levels if level.scenario == scenario for row in cells.at(level)]
     told = []
