@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 HARNESS := $(VENV)/bin/zoo
-PROVE := $(VENV)/bin/python -m zoo.cli.prove
+PROVE := $(VENV)/bin/python -I -m zoo.cli.prove
 PYTEST := $(VENV)/bin/python -m pytest -c harness/pyproject.toml --rootdir .
 # each of these measures, and only one run at a time is allowed
 RUNS := $(addprefix harness/tests/,test_whole_run.py test_target_run.py test_whole_jdbc_run.py test_faults.py test_soak.py)
@@ -78,6 +78,13 @@ JDBC = $(if $(PROFILE),--profile $(PROFILE)) $(if $(ROUNDS),--rounds $(ROUNDS)) 
 	$(call options,executor,$(EXECUTOR)) $(call options,query,$(QUERY)) $(call options,pool,$(POOL)) \
 	$(call options,latency,$(LATENCY))
 
+# The environment belongs to one path. In a clone that was copied or moved, or after Python is gone, it is made anew.
+ifneq "$(shell test -x $(VENV)/bin/python && cat $(VENV)/.ready 2>/dev/null)" "$(CURDIR)"
+.PHONY: $(VENV)/.ready
+endif
+# a package "zoo" or another Python of the user's
+unexport PYTHONPATH PYTHONHOME
+
 .DEFAULT_GOAL := help
 CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
 
@@ -94,14 +101,9 @@ help: ## Understand: list these commands
 
 setup: $(VENV)/.ready wrk ## Develop: the Python environment and wrk; every command does it first
 
-$(VENV)/.ready: harness/requirements.lock harness/pyproject.toml
+$(VENV)/.ready: harness/requirements.lock harness/setup.sh
 	@echo "setting up $(VENV) from harness/requirements.lock"
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "Python 3.11 or newer is needed; PYTHON=/path/to/python3 names one"; exit 2; }
-	@$(PYTHON) -m venv $(VENV) || { echo "the venv module is missing; on Debian or Ubuntu: apt-get install python3-venv"; exit 2; }
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r harness/requirements.lock
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e harness
-	@touch $@
+	@PYTHON=$(call quoted,$(PYTHON)) sh harness/setup.sh $(VENV)
 
 wrk: # from the system's packages, where that needs no password
 	@command -v wrk >/dev/null || sh harness/install-wrk.sh
@@ -115,7 +117,7 @@ browser: # Chromium for the tests of the HTML report, which are skipped without 
 
 qemu: $(VENV)/.ready # QEMU and a guest's kernel, for RUNTIME=vm
 	@harness/install-qemu.sh
-	@$(VENV)/bin/python -m zoo.runtime.vm.kernel .tools/vm/kernel
+	@$(VENV)/bin/python -I -m zoo.runtime.vm.kernel .tools/vm/kernel
 
 build: $(VENV)/.ready ## Develop: build the servers (SERVER= for one)
 	@$(HARNESS) build $(call options,server,$(SERVER))

@@ -15,6 +15,7 @@ from fixtures.scripted_server import ScriptedServer
 from typer.testing import CliRunner
 from waits import PATIENCE_S
 
+from zoo import COMMAND
 from zoo.cli import app, checkout, screen
 from zoo.model.record import PROTOCOL
 from zoo.plan.defaults import FULL
@@ -79,6 +80,34 @@ def test_ctrl_c_while_a_library_loads_leaves_no_stack_trace(tmp_path: Path) -> N
         command.send_signal(signal.SIGINT)
         assert command.communicate(timeout=PATIENCE_S) == ("", "")
     assert command.returncode == -signal.SIGINT
+
+
+def test_a_package_of_the_same_name_is_not_taken_for_the_harness(tmp_path: Path) -> None:
+    (tmp_path / "zoo").mkdir()
+    (tmp_path / "zoo" / "__init__.py").touch()
+    done = subprocess.run(
+        [*COMMAND, "--help"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONHOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_in_another_checkout_a_command_says_whose_harness_it_is(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "a copy"
+    (other / "harness" / "zoo").mkdir(parents=True)
+    (other / "harness" / "zoo" / "__init__.py").touch()
+    (other / "results").mkdir()
+    assert zoo("list")[0] == 0
+    monkeypatch.chdir(other / "results")
+    code, out, err = zoo("list")
+    assert (code, out) == (2, "")
+    assert err == f"zoo: this is the harness of {ROOT}; in {other} run: make setup && .venv/bin/zoo\n"
 
 
 def test_the_command_itself_helps() -> None:

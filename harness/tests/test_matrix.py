@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import builders
 import pytest
 from test_experiments import PLATFORM, VIRTUAL, held, opened, ramp, swept, tried
 
+from zoo import COMMAND
 from zoo.catalog import matrix_file
 from zoo.catalog.load import load_catalog
 from zoo.cli import matrix_runs
@@ -75,7 +75,7 @@ def zoo_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> No
     fake = tmp_path / "python"
     fake.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     fake.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(fake))
+    monkeypatch.setattr(matrix_runs, "COMMAND", (str(fake), *COMMAND[1:]))
 
 
 def test_a_part_is_a_run_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_a_part_is_a_run_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert matrix_runs.measure(part(env={"JDK": "21"}), "java-a", tmp_path / "runs", "process") == 3
     seen = (tmp_path / "seen").read_text(encoding="utf-8").split()
     assert seen == [
-        *("21", "-m", "zoo", "bench", *words(wish_of(part(), "java-a"))),
+        *("21", *COMMAND[1:], "bench", *words(wish_of(part(), "java-a"))),
         *("--runtime", "process", "--results", str(tmp_path / "runs")),
     ]
 

@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from zoo import COMMAND
 from zoo.catalog.build import built_here, source_hash
 from zoo.catalog.manifest import Catalog
 from zoo.cli import build_servers, checkout, options
@@ -127,7 +128,7 @@ def _enter(store: Store, catalog: Catalog) -> NoReturn:
     elif planned.condition.network == "host":
         console.print("no network namespace of its own (unshare is refused here): the host's ports and counters")
     private = "--private" if wrapper else "--no-private"
-    command = [*(wrapper or []), sys.executable, "-m", "zoo", "measure", str(store.folder), private]
+    command = [*(wrapper or []), *COMMAND, "measure", str(store.folder), private]
     sys.stdout.flush()
     os.execvp(command[0], command)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from zoo import COMMAND
 from zoo.host.interrupts import interruptible
 
 INTERRUPTED = 130
@@ -18,7 +18,7 @@ def run(words: Sequence[str], env: Mapping[str, str], root: Path) -> int:
 
     It has a process group of its own, so that Ctrl-C in a terminal reaches it once and through this process alone.
     """
-    command = [sys.executable, "-m", "zoo", *words]
+    command = [*COMMAND, *words]
     child = subprocess.Popen(command, cwd=root, env={**os.environ, **env}, stdin=subprocess.DEVNULL, process_group=0)
     with interruptible():
         try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from zoo import COMMAND
 from zoo.catalog.manifest import Catalog
 from zoo.host.jdk import JdkError
 from zoo.model.matrix import MatrixPart
@@ -70,7 +70,7 @@ def measure(part: MatrixPart, server: str, results: Path, runtime: str) -> int:
 def bench(words: Sequence[str], env: Mapping[str, str]) -> int:
     """The exit code of `zoo` with these words. `KeyboardInterrupt` when it was stopped, by Ctrl-C or by SIGTERM to this
     process."""
-    command = [sys.executable, "-m", "zoo", *words]
+    command = [*COMMAND, *words]
     child: subprocess.Popen[bytes] | None = None
     stopped: int | None = None
 

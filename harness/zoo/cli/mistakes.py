@@ -8,13 +8,15 @@ from contextlib import contextmanager
 
 import typer
 
+from zoo.cli import checkout
 from zoo.model.errors import UserError
 
 
 @contextmanager
 def plainly() -> Iterator[None]:
-    """A context in which a mistake ends the command with exit code 2."""
+    """A context in which a mistake ends the command with exit code 2, also that it is given in another checkout."""
     try:
+        checkout.check_place()
         yield
     except UserError as mistake:
         print(f"zoo: {mistake}", file=sys.stderr)

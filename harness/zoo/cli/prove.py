@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from zoo import ROOT
+from zoo import COMMAND, ROOT
 from zoo.analysis import method_proof
 from zoo.analysis.pairs import Compared, compare
 from zoo.catalog.load import load_catalog
@@ -79,7 +79,7 @@ class ProofRun:
         results = ROOT / "results" / "proof" / self.folder.relative_to(DESIGNS.parent)
         results.mkdir(parents=True, exist_ok=True)
         env: Mapping[str, str] = {**os.environ, **({"ZOO": str(self.guests)} if self.guests else {})}
-        command = [sys.executable, "-m", "zoo", "bench", *self.words(), "--results", str(results)]
+        command = [*COMMAND, "bench", *self.words(), "--results", str(results)]
         if subprocess.run(command, env=env, check=False).returncode:
             raise BenchError(f"{' '.join(self.words())}: not every cell was measured; nothing is proved")
         return Store.open(results / "latest")
