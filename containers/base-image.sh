@@ -3,6 +3,8 @@
 # this host's apt uses, by debootstrap. Certificate authorities that were added to this host come along, so that
 # Maven, cargo and apt work in builds behind a proxy that inspects TLS.
 set -euo pipefail
+# what it makes is read by the users of containers, whoever makes it
+umask 022
 cd "$(dirname "$0")/.."
 # shellcheck source=containers/apt.sh
 . containers/apt.sh

@@ -292,6 +292,24 @@ def test_an_agent_that_dies_is_told(own: AgentClient, process: subprocess.Popen[
     assert not instruments.answers("http://127.0.0.1:9")
 
 
+def test_an_agent_that_cannot_start_gives_its_reason(tmp_path: Path) -> None:
+    (tmp_path / "zoo.py").write_text("raise PermissionError(13, 'Permission denied', '/opt/zoo')\n", encoding="utf-8")
+    child = subprocess.Popen(
+        [sys.executable, "-m", "zoo.runtime.agent.serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    client = AgentClient(child)
+    try:
+        with pytest.raises(LoadError, match=r"answered `facts`: PermissionError: .*Permission denied") as caught:
+            AgentInstruments(client).facts()
+        assert "Traceback" in caught.value.output
+    finally:
+        client.close()
+
+
 def test_an_agent_that_hangs_is_given_up(own: AgentClient, process: subprocess.Popen[bytes]) -> None:
     process.send_signal(signal.SIGSTOP)
     try:

@@ -47,6 +47,13 @@ def instructions(text: str, word: str) -> list[str]:
     return re.findall(rf"^{word} +(.*)$", joined, flags=re.MULTILINE)
 
 
+@pytest.mark.parametrize("path", sorted(ROOT.glob("*/Dockerfile")), ids=lambda path: path.parent.name)
+def test_a_container_s_user_can_read_what_comes_from_a_clone_of_umask_077(path: Path) -> None:
+    copied = instructions(path.read_text(encoding="utf-8"), "COPY")
+    assert copied
+    assert [words for words in copied if not words.startswith(("--from=", "--chmod=755 "))] == []
+
+
 def test_every_entry_is_a_service_and_nothing_else_but_the_generator_and_the_databases() -> None:
     expected = {name_of(entry) for entry in CATALOG.entries}
     assert set(SHARED) == expected

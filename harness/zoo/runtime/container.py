@@ -60,6 +60,7 @@ class HostedContainer(Enclosed):
     def attach(self, agent: AgentClient, sampler: str) -> None:
         """Watch it by the agent, or from the host where its processes are in this kernel's /proc."""
         self._agent = agent
+        agent.last_words = self.log_tail
         state = self._engine.inspect(self._name)
         pid = int(state["State"]["Pid"])
         here = sampler != "agent" and is_here(pid, str(state["Id"]))
@@ -267,7 +268,7 @@ class ContainerRuntime:
     def facts(self) -> HostFacts:
         """The machine that servers will run on, with limits, libc and wrk as in a container there."""
         name = f"{self.prefix}preflight"
-        agent = self.agent(name, subprocess.DEVNULL)
+        agent = self.agent(name, subprocess.PIPE)
         try:
             seen = AgentInstruments(agent).facts()
             state = self.engine.inspect(name)

@@ -145,7 +145,7 @@ class HostsRuntime(ContainerRuntime):
         seen = super().facts()
         found = {}
         for name, engine in self._hosts.loads.items():
-            agent = self._load_agent(engine, subprocess.DEVNULL)
+            agent = self._load_agent(engine, subprocess.PIPE)
             try:
                 found[name] = AgentInstruments(agent).limits()
             finally:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -22,6 +23,7 @@ from zoo.sample.jvm import InfoError
 
 ANSWER_S = 30.0
 LINGER_S = 90.0
+ERROR_LINES = 20
 
 T = TypeVar("T")
 
@@ -52,6 +54,9 @@ class AgentClient:
         self._waiting: dict[int, Future[Any]] = {}
         self._lock = threading.Lock()
         self._lost = False
+        self._errors: deque[str] = deque(maxlen=ERROR_LINES)
+        self._listener = threading.Thread(target=self._read_errors, name="agent errors", daemon=True)
+        self._listener.start()
         self._reader = threading.Thread(target=self._read, name="agent", daemon=True)
         self._reader.start()
 
@@ -120,10 +125,18 @@ class AgentClient:
         for future in left:
             future.set_result(None)
 
+    def _read_errors(self) -> None:
+        """Keep the last lines of its standard error, where that is a pipe."""
+        if self._child.stderr is not None:
+            with self._child.stderr as errors:
+                self._errors.extend(line.decode(errors="replace").rstrip() for line in errors)
+
     def _gone(self, operation: str) -> LoadError:
         time.sleep(0.3)  # a server that took the agent along has ended by then, and is seen to have
-        message = f"the agent ended before it answered `{operation}`"
-        return LoadError("agent_lost", message, self.last_words())
+        self._listener.join(1.0)
+        reason = f": {self._errors[-1]}" if self._errors else ""
+        message = f"the agent ended before it answered `{operation}`{reason}"
+        return LoadError("agent_lost", message, "\n".join(self._errors) or self.last_words())
 
 
 def _raised(operation: str, error: dict[str, str]) -> Exception:
