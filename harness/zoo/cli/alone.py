@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from zoo.cli import checkout
 from zoo.cli.screen import console
 from zoo.host import run_lock
 from zoo.host.engine import Engine
+from zoo.host.environment import left_behind
 from zoo.host.revision import revision
 from zoo.runtime import hosts, orphans
 from zoo.store.writing import check_writable
+
+
+def warn_of_environment(reaching: Iterable[str] = ()) -> None:
+    """Print which disturbing variables of the caller's shell do not reach what is measured; `reaching` do."""
+    line = left_behind(os.environ, reaching)
+    if line:
+        console.print(line, soft_wrap=True, highlight=False)
 
 
 def be_alone(runs: Path) -> None:

@@ -13,13 +13,12 @@ from zoo import COMMAND
 from zoo.catalog.build import built_here, source_hash
 from zoo.catalog.manifest import Catalog
 from zoo.cli import build_servers, checkout, options
-from zoo.cli.alone import be_alone
+from zoo.cli.alone import be_alone, warn_of_environment
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Resume
 from zoo.cli.plan import announce
 from zoo.cli.screen import console
 from zoo.host import facts, mend, namespace
-from zoo.host.environment import left_behind
 from zoo.measure import further
 from zoo.measure.run import new_run
 from zoo.model.condition import Condition
@@ -116,9 +115,8 @@ def _enter(store: Store, catalog: Catalog) -> NoReturn:
     """Become the process that measures: in a network namespace of its own, where the system allows one."""
     planned = store.run().plan
     announce(planned, catalog)
-    reaching = [name for entry in request.entries_of(planned, catalog) for name in entry.settings]
-    if line := left_behind(os.environ, reaching):
-        console.print(line)
+    if started := request.entries_of(planned, catalog):
+        warn_of_environment(name for entry in started for name in entry.settings)
     console.print(f"run: {checkout.shown(store.folder)} (Ctrl-C keeps what is done)")
     wrapper = namespace.wrapper() if planned.condition.network == "private" else None
     if planned.condition.network == "private" and wrapper is None:

@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from zoo.catalog.build import program_hash
 from zoo.cli import build_servers, checkout
-from zoo.cli.alone import be_alone
+from zoo.cli.alone import be_alone, warn_of_environment
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Resume, from_models
 from zoo.docs import jdbc_reports
@@ -95,6 +95,7 @@ def bench(
         planned = _planned(wish, seed=secrets.randbelow(2**31) if seed is None else seed)
         be_alone(runs)
     _announce(planned, console)
+    warn_of_environment()
     _have_wire(planned)
     launcher = Launcher(checkout.ROOT / FOLDER, jdk)
     build_servers.build_projects([project(checkout.ROOT / FOLDER, jdk)], console)

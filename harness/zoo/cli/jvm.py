@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from zoo.cli import checkout
-from zoo.cli.alone import be_alone
+from zoo.cli.alone import be_alone, warn_of_environment
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results
 from zoo.cli.screen import console
@@ -24,6 +24,7 @@ def command(results: Results = None) -> None:
     """
     runs = results or checkout.ROOT / "results"
     be_alone(runs)
+    warn_of_environment()
     jdk = find_jdk(wanted=os.environ.get("JDK"))
     console.print(f"{jdk.label}, about {bare_jvm.seconds() / 60:.0f} min")
     with interrupts.interruptible():

@@ -12,7 +12,7 @@ from zoo.analysis.growth import lasted
 from zoo.catalog.build import built_here, source_hash
 from zoo.catalog.manifest import Entry
 from zoo.cli import build_servers, checkout
-from zoo.cli.alone import be_alone
+from zoo.cli.alone import be_alone, warn_of_environment
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Servers
 from zoo.cli.screen import console
@@ -49,6 +49,7 @@ def command(
     condition = conditions.condition_of("process", entries, checkout.ROOT)
     runs = results or checkout.ROOT / "results"
     be_alone(runs)
+    warn_of_environment(name for entry in entries for name in entry.settings)
     build_servers.build_all(built_here(entries, [condition]), conditions.jdk_for(entries), console)
     named = begun(checkout.ROOT, "soak")
     path = runs / "soak" / named["id"]
