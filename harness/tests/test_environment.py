@@ -13,6 +13,7 @@ import pytest
 
 from zoo.analysis import two_runs
 from zoo.catalog.manifest import Entry, Manifest, Server
+from zoo.host.engine import Engine
 from zoo.host.environment import left_behind
 from zoo.jdbc import launcher
 from zoo.measure import bare_jvm
@@ -20,8 +21,10 @@ from zoo.measure.trials import starts
 from zoo.model.condition import Condition
 from zoo.model.jdk import Jdk
 from zoo.runtime.base import Launch
+from zoo.runtime.container import ContainerRuntime
 from zoo.runtime.environment import recorded
 from zoo.runtime.process import ProcessRuntime, start_command
+from zoo.runtime.resources import Resources
 
 PORT = ports.claim()
 CALLERS = {
@@ -168,3 +171,13 @@ def test_java_jdbc_gets_what_it_reads_and_no_secret_is_stored() -> None:
     assert (given["PATH"], given["JDBC_PASSWORD"]) == ("/mine", "secret")
     assert "secret" not in str(launcher.recorded(callers))
     assert set(launcher.recorded(callers)) == set(given)
+
+
+def test_all_that_a_container_is_given_is_in_the_record() -> None:
+    entry = builders.entry("java-a:platform")
+    settings = {"MAX_THREADS": "4", "CONNECTOR": "nio2"}
+    launched = Launch(entry, Path("log"), entry.settings_of(settings))
+    words = ContainerRuntime(Engine(), Resources(None, None)).environment(launched)
+    told = recorded(entry, Condition(runtime="container", network="container", env=settings))
+    assert words == [f"--env={name}={value}" for name, value in told.items()]
+    assert told == {"VARIANT": "platform", "HOST": "127.0.0.1", "PORT": "8101", "MAX_THREADS": "4"}
