@@ -58,6 +58,11 @@ def test_a_real_run_adds_up(server: ScriptedServer) -> None:
 
 
 @needs.AB
+def test_the_host_header_may_name_another_host_than_the_url(server: ScriptedServer) -> None:
+    LocalAb(host="zoo.test").run(AbSpec(f"{server.url}/", requests=5, connections=1))
+    assert set(server.hosts) == {"zoo.test"}
+
+
 def test_bad_statuses_are_counted_beside_the_failed(server: ScriptedServer) -> None:
     found = LocalAb().run(AbSpec(f"{server.url}/status/503", 50, 5))
     assert (found.complete, found.non_2xx, found.failed) == (50, 50, 0)

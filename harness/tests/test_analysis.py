@@ -440,9 +440,7 @@ def test_a_slope_by_hand() -> None:
     assert slope([(0, 10), (1, 12), (2, 17), (3, 19)]) == pytest.approx(3.2)
 
 
-@pytest.mark.parametrize(
-    "flag", [Flag.STARVED, Flag.POOL_CEILING, Flag.NOT_ESTABLISHED, Flag.BAD_ANSWERS, Flag.LITTLE_HIGH]
-)
+@pytest.mark.parametrize("flag", [Flag.STARVED, Flag.POOL_CEILING, Flag.NOT_ESTABLISHED, Flag.BAD_ANSWERS])
 def test_what_was_not_held_has_no_cost(flag: Flag) -> None:
     made = rows(holding(14, at_25k={"flags": [flag]}))
     assert [r.held for r in made] == [True, True, False]

@@ -305,9 +305,7 @@ def test_rounds_that_no_side_shares_and_other_counts_are_not_compared() -> None:
     ("scenario", "flag", "spoiled"),
     [
         ("sleep", Flag.POOL_CEILING, {REQUESTS, P99, PEAK_RSS}),  # a window of waits counts them
-        ("hello", Flag.LITTLE_HIGH, {REQUESTS, P99}),
         ("hello", Flag.NOT_ESTABLISHED, {REQUESTS, P99, CPU, PEAK_RSS}),
-        ("cpu", Flag.LITTLE_WORK, {REQUESTS, P99, CPU, PEAK_RSS}),
         ("hello", Flag.WARMUP_SHORT, set()),
     ],
 )

@@ -273,6 +273,7 @@ def test_scale_takes_no_memory_that_is_not_there(bed: Bed) -> None:
 
 def test_rounds_are_calibrated_once_and_asked_of_all(bed: Bed) -> None:
     bed.world.seconds_a_round = 2e-7
+    bed.world.cpu_s_a_load = 1_000.0
     made = planned("cpu", rounds=1, cases=["0.5ms", "2ms+2ms"], tiers=["5", "50"])
     made = calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console().status)
     assert {case.name: case.path for case in made.programs["cpu"].cases} == {
@@ -287,12 +288,16 @@ def test_rounds_are_calibrated_once_and_asked_of_all(bed: Bed) -> None:
     assert calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console().status) == made
 
 
-def test_rounds_that_take_far_less_than_the_work_of_their_case_are_flagged(bed: Bed) -> None:
+def test_rounds_that_take_far_less_than_the_work_of_their_case_give_no_figures(bed: Bed) -> None:
     """As where they were timed on a JVM that had just started: 10,000 answers for 2 s of CPU are 0.2 ms each."""
-    bed.world.fault = lambda call: outcome(call.spec, [[10_000, 10_000]])
+
+    def answered(call: Call) -> LoadOutcome:
+        return outcome(call.spec, [[round(call.spec.connections * call.spec.duration_s / 10_000 * 1e6), 10_000]])
+
+    bed.world.fault = answered
     made = planned("cpu", rounds=1, cases=["0.1ms", "5ms"], tiers=["5"], variants=["platform", "virtual"])
     records = bed.run(calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console().status))
-    assert {(r.case, Flag.LITTLE_WORK in seen(r).flags) for r in records} == {("0.1ms", False), ("5ms", True)}
+    assert {(r.case, r.failure and r.failure.kind) for r in records} == {("0.1ms", None), ("5ms", "little_work")}
 
 
 def test_windows_are_as_long_as_twenty_answers_to_a_connection_take(bed: Bed) -> None:

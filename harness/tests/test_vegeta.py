@@ -146,6 +146,11 @@ def test_a_missing_vegeta_is_told_with_what_mends_it() -> None:
     assert caught.value.kind == "generator_missing"
 
 
+def test_the_host_header_may_name_another_host_than_the_url(server: ScriptedServer) -> None:
+    LocalVegeta(host="zoo.test").run(Attack(f"{server.url}/", 1, LATE_S, rate=5))
+    assert set(server.hosts) == {"zoo.test"}
+
+
 def test_a_vegeta_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
     binary = tmp_path / "vegeta"
     binary.write_text("#!/bin/sh\necho oh dear; exit 3\n")

@@ -117,7 +117,7 @@ def held_all(seen: Measurement) -> bool:
     """True when each connection's request was being held at once, and no pool made some of them wait."""
     bad = {
         *(Flag.STARVED, Flag.POOL_CEILING, Flag.NOT_ESTABLISHED),
-        *(Flag.BAD_ANSWERS, Flag.LITTLE_HIGH, Flag.NOT_AT_ONCE, Flag.LEFT_OPEN),
+        *(Flag.BAD_ANSWERS, Flag.NOT_AT_ONCE, Flag.LEFT_OPEN),
     }
     pool = seen.load.ceiling_rps is not None
     short = pool and seen.threads_peak is not None and seen.threads_peak < seen.connections.actual

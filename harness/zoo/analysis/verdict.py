@@ -142,9 +142,6 @@ def spoiled(metric: Metric, side: str, seen: Collection[Measurement]) -> str | N
     waits = any(m.load.delay_s >= HOLDING_S for m in seen)
     reasons = {
         f"{side}: not all of its connections were established": Flag.NOT_ESTABLISHED in flags,
-        f"{side}: its requests did under half of the work that their case names": Flag.LITTLE_WORK in flags,
-        f"{side}: its histogram contradicts its throughput": Flag.LITTLE_HIGH in flags
-        and metric.kind in (Class.LOAD, Class.LATENCY),
         f"{side}: its pool kept most requests waiting beyond the window": Flag.POOL_CEILING in flags
         and metric.kind is Class.LATENCY,
         f"{side}: some requests took over half of the window, and what took longer is not in it": not waits

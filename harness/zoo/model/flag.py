@@ -42,6 +42,11 @@ class Flag(StrEnum):
     STOLEN = "stolen"
 
     @property
+    def unusable(self) -> bool:
+        """True where the cell's figures are wrong, so that it has failed."""
+        return self in (Flag.LITTLE_HIGH, Flag.LITTLE_WORK)
+
+    @property
     def text(self) -> str:
         return _FLAG_TEXT[self]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from zoo.model.condition import Condition
 from zoo.model.data import Data, Measured
@@ -59,6 +59,22 @@ class Record(Measured):
     measurement: Measurement | None = None
     trial: Trial | None = None
     failure: Failure | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_unusable_figures(cls, data: Any) -> Any:  # noqa: ANN401 (whatever is validated)
+        """Turn a measurement that is not to be used into a failure, so that no report, comparison or export shows it.
+
+        Runs of older versions hold such measurements.
+        """
+        measured = data.get("measurement") if isinstance(data, dict) else None
+        if measured is None:
+            return data
+        flags = measured.flags if isinstance(measured, Measurement) else measured.get("flags", [])
+        why = next((flag for flag in Flag if flag.unusable and flag in flags), None)
+        if why is None:
+            return data
+        return {**data, "measurement": None, "failure": Failure(kind=why.value, message=why.text)}
 
     @property
     def asked(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from zoo.analysis.answered import Answered, of_open
+from zoo.analysis.open import rate_made
 from zoo.analysis.stats.interval import of_mean
 from zoo.analysis.summary import spread
 from zoo.model.record import Record
@@ -112,7 +113,7 @@ def _table(records: Sequence[Record], level: LoadKey) -> Table:
                 *(shown(spread(getattr(r.latency, name) for r in each), 1e-3) for name in QUANTILES.values()),
                 shown(spread(r.lag.p99_us for r in each), 1e-3),
                 _failed(each),
-                shown(spread(peak_mb(found))),
+                shown(spread(peak_mb([(record, result) for record, result in found if rate_made(result)]))),
             ]
         )
     columns = ["entry", "sound rounds", "OK %", "OK/s", *(f"{name} ms" for name in QUANTILES), "sent late, p99 ms"]

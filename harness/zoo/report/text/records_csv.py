@@ -9,6 +9,9 @@ from typing import Any, Protocol
 
 from zoo.model.record import newest_records
 
+RESULT = "trial.result."
+BEHIND = f"{RESULT}behind"
+
 
 class Keyed(Protocol):
     """A record of any kind of run."""
@@ -24,12 +27,20 @@ def to_csv(records: Iterable[Keyed]) -> str:
     A column is named after its place in the record (`measurement.load.goodput_rps`); lists are joined by spaces, and
     what is not known is empty.
     """
-    rows = [dict(_flat(record.model_dump(mode="json"))) for record in newest_records(records)]
+    rows = [_usable(dict(_flat(record.model_dump(mode="json")))) for record in newest_records(records)]
     out = io.StringIO()
     writer = csv.DictWriter(out, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
+
+
+def _usable(row: dict[str, object]) -> dict[str, object]:
+    """Leave out the figures of a constant rate that the generator did not make."""
+    if BEHIND not in row:
+        return row
+    kept = {BEHIND, *(f"{RESULT}{name}" for name in ("kind", "rate", "share", "capacity_rps"))}
+    return {name: value for name, value in row.items() if name in kept or not name.startswith(RESULT)}
 
 
 def _flat(data: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
