@@ -8,11 +8,13 @@ from dataclasses import replace
 from signal import SIGTERM
 
 import pytest
-from kit.ports import this_or_free_port
+from kit.ports import free_port
 from kit.process import ProcessServer
 from kit.readme import ReadmeError, Step, steps
 from kit.server import CONTRACT_VARIABLES, Environment
 from kit.targets import Target, java_home
+
+from zoo.host import namespace
 
 CURL_PATIENCE = 60
 QUIET = {"-q", "--quiet"}
@@ -39,8 +41,8 @@ def loud(words: Sequence[str]) -> list[str]:
 
 
 def test_readme_commands_work_as_printed(folder_target: Target) -> None:
-    """Start, and each curl example with exactly the output below it; at another port where that is taken."""
-    with this_or_free_port(folder_target.port) as port, ExitStack() as running:
+    """Start, and each curl example with exactly the output below it; at a port that no run beside the suite takes."""
+    with free_port() as port, ExitStack() as running:
         for step in plan_of(folder_target):
             script = step.script.replace(f":{folder_target.port}", f":{port}")
             if step.kind == "start":
@@ -50,13 +52,23 @@ def test_readme_commands_work_as_printed(folder_target: Target) -> None:
                 compare(step, output_of(folder_target, script))
 
 
+@pytest.mark.skipif(namespace.wrapper() is None, reason="this system refuses network namespaces")
+def test_the_printed_port_is_the_servers_default(folder_target: Target) -> None:
+    """In a network of its own, where nothing else listens."""
+    alone = replace(folder_target, argv=lambda: (*(namespace.wrapper() or ()), *folder_target.argv()))
+    env: Environment = {"VARIANT": None, "PORT": None, "HOST": "0.0.0.0"}
+    with ProcessServer(alone, folder_target.port, env) as server:
+        server.wait_ready()
+        assert server.stdout.startswith(f"listening on http://0.0.0.0:{folder_target.port} (")
+
+
 @contextmanager
 def started(target: Target, port: int, command: str) -> Iterator[None]:
     """The server, in the foreground of a shell of its own, until the block ends."""
     assert "\n" not in command, f"a start block is one line, not {command!r}"
     shell = replace(target, argv=lambda: ("bash", "-c", command), env={})
     reader = {name: value for name, value in os.environ.items() if name not in CONTRACT_VARIABLES}
-    own: Environment = {"VARIANT": None, "PORT": None if port == target.port else str(port)}
+    own: Environment = {"VARIANT": None, "PORT": str(port)}
     env: Environment = {**reader, **own, **with_java(target)}
     with ProcessServer(shell, port, env) as server:
         server.wait_ready()

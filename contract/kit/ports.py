@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import tempfile
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from zoo.host.ports import is_free
 
@@ -17,27 +15,19 @@ PORTS = range(21500, 22000)
 
 @contextmanager
 def free_port() -> Iterator[int]:
-    """A port nobody uses, reserved among all processes of the suite by a lock until the block ends."""
-    locks = Path(tempfile.gettempdir()) / f"contract-ports-{os.getuid()}"
-    locks.mkdir(exist_ok=True)
+    """Reserve a port that nobody uses until the block ends, among all processes of the suite and all users.
+
+    The UDP port of the same number is the lock: it needs no file, and is free again however the process ends.
+    """
     start = os.getpid() * 7
     for offset in range(len(PORTS)):
         port = PORTS[(start + offset) % len(PORTS)]
-        with (locks / str(port)).open("w") as lock:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as lock:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                lock.bind(("127.0.0.1", port))
+            except OSError:
                 continue
             if is_free(port):
                 yield port
                 return
     raise RuntimeError(f"no free port in {PORTS.start}-{PORTS.stop - 1}")
-
-
-@contextmanager
-def this_or_free_port(port: int) -> Iterator[int]:
-    if is_free(port):
-        yield port
-        return
-    with free_port() as another:
-        yield another
