@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from zoo.catalog.manifest import Catalog
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError
 from zoo.measure.calibration import calibrated
-from zoo.measure.trials import startup
+from zoo.measure.trials import base, startup
 from zoo.model.condition import Condition
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
@@ -418,6 +419,18 @@ def test_starts_of_containers_are_timed_by_their_line(tmp_path: Path) -> None:
         assert found.first_answer_s == [0.4] * 20
         assert found.rss_kb == [IDLE_KB] * 6
     assert len(bed.world.servers) == 60
+
+
+@pytest.mark.parametrize("scenario", ["ramp", "open", "ab"])
+@pytest.mark.parametrize("step_s", [-5.0, 5.0])
+def test_a_clock_that_was_set_fails_the_trial(
+    bed: Bed, scenario: str, step_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by waking up: the time of day has gone on then, and the harness's own clock has not."""
+    at = itertools.count()
+    monkeypatch.setattr(base, "clock_offset", lambda: step_s * next(at))
+    kinds = {record.failure.kind for record in bed.run(planned(scenario, rounds=1)) if record.failure}
+    assert kinds == {"clock_set"}
 
 
 def test_starts_that_a_quota_or_a_hypervisor_slowed_down_are_flagged(

@@ -175,6 +175,7 @@ def _announce(planned: PlanFacts, console: Console) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    console.print(f"machine: {facts.cores()}", highlight=False, soft_wrap=True)
     if plan.GIVES_UP[used.name]:
         console.print(plan.GIVES_UP[used.name], soft_wrap=True, highlight=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +28,14 @@ from zoo.plan.blocks import Block
 from zoo.plan.tier import Tier
 from zoo.plan.windows import BACKLOG_GRACE_S
 from zoo.runtime.base import Launch, Runtime
+
+CLOCK_STEP_S = 0.5
+"""Above what a time server corrects bit by bit in some minutes. Generators take their times from the time of day."""
+
+
+def clock_offset() -> float:
+    """Return the time of day less the time that the machine was awake; it is the same until the clock is set."""
+    return time.time() - time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,7 @@ class Watch(Sampled):
         self._told = 0.0
 
     def __enter__(self) -> Self:
+        self._offset_s = clock_offset()
         self._readings = Readings(self._server.hosted)
         return super().__enter__()
 
@@ -105,8 +115,13 @@ class Watch(Sampled):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         super().__exit__(kind, error, trace)
-        if error is None:
-            self._readings.end()
+        if error is not None:
+            return
+        step_s = clock_offset() - self._offset_s
+        if abs(step_s) > CLOCK_STEP_S:
+            message = f"the clock was set or the machine was suspended: the time of day jumped by {step_s:+,.1f} s"
+            raise LoadError("clock_set", message)
+        self._readings.end()
 
     def tick(self, elapsed_s: float) -> None:
         """Tells the reporter how time goes by."""
