@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from zoo.cli import alone, checkout, screen
+from zoo.cli import alone, checkout
 from zoo.host import run_lock
 from zoo.host.revision import revision
 from zoo.runtime import orphans
@@ -100,7 +100,6 @@ def test_a_run_without_a_commit_is_announced(
     monkeypatch.setattr(checkout, "ROOT", own)
     monkeypatch.setattr(run_lock, "be_alone", lambda root: [])
     monkeypatch.setattr(orphans, "left", lambda engine: [])
-    monkeypatch.setattr(screen.console, "width", 40)
     alone.be_alone(own)
     assert "commit" not in capsys.readouterr().out
     shutil.rmtree(own / ".git")

@@ -20,7 +20,7 @@ def warn_of_environment(reaching: Iterable[str] = ()) -> None:
     """Print which disturbing variables of the caller's shell do not reach what is measured; `reaching` do."""
     line = left_behind(os.environ, reaching)
     if line:
-        console.print(line, soft_wrap=True, highlight=False)
+        console.print(line, markup=False, highlight=False)
 
 
 def be_alone(runs: Path) -> None:
@@ -35,4 +35,4 @@ def be_alone(runs: Path) -> None:
     if left:
         console.print(f"ended what a killed run had left behind: {', '.join(left)}")
     if unknown := revision(checkout.ROOT).unknown:
-        console.print(f"the run is stored without a commit: {unknown}", highlight=False, soft_wrap=True)
+        console.print(f"the run is stored without a commit: {unknown}", markup=False, highlight=False)

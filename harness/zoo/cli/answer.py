@@ -19,6 +19,7 @@ from zoo.model.run import Run
 from zoo.plan.answer import ANSWER, COST
 from zoo.plan.tier import PlanError
 from zoo.report.text.answer import Found, paragraph, rounds_needed, sides_of
+from zoo.report.text.wording import duration
 from zoo.store.run_folder import Store
 
 
@@ -48,7 +49,7 @@ def command(
     elif not show:
         parts = [part.model_copy(update={"variants": variants}) for part in ANSWER.parts]
         planned = [matrix_runs.planned(p, server, catalog, checkout.ROOT, runtime) for p in parts]
-        console.print(f"{server}: three questions, about {sum(p.seconds for p in planned) / 60:.0f} min in all")
+        console.print(f"{server}: three questions, about {duration(sum(p.seconds for p in planned))} in all")
         _measure(planned, server, into, runtime)
     found = _found(into)
     console.print(f"\n{paragraph(server, found)}", highlight=False)
@@ -78,9 +79,7 @@ def _go_on(results: Path, rounds: int) -> None:
 
 def _measure(planned: Sequence[Planned], server: str, into: Path, runtime: str) -> None:
     for number, one in enumerate(planned, start=1):
-        console.print(
-            f"\n{number} of {len(planned)}, about {one.seconds / 60:.0f} min: {one.part.asks}", highlight=False
-        )
+        console.print(f"\n{number} of {len(planned)}, about {duration(one.seconds)}: {one.part.asks}", highlight=False)
         try:
             matrix_runs.measure(one.part, server, into / one.part.name, runtime)
         except KeyboardInterrupt:

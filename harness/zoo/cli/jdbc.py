@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from zoo.catalog.build import program_hash
-from zoo.cli import build_servers, checkout
+from zoo.cli import build_servers, checkout, screen
 from zoo.cli.alone import be_alone, warn_of_environment
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Resume, from_models
+from zoo.cli.progress import time_left
 from zoo.docs import jdbc_reports
 from zoo.host import facts
 from zoo.host.begun import begun, now
@@ -35,6 +36,7 @@ from zoo.model.jdk import Jdk
 from zoo.plan.resume import check_unchanged
 from zoo.plan.tier import PlanError
 from zoo.report.text import terminal
+from zoo.report.text.wording import duration
 
 FOLDER = "java-jdbc"
 app = typer.Typer(
@@ -56,13 +58,13 @@ def show_plan(wish: JdbcWish) -> None:
 
     Example: zoo jdbc plan --profile article --database postgresql --pool 10
     """
-    console = Console()
+    console = screen.make()
     planned = _planned(wish, seed=0)
     for each in planned.cells:
         took = plan.cell_seconds(each, planned.profile)
-        console.print(f"{each}, {took:.0f} s a round", highlight=False, soft_wrap=True)
+        console.print(f"{each}, {took:.0f} s a round", highlight=False)
     for flood in planned.floods:
-        console.print(f"{flood}, {plan.flood_seconds(flood):.0f} s at most", highlight=False, soft_wrap=True)
+        console.print(f"{flood}, {plan.flood_seconds(flood):.0f} s at most", highlight=False)
     _announce(planned, console)
 
 
@@ -79,7 +81,7 @@ def bench(
 
     Example: zoo jdbc bench --database postgresql --pool 10 --latency wire-10 --profile article
     """
-    console = Console()
+    console = screen.make()
     jdk = find_jdk(wanted=os.environ.get("JDK"))
     runs = results or checkout.ROOT / "results"
     if resume:
@@ -171,13 +173,12 @@ def _announce(planned: PlanFacts, console: Console) -> None:
     used = planned.profile
     console.print(
         f"{len(planned.cells)} cells × {used.rounds} round(s) and {len(planned.floods)} floods, profile {used.name}, "
-        f"databases: {planned.runtime}, about {plan.seconds(planned) / 60:.0f} min",
+        f"databases: {planned.runtime}, about {duration(plan.seconds(planned))}",
         highlight=False,
-        soft_wrap=True,
     )
-    console.print(f"machine: {facts.cores()}", highlight=False, soft_wrap=True)
+    console.print(f"machine: {facts.cores()}", highlight=False)
     if plan.GIVES_UP[used.name]:
-        console.print(plan.GIVES_UP[used.name], soft_wrap=True, highlight=False)
+        console.print(plan.GIVES_UP[used.name], highlight=False)
 
 
 def _new_run(planned: PlanFacts, jdk: Jdk) -> JdbcRun:
@@ -216,8 +217,8 @@ def _teller(store: JdbcStore, console: Console) -> Callable[[CellRecord | FloodR
     def told(record: CellRecord | FloodRecord) -> None:
         nonlocal left
         left -= _seconds(record, planned)
-        said = f"{line(record)} · about {max(0.0, left) / 60:.0f} min left"
-        console.print(escape(said), highlight=False, soft_wrap=True)
+        said = f"{line(record)}{time_left(left)}"
+        console.print(escape(said), highlight=False)
 
     return told
 

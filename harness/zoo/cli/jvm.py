@@ -14,6 +14,7 @@ from zoo.host.jdk import find_jdk
 from zoo.measure import bare_jvm, bare_jvm_run
 from zoo.report.text import bare_jvm as bare_jvm_text
 from zoo.report.text import terminal
+from zoo.report.text.wording import duration
 
 
 @plainly()
@@ -26,7 +27,7 @@ def command(results: Results = None) -> None:
     be_alone(runs)
     warn_of_environment()
     jdk = find_jdk(wanted=os.environ.get("JDK"))
-    console.print(f"{jdk.label}, about {bare_jvm.seconds() / 60:.0f} min")
+    console.print(f"{jdk.label}, about {duration(bare_jvm.seconds())}")
     with interrupts.interruptible():
         folder, found = bare_jvm_run.measure(checkout.ROOT, runs, jdk)
     terminal.show([bare_jvm_text.section(jdk.label, found)], console)

@@ -15,6 +15,7 @@ from zoo.cli.matrix_runs import Planned
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import Hosting
 from zoo.cli.screen import console
+from zoo.report.text.wording import duration
 
 
 @plainly()
@@ -49,6 +50,6 @@ def _announce_parts(found: Sequence[Planned]) -> None:
     for planned in found:
         what = f"left out: {planned.left_out}"
         if not planned.left_out:
-            what = f"{planned.cells} cells, about {planned.seconds / 60:.0f} min. {planned.part.asks}"
+            what = f"{planned.cells} cells, about {duration(planned.seconds)}. {planned.part.asks}"
         console.print(f"{planned.part.name}: {what}", highlight=False)
-    console.print(f"about {sum(planned.seconds for planned in found) / 60:.0f} min in all")
+    console.print(f"about {duration(sum(planned.seconds for planned in found))} in all")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import typer
 
-from zoo.cli import checkout
+from zoo.cli import checkout, screen
 from zoo.model.errors import UserError
 
 
@@ -19,5 +18,5 @@ def plainly() -> Iterator[None]:
         checkout.check_place()
         yield
     except UserError as mistake:
-        print(f"zoo: {mistake}", file=sys.stderr)
+        screen.make(stderr=True).print(f"zoo: {mistake}", markup=False, highlight=False)
         raise typer.Exit(2) from None

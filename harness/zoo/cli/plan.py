@@ -71,4 +71,4 @@ def announce(planned: PlanFacts, catalog: Catalog) -> None:
     seconds = budget.seconds(blocks.blocks_of(planned), blocks.profile_of(planned), catalog)
     condition = planned.condition
     cores = facts.cores() if condition.runtime == "process" else None
-    console.print(announcement(planned, seconds, conditions.settings(condition), cores))
+    console.print(announcement(planned, seconds, conditions.settings(condition), cores), markup=False)

@@ -7,11 +7,15 @@ from typing import Self
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.table import Column, Table
 
 from zoo.measure.live_figures import Beat
 from zoo.model.record import Record
-from zoo.report.text.wording import number
+from zoo.report.text.wording import duration, number
+
+ROOM_FOR_A_BAR = 120
+"""Columns from which on the phase, its live figures and the time left leave room for a bar."""
 
 
 class Live:
@@ -23,16 +27,16 @@ class Live:
         self._done_s = 0.0
         self._phase = "starting"
         self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
+            TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)),
+            *([BarColumn(bar_width=20)] if console.width >= ROOM_FOR_A_BAR else []),
             TaskProgressColumn(),
-            TextColumn("about"),
-            TimeRemainingColumn(elapsed_when_finished=True),
-            TextColumn("left"),
+            TextColumn("{task.fields[left]}"),
             console=console,
-            disable=not console.is_terminal,
+            disable=not console.is_interactive,
+            expand=True,
+            transient=True,
         )
-        self._task = self._bar.add_task(self._phase, total=total_s)
+        self._task = self._bar.add_task(self._phase, total=total_s, left=f"about {duration(total_s)} left")
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -52,16 +56,32 @@ class Live:
 
     def tick(self, seconds: float) -> None:
         self._done_s += seconds
-        self._bar.update(self._task, completed=min(self._done_s, self._total_s))
+        left_s = self._total_s - self._done_s
+        self._bar.update(self._task, completed=min(self._done_s, self._total_s), left=f"about {duration(left_s)} left")
 
     def reached(self, seconds: float) -> None:
         """So much of the estimate is behind, however long it took."""
         self.tick(seconds - self._done_s)
 
     def record(self, record: Record) -> None:
-        left = max(self._total_s - self._done_s, 0) / 60
-        told = f"{escape(line(record))}  [dim](about {left:.0f} min left)[/dim]"
-        self._console.print(told, highlight=False, soft_wrap=True)
+        left = time_left(self._total_s - self._done_s)
+        told = f"{escape(line(record))}[dim]{left}[/dim]"
+        self._console.print(_aligned(told) if self._console.is_terminal else told, highlight=False)
+
+
+def time_left(seconds: float) -> str:
+    """`  (about 40 s left)`; nothing at the end."""
+    return f"  (about {duration(seconds)} left)" if seconds > 0 else ""
+
+
+def _aligned(text: str) -> Table:
+    """Break a finished cell's line between words, and continue it below what follows `round 1`."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    head, _, rest = text.partition("  ")
+    grid.add_column(no_wrap=True)
+    grid.add_column()
+    grid.add_row(head, rest)
+    return grid
 
 
 def line(record: Record) -> str:

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from zoo import COMMAND, ROOT
 from zoo.analysis import method_proof
 from zoo.analysis.pairs import Compared, compare
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog
+from zoo.cli.screen import console
 from zoo.docs.method_proofs import AA, DESIGNS, SLOWDOWN
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError, UserError
@@ -33,6 +33,7 @@ from zoo.plan.blocks import Design
 from zoo.plan.request import Wish
 from zoo.report.section import Section
 from zoo.report.text import method_proofs, terminal
+from zoo.report.text.wording import duration
 from zoo.scenarios.hello import HELLO
 from zoo.store import kept
 from zoo.store.run_folder import Store
@@ -45,7 +46,6 @@ DURATION_S, WARMUP_S = 4, 9
 """Shorter than in a usual run: in the same time more rounds, which are what intervals rest on."""
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, help=__doc__)
-console = Console()
 
 Rounds = Annotated[int, typer.Option(min=2, help="how often every cell is measured, in fresh processes")]
 Duration = Annotated[int, typer.Option(min=1, help="seconds of load in a cell")]
@@ -160,7 +160,7 @@ def equal_time(minutes: float, duration: int = DURATION_S, warmup: int = WARMUP_
 
 def _made(trials: Sequence[ProofRun], *, keep: bool) -> list[Store]:
     """All runs, kept only when all were made."""
-    console.print(f"about {sum(trial.seconds() for trial in trials) / 60:.0f} min; the machine should be idle")
+    console.print(f"about {duration(sum(trial.seconds() for trial in trials))}; the machine should be idle")
     stores = [trial.run() for trial in trials]
     if keep:
         for trial, store in zip(trials, stores, strict=True):

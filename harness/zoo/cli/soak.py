@@ -26,6 +26,7 @@ from zoo.model.errors import BenchError, RuntimeFailure
 from zoo.model.soak import Mark, Soak
 from zoo.report.text import soak as soak_text
 from zoo.report.text import terminal
+from zoo.report.text.wording import duration
 from zoo.runtime import conditions
 from zoo.runtime.environment import recorded
 from zoo.runtime.hosting import hosting
@@ -54,9 +55,7 @@ def command(
     named = begun(checkout.ROOT, "soak")
     path = runs / "soak" / named["id"]
     path.mkdir(parents=True)
-    console.print(
-        f"{len(entries)} servers, about {measuring.seconds(minutes) / 60:.0f} min (Ctrl-C keeps what is done)"
-    )
+    console.print(f"{len(entries)} servers, about {duration(measuring.seconds(minutes))} (Ctrl-C keeps what is done)")
     soak = _new(named, minutes, entries, condition)
     try:
         with (

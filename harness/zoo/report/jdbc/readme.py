@@ -11,6 +11,7 @@ from zoo.report.jdbc.text import answer
 from zoo.report.jdbc.wording import median, ratio
 from zoo.report.section import NONE, Table
 from zoo.report.text.markdown import render_table
+from zoo.report.text.wording import duration
 
 OTHER = "forkjoin-15"
 
@@ -31,7 +32,7 @@ def _profile(used: Profile) -> list[str]:
     )
     name = f"`{used.name}`" + (" (default)" if used.name == plan.DEFAULT else "")
     fork = f"{used.warmups} × {used.warmup_s} s warm-up, {used.iterations} × {used.iteration_s} s"
-    about = f"{plan.seconds(planned) / 60:.0f} min"
+    about = duration(plan.seconds(planned))
     return [name, fork, str(used.rounds), str(len(planned.cells)), str(len(planned.floods)), about]
 
 

@@ -47,6 +47,11 @@ def tier_label(row: Row) -> str:
     return f"{row.tier} → {row.actual:,} ({row.limited_by})"
 
 
+def duration(seconds: float) -> str:
+    """About how long: `40 s`, `3 min`; never `0 min`."""
+    return f"{max(10, 10 * round(seconds / 10))} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
 def within(factor: float) -> str:
     """`± 2.1 %`; as a factor where percent would say that a ratio can fall below 0."""
     return f"± {100 * (factor - 1):.1f} %" if factor < 1.5 else f"÷ or × {factor:.1f}"

@@ -1,0 +1,156 @@
+"""What a terminal shows at its width, and what a pipe gets."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import builders
+import pytest
+from builders import record
+from rich.console import Console
+
+from zoo.cli import screen
+from zoo.cli.progress import Live
+from zoo.host import doctor
+from zoo.model.flag import Flag
+from zoo.model.record import Record
+from zoo.report.section import Section, Table
+from zoo.report.text import terminal
+from zoo.report.text.wording import duration
+
+WIDTHS = (40, 80, 120)
+VIRTUAL = "java-liberty:virtual"
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+WHY = "200 of 65,000 answers were no good ones: 302 Found, Location: /login (first seen after 1.25 s of the window)"
+WIDE = Table(
+    "hello 1k · closed, c = 1,000",
+    ["entry", "req/s", "p50 ms", "p99 ms", "errors", "peak RSS MB", "peak threads", "server CPU s/M req", "flags"],
+    [[VIRTUAL, "≥ 50,000 (49,000–51,000)", "1.9 (1.8–2.0)", "4.2", "0", "78 (77–79)", "40", "21.5", "shared_cores"]],
+)
+
+
+def on_terminal(width: int) -> Console:
+    return Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None, legacy_windows=False)
+
+
+def text_of(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return CONTROL.sub("", console.file.getvalue()).replace("\r", "\n")
+
+
+def words_of(text: str) -> list[str]:
+    return text.split()
+
+
+RECORDS = [
+    record(VIRTUAL, "25k", rps=56_789.4, flags=[Flag.CLAMPED, Flag.SHARED_CORES, Flag.POOL_CEILING, Flag.STARVED]),
+    record(VIRTUAL, "25k", "sleep"),
+    record(VIRTUAL, "1k", failure=WHY),
+]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("finished", RECORDS)
+def test_a_finished_cell_breaks_between_words(finished: Record, width: int) -> None:
+    console, pipe = on_terminal(width), Console(file=io.StringIO(), width=screen.UNBROKEN)
+    for each in (console, pipe):
+        Live(each, total_s=600).record(finished)
+    shown, whole = text_of(console), text_of(pipe)
+    assert len(whole.splitlines()) == 1
+    assert words_of(shown) == words_of(whole)
+    assert max(map(len, shown.splitlines())) <= width
+
+
+def test_the_bar_is_gone_when_the_run_ends_or_is_interrupted() -> None:
+    for ending in (None, KeyboardInterrupt):
+        console = on_terminal(80)
+        try:
+            with Live(console, total_s=600) as live:
+                live.phase("round 1", "warm-up")
+                if ending:
+                    raise ending
+        except KeyboardInterrupt:
+            pass
+        assert isinstance(console.file, io.StringIO)
+        assert console.file.getvalue().endswith("\x1b[2K"), "the last thing done is to erase its line"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_bar_stays_on_one_line_and_says_how_long_it_takes(width: int) -> None:
+    console = on_terminal(width)
+    with Live(console, total_s=100) as live:
+        live.phase("round 1  java-liberty:virtual  hello 1k", "warm-up window 3: 48,000 req/s")
+        live.tick(60)
+        live.record(record(VIRTUAL))
+    frames = text_of(console).splitlines()
+    assert any(frame.rstrip().endswith("about 40 s left") for frame in frames)
+    assert max(map(len, frames)) <= width
+
+
+@pytest.mark.parametrize("colour", ["", "1"])
+def test_a_pipe_gets_one_line_a_cell_and_no_control_characters(
+    colour: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", colour)
+    with Live(screen.make(), total_s=600) as live:
+        live.phase("round 1", "warm-up")
+        live.record(RECORDS[-1])
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    (line,) = out.splitlines()
+    assert WHY in line
+
+
+@pytest.mark.parametrize(
+    ("left_s", "text"),
+    [(600, "(about 10 min left)"), (89, "(about 90 s left)"), (40, "(about 40 s left)"), (6, "(about 10 s left)")],
+)
+def test_the_time_left_is_in_seconds_below_a_minute_and_a_half(left_s: float, text: str) -> None:
+    console = Console(file=io.StringIO(), width=screen.UNBROKEN)
+    with Live(console, total_s=1_000) as live:
+        live.reached(1_000 - left_s)
+        live.record(record(VIRTUAL))
+    assert text_of(console).rstrip().endswith(text)
+
+
+def test_at_the_end_no_time_is_left() -> None:
+    console = Console(file=io.StringIO(), width=screen.UNBROKEN)
+    with Live(console, total_s=1_000) as live:
+        live.reached(1_000)
+        live.record(record(VIRTUAL))
+    assert "left" not in text_of(console)
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "10 s"), (25, "20 s"), (90, "2 min"), (3_600, "60 min")])
+def test_a_duration_is_never_0_minutes(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_report_breaks_between_words(width: int) -> None:
+    console = on_terminal(width)
+    terminal.show(
+        [Section("Scenario hello", ["A paragraph that is long enough to be broken. " * 4], [WIDE], [WHY])], console
+    )
+    shown = text_of(console).replace("\u00a0", " ")
+    assert max(len(text.rstrip()) for text in shown.splitlines()) <= width
+    words = {word.rstrip(";") for word in words_of(shown)}
+    for cell in (*WIDE.columns[1:], *(terminal.RANGES.sub("", cell) for cell in WIDE.rows[0])):
+        assert words.issuperset(word for word in words_of(cell)), cell
+
+
+def test_a_table_keeps_its_form_where_it_has_room() -> None:
+    console = on_terminal(160)
+    terminal.show([Section("Scenario hello", tables=[WIDE])], console)
+    row = next(text for text in text_of(console).splitlines() if VIRTUAL in text)
+    assert "shared_cores" in row
+    assert "49,000–51,000" in row
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_doctors_table_breaks_between_words(width: int) -> None:
+    console, pipe = on_terminal(width), Console(file=io.StringIO(), width=screen.UNBROKEN)
+    for each in (console, pipe):
+        doctor.show(doctor.checks(builders.run().host), each)
+    assert sorted(words_of(text_of(console))) == sorted(words_of(text_of(pipe)))
