@@ -125,7 +125,7 @@ build: $(VENV)/.ready ## Develop: build the servers (SERVER= for one)
 bench-all: setup ## Measure: every server, hello and sleep, at 100, 1k, 25k connections, until ±5 % (up to 90 min; PRECISION=3% BUDGET=30)
 	@$(HARNESS) bench $(if $(RESUME),$(call lengthened,$(BENCH)),--precision $(or $(PRECISION),5%) --budget $(or $(BUDGET),90) $(BENCH))
 
-bench-quick: setup ## Try: every server in one short round: does it run? no statistics (4 min; SERVER=rust-axum: 1 min)
+bench-quick: setup ## Try: check that every server works in one short round, without statistics (8 min with builds; SERVER=rust-axum: 1 min)
 	@$(HARNESS) bench --quick $(BENCH)
 
 hold = $(HARNESS) bench --results results/25k/$(1) $(if $(RESUME),$$(test -e results/25k/$(1)/latest && echo --resume)) \
@@ -190,7 +190,7 @@ claims-plan: $(VENV)/.ready ## Claims: what `make claims` would measure, and its
 list: $(VENV)/.ready ## Understand: the servers and their variants
 	@$(HARNESS) list
 
-doctor: $(VENV)/.ready ## Understand: what this machine allows at which connection count, and what mends it
+doctor: $(VENV)/.ready ## Understand: check the limits of this machine and suggest fixes
 	@$(HARNESS) doctor
 
 docs: $(VENV)/.ready ## Develop: generate what documents quote of committed runs: tables, charts, reports, the schema

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Literal
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -69,6 +70,37 @@ def worst(found: list[Check]) -> State:
 
 def show(found: list[Check], console: Console) -> None:
     """A table that fits 80 columns; commands below it on lines of their own, to be copied."""
+    if console.width < ROOM:
+        for check in found:
+            console.print(Text(f"{SIGNS[check.state][0]} {check.name}: {check.found}"))
+            console.print(Padding(Text(check.meaning), (0, 0, 0, 2)))
+    else:
+        console.print(_table(found))
+    mends = [check for check in found if check.mend]
+    if mends:
+        console.print("\nTo mend (nothing has been changed):")
+    for check in mends:
+        console.print(Text(f"  {check.name}:"))
+        for line in (check.mend or "").splitlines():
+            console.print(Text(broken(line, console.width)), soft_wrap=True)
+
+
+ROOM = 76
+"""Columns that the table needs for its longest words."""
+
+
+def broken(command: str, width: int) -> str:
+    """A command between words on lines of this width, which a shell still reads as one; words in quotes stay whole."""
+    words, lines = re.findall(r"(?:'[^']*'|[^ '])+", command), ["   "]
+    for word in words:
+        if len(lines[-1]) + len(word) + 3 > width and lines[-1].strip():
+            lines[-1] += " \\"
+            lines.append("     ")
+        lines[-1] += f" {word}"
+    return "\n".join(lines)
+
+
+def _table(found: list[Check]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
     table.add_column("")
     table.add_column("what", no_wrap=True)
@@ -77,14 +109,7 @@ def show(found: list[Check], console: Console) -> None:
     for check in found:
         sign, style = SIGNS[check.state]
         table.add_row(Text(sign, style), check.name, Text(check.found), Text(check.meaning))
-    console.print(table)
-    mends = [check for check in found if check.mend]
-    if mends:
-        console.print("\nTo mend (nothing has been changed):")
-    for check in mends:
-        console.print(Text(f"  {check.name}:"))
-        for line in (check.mend or "").splitlines():
-            console.print(Text(f"    {line}"), soft_wrap=True)
+    return table
 
 
 def short(count: int) -> str:

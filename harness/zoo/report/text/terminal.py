@@ -42,12 +42,13 @@ def _show_table(table: Table, console: Console) -> None:
     if widths:
         console.print(_drawn(table, rows, widths))
         return
-    console.print(escape(table.title), style="italic", highlight=False)
+    if table.title:
+        console.print(escape(table.title), style="italic", highlight=False)
     for row in rows:
         head, rest = row[: table.text], zip(table.columns[table.text :], row[table.text :], strict=True)
         console.print(escape(", ".join(filter(None, head))), highlight=False)
-        figures = "; ".join(f"{column} {cell}" for column, cell in rest if cell)
-        console.print(Padding(escape(figures), (0, 0, 0, 2)), highlight=False)
+        if figures := "; ".join(f"{column} {cell}" for column, cell in rest if cell):
+            console.print(Padding(escape(figures), (0, 0, 0, 2)), highlight=False)
 
 
 def _cells(table: Table, row: list[str], *, ranges: bool) -> list[str]:
@@ -72,7 +73,9 @@ def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
 
 
 def _drawn(table: Table, rows: Sequence[Sequence[str]], widths: Sequence[int]) -> RichTable:
-    drawn = RichTable(title=table.title, title_justify="left", header_style="bold", box=None, padding=(0, SPACE, 0, 0))
+    drawn = RichTable(
+        title=table.title or None, title_justify="left", header_style="bold", box=None, padding=(0, SPACE, 0, 0)
+    )
     for index, (column, width) in enumerate(zip(table.columns, widths, strict=True)):
         drawn.add_column(column, justify="left" if index < table.text else "right", no_wrap=index == 0, width=width)
     for row in rows:
