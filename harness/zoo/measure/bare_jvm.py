@@ -134,7 +134,8 @@ def watched(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RESTS, r
 
 def parked(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RESTS, threads: int = THREADS) -> list[float]:
     """kB of live heap after full collections that each of so many parked virtual threads takes, of each run."""
-    command = [str(jdk.java), *flags, "-cp", str(jar), "Parked", str(threads)]
+    # compiled in the foreground: on a busy machine a thread would park in code that is not compiled yet, and take more
+    command = [str(jdk.java), "-Xbatch", *flags, "-cp", str(jar), "Parked", str(threads)]
     return [float(_run(command)) / 1024 for _ in range(runs)]
 
 
