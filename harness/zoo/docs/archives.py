@@ -25,7 +25,7 @@ from zoo.store.run_folder import Store
 from zoo.store.writing import StoreError
 
 LEFT_OUT = {"reference", "proof", *(path.name for path in (AA, SLOWDOWN, DESIGNS, FIRST_TURNS))}
-UNDERSTOOD = {"servers": {2, 3, 4, PROTOCOL}, "jvm": {1}, "jdbc": {1}}
+UNDERSTOOD = {"servers": {2, 3, 4, PROTOCOL}, "jvm": {1, 2}, "jdbc": {1, 2}}
 """Kinds of runs, and their protocols. A ratio's two sides are of one protocol; which one, does not matter to it."""
 PROGRAM_OF = {"jvm": "java-hello", "jdbc": "java-jdbc"}
 """Which program a kind of run measures."""

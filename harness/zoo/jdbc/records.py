@@ -10,8 +10,11 @@ from zoo.model.data import Data, Measured
 from zoo.model.failure import Failure
 from zoo.model.run_facts import RunFacts
 
-PROTOCOL = 1
-"""Version of this measurement's protocol; runs of different protocols are not comparable."""
+PROTOCOL = 2
+"""Version of this measurement's protocol; runs of different protocols are not comparable.
+
+Since version 2 java-jdbc starts with variables that the harness chose and stored.
+"""
 
 Form = Literal["standing", "fresh"]
 

@@ -9,8 +9,12 @@ from pydantic import Field
 from zoo.model.data import Measured
 from zoo.model.run_facts import RunFacts
 
-PROTOCOL = 1
-"""Version of this measurement's protocol."""
+PROTOCOL = 2
+"""Version of this measurement's protocol.
+
+Since version 2 the JVM starts with variables that the harness chose, and compiles in the foreground where parked
+threads are weighed.
+"""
 
 
 class JvmRecord(Measured):

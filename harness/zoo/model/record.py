@@ -18,7 +18,8 @@ from zoo.model.trial_results import Result
 PROTOCOL = 5
 """Version of the measurement protocol; runs of different protocols are not comparable.
 
-Since version 5 servers start with variables that the harness chose and stored, and none of the caller's shell.
+Since version 5 servers start with variables that the harness chose and stored, and none of the caller's shell. A load
+with more than 1% bad responses fails, and latency is that of the good ones.
 """
 
 
