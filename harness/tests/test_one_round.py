@@ -49,7 +49,7 @@ def test_one_variant_is_named() -> None:
 def test_a_variant_that_failed_is_named_with_the_reason() -> None:
     found = summary([record(PLATFORM), record(VIRTUAL, failure="the server ended")])
     assert found.last_lines[:2] == [
-        "1 of 2 server variants works.",
+        "1 of 2 server variants works in every cell.",
         f"{VIRTUAL} failed in hello at 1k: the server ended",
     ]
 

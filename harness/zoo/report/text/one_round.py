@@ -25,9 +25,9 @@ def _working(run: Run, latest: Sequence[Record], failed: set[str]) -> str:
     entries = list(dict.fromkeys(r.entry for r in latest))
     good = [entry for entry in entries if entry not in failed]
     if len(entries) == 1:
-        text = f"{entries[0]} {'works' if good else 'does not work'}"
+        text = f"{entries[0]} {'works' if good else 'does not work in every cell'}"
     elif len(good) < len(entries):
-        text = f"{len(good)} of {len(entries)} server variants work{'s' if len(good) == 1 else ''}"
+        text = f"{len(good)} of {len(entries)} server variants work{'s' if len(good) == 1 else ''} in every cell"
     else:
         text = f"{'Both' if len(good) == 2 else f'All {len(good)}'} server variants work"
     missing = run.plan.cells - len(latest)
