@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Column, Table
@@ -18,6 +19,24 @@ ROOM_FOR_A_BAR = 120
 """Columns from which on the phase, its live figures and the time left leave room for a bar."""
 
 
+ECHO = 3
+"""Columns left free at the end of the bar's line: there a terminal writes ^C, which otherwise starts a line of its own,
+so that the bar would stay when the run is interrupted."""
+
+
+@dataclass(frozen=True)
+class _Narrower:
+    whole: RenderableType
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from console.render(self.whole, options.update(width=options.max_width - ECHO))
+
+
+class _Bar(Progress):
+    def get_renderable(self) -> RenderableType:
+        return _Narrower(super().get_renderable())
+
+
 class Live:
     """A bar with live figures and time left on a terminal; one line a cell elsewhere."""
 
@@ -26,7 +45,7 @@ class Live:
         self._total_s = total_s
         self._done_s = 0.0
         self._phase = "starting"
-        self._bar = Progress(
+        self._bar = _Bar(
             TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)),
             *([BarColumn(bar_width=20)] if console.width >= ROOM_FOR_A_BAR else []),
             TaskProgressColumn(),
