@@ -275,6 +275,20 @@ def test_ctrl_c_while_a_server_drains_kills_it(tmp_path: Path, start: Starter, m
     assert not hosted.alive()
 
 
+def test_a_product_that_is_built_again_during_a_run_is_not_measured(tmp_path: Path) -> None:
+    build = {"command": ["true"], "makes": ["it.py"], "sources": ["src"]}
+    entry = made(tmp_path, "ready(); time.sleep(60)", build=build)
+    runtime = ProcessRuntime(None)
+    launch = Launch(entry, tmp_path / "it.log", {})
+    for _ in range(2):
+        runtime.start(launch, PATIENCE_S).kill()
+    with (entry.server.folder / "it.py").open("a", encoding="utf-8") as product:
+        product.write("# of other sources\n")
+    with pytest.raises(RuntimeFailure, match="it was built again since this run began") as caught:
+        runtime.start(launch, PATIENCE_S).kill()
+    assert caught.value.kind == "rebuilt"
+
+
 def test_a_server_that_crashed_is_not_alive_and_keeps_its_log(tmp_path: Path, start: Starter) -> None:
     hosted = start(made(tmp_path, 'ready(); sys.stderr.write("OutOfMemoryError\\n"); sys.exit(3)'))
     until(lambda: not hosted.alive())

@@ -47,7 +47,7 @@ def _digest(folder: Path, files: Iterable[Path], start: str = "") -> str:
 def is_built(project: Project) -> bool:
     """True when the products are those of the last build, and its sources and settings are those of today."""
     try:
-        return _stamp(project).read_text(encoding="utf-8") == _inputs(project) + _outputs(project)
+        return _stamp(project).read_text(encoding="utf-8") == _inputs(project) + products_hash(project)
     except OSError:
         return False
 
@@ -67,7 +67,7 @@ def build(project: Project) -> None:
                 _fetch(product, project, toolchain.executables(output))
     if _inputs(project) != inputs:
         raise BuildError(f"{project.name}: its sources or build settings changed during the build: build it again")
-    _stamp(project).write_text(inputs + _outputs(project), encoding="utf-8")
+    _stamp(project).write_text(inputs + products_hash(project), encoding="utf-8")
 
 
 @contextmanager
@@ -138,7 +138,8 @@ def _inputs(project: Project) -> str:
     return _digest(project.folder, project.sources, toolchain.described(project))
 
 
-def _outputs(project: Project) -> str:
+def products_hash(project: Project) -> str:
+    """A hash over what the build has made: names and contents."""
     products = project.products
     files = [p for path in products for p in ([path] if path.is_file() else path.rglob("*")) if p.is_file()]
     missing = [path.name for path in products if not path.exists()]

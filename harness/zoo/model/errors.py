@@ -16,7 +16,8 @@ class BenchError(UserError):
 class RuntimeFailure(Exception):
     """A server that did not start, crashed or would not stop; carries its log's last lines.
 
-    kind: `not_started` · `contract` · `no_effect` · `crashed` · `no_jdk` · `no_port` · `no_image` · `engine`.
+    kind: `not_started` · `contract` · `no_effect` · `crashed` · `no_jdk` · `no_port` · `no_image` · `engine` ·
+    `rebuilt`.
     """
 
     def __init__(self, kind: str, message: str, log_tail: str = "") -> None:

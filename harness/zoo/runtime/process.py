@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from zoo.catalog.build import products_hash
 from zoo.catalog.manifest import Entry
+from zoo.catalog.project import project_of
 from zoo.host import scratch
 from zoo.host.interrupts import held
 from zoo.host.limits import read_limits
@@ -175,6 +177,7 @@ class ProcessRuntime:
     def __init__(self, jdk: Jdk | None) -> None:
         self.jdk = jdk
         self._children: list[subprocess.Popen[bytes]] = []
+        self._products: dict[str, str] = {}
 
     def close(self) -> None:
         """End what an interrupt left without an owner: between its start and who would have ended it."""
@@ -182,6 +185,7 @@ class ProcessRuntime:
             _kill(child)
 
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedProcess:
+        self._check_product(launch)
         tmp = scratch.folder("server")
         argv = start_command(launch, self.jdk, tmp.name)
         port = port_for(launch.entry)
@@ -198,6 +202,14 @@ class ProcessRuntime:
             hosted.kill()
             raise
         return hosted
+
+    def _check_product(self, launch: Launch) -> None:
+        """`RuntimeFailure` when another program would be started than at first: the run's sources are not its own."""
+        server = launch.entry.at(launch.env).server
+        project = project_of(server, self.jdk)
+        found = products_hash(project) if project else ""
+        if self._products.setdefault(server.label, found) != found:
+            raise RuntimeFailure("rebuilt", f"{server.label} was built again since this run began; start a new run")
 
 
 def port_for(entry: Entry) -> int:
