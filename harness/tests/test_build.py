@@ -65,6 +65,15 @@ def test_what_was_made_and_is_gone_is_built_again(tmp_path: Path) -> None:
     assert not is_built(it)
 
 
+def test_a_product_may_be_the_whole_target_folder(tmp_path: Path) -> None:
+    it = scripted(tmp_path, MAKE)
+    whole = Project(
+        it.name, it.folder, it.build.model_copy(update={"makes": ["target/it", "target"]}), it.language, JDK
+    )
+    build(whole)
+    assert is_built(whole)
+
+
 def test_a_product_that_something_else_replaced_is_built_again(tmp_path: Path) -> None:
     it = scripted(tmp_path, MAKE)
     build(it)

@@ -141,9 +141,9 @@ def _inputs(project: Project) -> str:
 def products_hash(project: Project) -> str:
     """A hash over what the build has made: names and contents."""
     products = project.products
-    files = [p for path in products for p in ([path] if path.is_file() else path.rglob("*")) if p.is_file()]
+    files = [p for path in products for p in ([path] if path.is_file() else path.rglob("*"))]
     missing = [path.name for path in products if not path.exists()]
-    return _digest(project.folder, files, " ".join(missing))
+    return _digest(project.folder, (p for p in files if p.is_file() and p.name != STAMP), " ".join(missing))
 
 
 def built_here(entries: Sequence[Entry], conditions: Iterable[Condition]) -> list[Server]:
