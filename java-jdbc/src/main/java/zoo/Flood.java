@@ -3,6 +3,7 @@ package zoo;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 
@@ -41,6 +42,6 @@ final class Flood {
         if (!found.stream().allMatch(Optional::isPresent)) {
             throw new IllegalStateException("the country AD was not found each time");
         }
-        System.out.printf("%d tasks in %.2f s%n", tasks, seconds);
+        System.out.printf(Locale.ROOT, "%d tasks in %.2f s%n", tasks, seconds);
     }
 }

@@ -1,5 +1,6 @@
 package zoo;
 
+import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -22,7 +23,7 @@ record Latency(Kind kind, int millis) {
             throw new Refusal(
                     "latency must be none, sleep-N or wire-N with N in milliseconds, got \"" + label + "\"");
         }
-        return new Latency(Kind.valueOf(words.group(1).toUpperCase()), Integer.parseInt(words.group(2)));
+        return new Latency(Kind.valueOf(words.group(1).toUpperCase(Locale.ROOT)), Integer.parseInt(words.group(2)));
     }
 
     /** The wait outside of the connection. */

@@ -3,6 +3,7 @@ package zoo;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 
 /**
  * What the launcher tells the benchmark's JVM, as system properties: where the database is, and what was measured
@@ -12,7 +13,8 @@ record Link(
         String url, Path credentials, String server, long serverPid, double directMillis, double addedMillis) {
 
     String describe() {
-        return "%s; round trip %.2f ms, on the wire %.2f ms more".formatted(server, directMillis, addedMillis);
+        return String.format(
+                Locale.ROOT, "%s; round trip %.2f ms, on the wire %.2f ms more", server, directMillis, addedMillis);
     }
 
     List<String> jvmArguments() {

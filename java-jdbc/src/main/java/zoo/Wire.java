@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
@@ -67,9 +68,9 @@ final class Wire implements AutoCloseable {
         }
         int upstream = database.getPort() == -1 ? defaultPort : database.getPort();
         // port 0: one that is free; a proxy on another host has to listen for us from outside
-        Map<String, Object> proxy = post(PROXIES, """
-                {"name": "%s", "listen": "%s:0", "upstream": "%s:%d", "enabled": true}"""
-                .formatted(PROXY, child == null ? "0.0.0.0" : "127.0.0.1", database.getHost(), upstream));
+        Map<String, Object> proxy = post(PROXIES, String.format(Locale.ROOT, """
+                {"name": "%s", "listen": "%s:0", "upstream": "%s:%d", "enabled": true}""",
+                PROXY, child == null ? "0.0.0.0" : "127.0.0.1", database.getHost(), upstream));
         addLatency("upstream", millis / 2);
         addLatency("downstream", millis - millis / 2);
         String listen = proxy.get("listen").toString();
@@ -109,9 +110,9 @@ final class Wire implements AutoCloseable {
     }
 
     private void addLatency(String direction, int millis) throws IOException, InterruptedException {
-        post(PROXIES + "/" + PROXY + "/toxics", """
-                {"type": "latency", "stream": "%s", "attributes": {"latency": %d, "jitter": 0}}"""
-                .formatted(direction, millis));
+        post(PROXIES + "/" + PROXY + "/toxics", String.format(Locale.ROOT, """
+                {"type": "latency", "stream": "%s", "attributes": {"latency": %d, "jitter": 0}}""",
+                direction, millis));
     }
 
     private Map<String, Object> post(String path, String body) throws IOException, InterruptedException {

@@ -3,6 +3,7 @@ package zoo;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import java.util.Locale;
 import java.util.OptionalDouble;
 import org.junit.jupiter.api.Test;
 
@@ -45,6 +46,17 @@ class BoundTest {
         Refusal refusal = assertThrows(Refusal.class, () -> Latency.of("10ms"));
         assertEquals(
                 "latency must be none, sleep-N or wire-N with N in milliseconds, got \"10ms\"", refusal.getMessage());
+    }
+
+    @Test
+    void aLatencyIsReadInTheSameWayInTurkish() {
+        Locale before = Locale.getDefault();
+        Locale.setDefault(Locale.of("tr"));
+        try {
+            assertEquals(new Latency(Latency.Kind.WIRE, 10), Latency.of("wire-10"));
+        } finally {
+            Locale.setDefault(before);
+        }
     }
 
     private static OptionalDouble bound(String latency, double added, int trips, int threads, int connections) {

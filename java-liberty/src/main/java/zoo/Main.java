@@ -10,6 +10,7 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.file.Files;
+import java.util.Locale;
 import java.util.Map;
 
 /**
@@ -61,7 +62,8 @@ public final class Main {
             probe.setReuseAddress(true);
             probe.bind(new InetSocketAddress(settings.address(), settings.port()));
         } catch (IOException taken) {
-            System.err.println("cannot listen on " + settings.authority() + ": " + taken.getMessage().toLowerCase());
+            System.err.println("cannot listen on " + settings.authority() + ": "
+                    + taken.getMessage().toLowerCase(Locale.ROOT));
             System.exit(1);
         }
     }

@@ -3,6 +3,7 @@ package zoo;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.OptionalInt;
 
@@ -37,8 +38,8 @@ record Settings(String host, InetAddress address, int port, String variant, Opti
         } catch (NumberFormatException noInteger) {
             // told below
         }
-        throw new IllegalArgumentException(
-                "%s must be an integer from %d to %d, got \"%s\"".formatted(name, min, max, text));
+        throw new IllegalArgumentException(String.format(
+                Locale.ROOT, "%s must be an integer from %d to %d, got \"%s\"", name, min, max, text));
     }
 
     /** Host and port as in a URL, where an IPv6 address stands in brackets. */

@@ -2,6 +2,7 @@ package zoo;
 
 import jakarta.servlet.Filter;
 import java.io.File;
+import java.util.Locale;
 import java.util.Map;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.SpringApplication;
@@ -34,7 +35,8 @@ public class Server {
             SpringApplication.getShutdownHandlers().add(end(context));
         } catch (RuntimeException failed) {
             String reason = NestedExceptionUtils.getMostSpecificCause(failed).getMessage();
-            System.err.println("cannot listen on %s: %s".formatted(settings.authority(), String.valueOf(reason).toLowerCase()));
+            System.err.println("cannot listen on %s: %s".formatted(
+                    settings.authority(), String.valueOf(reason).toLowerCase(Locale.ROOT)));
             System.exit(1);
         }
         System.out.println("listening on http://%s (java-spring:%s)".formatted(

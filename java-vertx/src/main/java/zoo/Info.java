@@ -5,6 +5,7 @@ import java.io.File;
 import java.lang.management.BufferPoolMXBean;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
+import java.util.Locale;
 import java.util.stream.Collectors;
 
 /** What {@code /info} tells of this process. The same text stands in every Java server. */
@@ -17,12 +18,12 @@ record Info(String server, String variant, String model, String framework, Strin
         Runtime jvm = Runtime.getRuntime();
         long committed = jvm.totalMemory();
         var collectors = ManagementFactory.getGarbageCollectorMXBeans();
-        return """
+        return String.format(Locale.ROOT, """
                 {"server":"%s","variant":"%s","model":"%s","framework":"%s","framework_version":"%s",\
                 "runtime":"%s","runtime_version":"%s","transport":"%s","pid":%d,"processors":%d,\
                 "thread":"%s","virtual":%b,"os_threads":%d,"heap_used":%d,"heap_committed":%d,"heap_max":%d,\
                 "direct_used":%d,"gc":[%s],"gc_count":%d,"gc_time_ms":%d,"requests":%d,\
-                "limits":{"max_threads":%d,"max_connections":%d,"backlog":%d,"nofile":%d}}""".formatted(
+                "limits":{"max_threads":%d,"max_connections":%d,"backlog":%d,"nofile":%d}}""",
                 server, variant, model, framework, version,
                 System.getProperty("java.vm.name"), Runtime.version(), transport, ProcessHandle.current().pid(),
                 jvm.availableProcessors(), thread.getName(), thread.isVirtual(), osThreads(),
