@@ -3,9 +3,10 @@
 use std::{io, sync::atomic::Ordering};
 
 use axum::extract::{Query, Request, State};
-use axum::{Router, ServiceExt, routing::get};
+use axum::{Router, body::Body, routing::get};
+use futures_util::future::{Either, ready};
 use tokio::time;
-use tower::ServiceExt as _;
+use tower::{Service, make::Shared, service_fn};
 
 use crate::settings::{DRAIN, Settings, stop_signal};
 use crate::work::{self, Answer, Parameters, REQUESTS};
@@ -35,12 +36,16 @@ async fn cpu(State(settings): State<&'static Settings>, Query(asked): Query<Para
 /// Serves until SIGTERM or SIGINT, and then what is in flight.
 pub async fn serve(settings: &Settings, app: Router) -> io::Result<()> {
     let listener = settings.listen(false)?;
-    let counted = app.map_request(|request: Request| {
+    let mut app = app;
+    let counted = service_fn(move |request: Request| {
         REQUESTS.fetch_add(1, Ordering::Relaxed);
-        request
+        if work::is_ambiguous(request.headers()) {
+            return Either::Left(ready(Ok(work::ambiguous().map(Body::new))));
+        }
+        Either::Right(app.call(request))
     });
     let (stop, drain) = (stop_signal()?, stop_signal()?);
-    let server = axum::serve(listener, counted.into_make_service()).with_graceful_shutdown(stop);
+    let server = axum::serve(listener, Shared::new(counted)).with_graceful_shutdown(stop);
     println!("listening on http://{} (rust-axum:{})", settings.address, settings.name);
     tokio::select! {
         served = server.into_future() => served,

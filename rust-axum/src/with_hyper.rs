@@ -43,6 +43,9 @@ enum Task {
 }
 
 fn route(settings: &Settings, request: &Request<Incoming>) -> Task {
+    if work::is_ambiguous(request.headers()) {
+        return Task::Answered(work::ambiguous());
+    }
     let known = matches!(request.method(), &Method::GET | &Method::HEAD);
     Task::Answered(match request.uri().path() {
         "/" | "/sleep" | "/bytes" | "/cpu" | "/info" if !known => {

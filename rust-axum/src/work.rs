@@ -7,7 +7,7 @@ use std::{convert::Infallible, fs, process, thread, time::Duration, vec};
 use bytes::Bytes;
 use futures_util::stream::{self, Iter};
 use http_body_util::{Either, Full, StreamBody};
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, TRANSFER_ENCODING};
 use hyper::{Response, StatusCode, body::Frame};
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::json;
@@ -99,6 +99,20 @@ pub fn answer(status: StatusCode, kind: HeaderValue, body: impl Into<Bytes>) -> 
 
 pub fn bad(why: impl Into<Bytes>) -> Answer {
     answer(StatusCode::BAD_REQUEST, TEXT, why)
+}
+
+/// Tells whether a body has another `Transfer-Encoding` than one `chunked`. hyper looks at the last coding only; where
+/// there is a `Content-Length` with it, hyper itself closes the connection.
+pub fn is_ambiguous(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    codings.next().is_some_and(|first| !first.as_bytes().eq_ignore_ascii_case(b"chunked") || codings.next().is_some())
+}
+
+/// Refuses an ambiguous request and closes its connection.
+pub fn ambiguous() -> Answer {
+    let mut answer = bad("ambiguous Transfer-Encoding");
+    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    answer
 }
 
 /// SHA-256 `rounds` times over, from 32 zero bytes, in hexadecimal.

@@ -298,6 +298,7 @@ class Fake:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection until it ends."""
+        writer.transport.set_write_buffer_limits(0)  # an answer is sent when nothing of it is left here
         served = 0
         held: list[bytes] = []
         try:
@@ -465,8 +466,11 @@ def parse(head: bytes) -> Request:
             raise Garbage("no header line")
         if name.lower() == "content-length" and name.lower() in headers:
             raise Garbage("two lengths")
+        if name.lower() == "transfer-encoding" and name.lower() in headers and not fault("last-coding-counts"):
+            raise Garbage("two codings")
         headers[name.lower()] = value.strip()
-    if "transfer-encoding" in headers and headers["transfer-encoding"].lower() != "chunked":
+    coding = "Chunked" if fault("chunked-unknown") else "chunked"
+    if "transfer-encoding" in headers and headers["transfer-encoding"].lower() != coding:
         raise Garbage("unknown coding")
     if {"transfer-encoding", "content-length"} <= headers.keys() and not fault("two-framings-accepted"):
         raise Garbage("framed in two ways")

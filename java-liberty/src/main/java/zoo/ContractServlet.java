@@ -9,6 +9,8 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.util.Collections;
+import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongSupplier;
 import javax.management.JMException;
@@ -50,6 +52,10 @@ public final class ContractServlet extends HttpServlet {
         requests.increment();
         inFlight.increment();
         try {
+            if (isAmbiguous(request)) {
+                response.setHeader("Connection", "close");
+                throw new IllegalArgumentException("ambiguous Transfer-Encoding");
+            }
             super.service(request, response);
         } catch (IllegalArgumentException bad) {
             response.setStatus(400);
@@ -57,6 +63,13 @@ public final class ContractServlet extends HttpServlet {
         } finally {
             inFlight.decrement();
         }
+    }
+
+    /** Liberty reads a body as chunked whatever other codings there are. */
+    private static boolean isAmbiguous(HttpServletRequest request) {
+        List<String> codings = Collections.list(request.getHeaders("Transfer-Encoding"));
+        return !codings.isEmpty() && (codings.size() > 1 || !codings.getFirst().strip().equalsIgnoreCase("chunked")
+                || request.getHeader("Content-Length") != null);
     }
 
     @Override

@@ -58,9 +58,7 @@ final class HttpVerticle extends AbstractVerticle {
 
     private void handle(HttpServerRequest request) {
         REQUESTS.increment();
-        if (stopping || request.version() == null  // neither HTTP/1.0 nor 1.1
-                || request.headers().contains(TRANSFER_ENCODING)  // Netty would take such a body for a request
-                && !request.headers().contains(TRANSFER_ENCODING, CHUNKED, true)) {
+        if (stopping || request.version() == null) {  // neither HTTP/1.0 nor 1.1
             request.connection().closeAndForget();
         } else if (!PATHS.contains(request.path())) {
             request.response().setStatusCode(404).endAndForget("not found");

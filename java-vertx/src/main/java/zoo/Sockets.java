@@ -1,12 +1,19 @@
 package zoo;
 
+import static io.netty.handler.codec.http.HttpHeaderNames.CONTENT_LENGTH;
+import static io.netty.handler.codec.http.HttpHeaderNames.TRANSFER_ENCODING;
+import static io.netty.handler.codec.http.HttpHeaderValues.CHUNKED;
+
 import io.netty.bootstrap.ChannelInitializerExtension;
 import io.netty.channel.*;
+import io.netty.handler.codec.DecoderResult;
+import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponseEncoder;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.util.ReferenceCountUtil;
 import java.util.ArrayDeque;
+import java.util.List;
 import java.util.Queue;
 
 /** What Vert.x 4 has no way for, by Netty's extension point, which finds this class in META-INF/services. */
@@ -40,15 +47,31 @@ public final class Sockets extends ChannelInitializerExtension {
 
         private final Queue<Object> waiting = new ArrayDeque<>();
         private boolean answering;
+        private boolean refused;
 
         @Override
         public void channelRead(ChannelHandlerContext context, Object message) {
+            if (refused) {  // may be a request or a body, and Vert.x closes the connection
+                ReferenceCountUtil.release(message);
+                return;
+            }
+            if (message instanceof HttpRequest request && isAmbiguous(request.headers())) {
+                refused = true;
+                request.setDecoderResult(DecoderResult.failure(new IllegalArgumentException("ambiguous framing")));
+            }
             if (waiting.isEmpty() && !mustWait(context, message)) {
                 pass(context, message);
             } else {
                 waiting.add(message);
                 context.channel().config().setAutoRead(false);  // the client has to wait as well
             }
+        }
+
+        /** Netty 4.1.135 reads a body as chunked whatever other codings there are: fixed in 4.1.138. */
+        private static boolean isAmbiguous(HttpHeaders headers) {
+            List<String> codings = headers.getAll(TRANSFER_ENCODING);
+            return !codings.isEmpty() && (codings.size() > 1 || !CHUNKED.contentEqualsIgnoreCase(codings.getFirst())
+                    || headers.contains(CONTENT_LENGTH));
         }
 
         private boolean mustWait(ChannelHandlerContext context, Object message) {
