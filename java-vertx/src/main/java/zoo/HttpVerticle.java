@@ -67,10 +67,11 @@ final class HttpVerticle extends AbstractVerticle {
         } else {
             IN_FLIGHT.incrementAndGet();
             Uni<Reply> reply = Uni.createFrom().deferred(Unchecked.supplier(() -> reply(request)));
-            (executor == null ? reply : reply.runSubscriptionOn(executor).emitOn(eventLoop)).subscribe().with(
-                    ready -> send(request, 200, ready),
-                    failure -> send(request, failure instanceof IllegalArgumentException ? 400 : 500,
-                            Reply.of(Work.TEXT, failure.getMessage())));
+            (executor == null ? reply : reply.runSubscriptionOn(executor).emitOn(eventLoop))
+                    .onFailure().recoverWithItem(HttpVerticle::failed)
+                    .chain(ready -> send(request, ready))
+                    .onTermination().invoke(IN_FLIGHT::decrementAndGet)
+                    .subscribe().with(sent -> { }, notSent -> request.connection().closeAndForget());
         }
     }
 
@@ -81,7 +82,7 @@ final class HttpVerticle extends AbstractVerticle {
                     .replaceWith(HELLO);
             case "/bytes" -> {
                 int n = integer(request, "n", 16_777_216, "");
-                yield Uni.createFrom().item(new Reply("application/octet-stream",
+                yield Uni.createFrom().item(new Reply(200, "application/octet-stream",
                         n < ALPHABETS.length() ? ALPHABETS.slice(0, n) : ALPHABETS, n));
             }
             case "/cpu" -> {
@@ -119,24 +120,28 @@ final class HttpVerticle extends AbstractVerticle {
         return Settings.integer(name, request.getParam(name, otherwise), 0, max);
     }
 
-    private void send(HttpServerRequest request, int status, Reply reply) {
+    private static Reply failed(Throwable failure) {
+        Buffer text = Buffer.buffer(String.valueOf(failure.getMessage()));
+        return new Reply(failure instanceof IllegalArgumentException ? 400 : 500, Work.TEXT, text, text.length());
+    }
+
+    private Uni<Void> send(HttpServerRequest request, Reply reply) {
         int chunk = reply.text.length();
-        HttpServerResponse response = request.response().setStatusCode(status)
+        HttpServerResponse response = request.response().setStatusCode(reply.status)
                 .putHeader(CONTENT_TYPE, reply.type)
                 .putHeader(CONTENT_LENGTH, Integer.toString(reply.length))
                 .putHeader(DATE, date);
-        Uni<Void> sent = reply.length == chunk ? response.end(reply.text)
+        return reply.length == chunk ? response.end(reply.text)
                 : response.send(Multi.createFrom().range(0, Math.ceilDiv(reply.length, chunk))  // as the client reads
                         .map(i -> reply.text.slice(0, Math.min(chunk, reply.length - i * chunk))));
-        sent.subscribe().with(done -> IN_FLIGHT.decrementAndGet(), clientHasLeft -> IN_FLIGHT.decrementAndGet());
     }
 
     /** The body is the text, repeated and cut off at the length. */
-    private record Reply(CharSequence type, Buffer text, int length) {
+    private record Reply(int status, CharSequence type, Buffer text, int length) {
 
         static Reply of(CharSequence type, String text) {
             Buffer body = Buffer.buffer(text);
-            return new Reply(type, body, body.length());
+            return new Reply(200, type, body, body.length());
         }
     }
 }
