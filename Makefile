@@ -90,7 +90,7 @@ CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
 
 .PHONY: compose help setup wrk browser qemu registry tools toxiproxy build plan bench bench-all bench-quick bench-25k answer bench-liberty bench-jdbc plan-jdbc report site compare \
 	export claims claims-plan list doctor docs up down images base-image prove-aa prove-slowdown prove-designs test test-unit test-contract \
-	test-fuzz test-faults test-reproducible audit soak test-tools test-runs test-containers test-swarm test-browser test-ab test-vm lint lint-python lint-rust clean
+	test-fuzz test-faults test-reproducible audit soak test-tools test-runs test-containers test-swarm test-browser test-ab test-vm test-rust lint lint-python lint-rust clean
 
 help: ## Understand: list these commands
 	@echo "usage: make COMMAND [SERVER=java-tomcat] [VARIANT=platform,virtual] [SCENARIO=hello,sleep] [CASE=name] [TIERS=100,1k,25k] [ROUNDS=n] [DURATION=s]"
@@ -227,7 +227,8 @@ test: setup ## Develop: lint, unit tests, whole runs, the contract suite against
 ifdef IN_ORDER
 test-contract: | test-unit
 test-unit: | lint-python
-test-runs: | lint-rust
+test-runs: | lint-rust test-rust
+test-rust: | build
 lint-rust: | build
 endif
 
@@ -291,6 +292,9 @@ lint-python: $(VENV)/.ready
 # the profile of the build, whose libraries in C are then there
 lint-rust:
 	@cd rust-axum && cargo fmt --check && CARGO_TARGET_DIR=$$(sh ../harness/cargo-target.sh) cargo clippy --release --quiet --locked --all-targets -- -D warnings
+
+test-rust: # with the profile of the build, as its libraries are there then
+	@cd rust-axum && cargo test --release --quiet --locked
 
 clean: ## Develop: remove what builds made; runs in results/ stay
 	@rm -rf $(VENV) */target */target-* .mypy_cache .ruff_cache .pytest_cache

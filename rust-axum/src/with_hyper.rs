@@ -18,10 +18,14 @@ pub fn server(settings: &'static Settings) -> io::Result<impl Future + Send> {
         let mut stop = pin!(stop);
         loop {
             let accepted = tokio::select! { accepted = listener.accept() => accepted, () = &mut stop => break };
-            let Ok((stream, _)) = accepted else {
-                // No descriptor is left, which lasts a while.
-                time::sleep(Duration::from_millis(100)).await;
-                continue;
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    if is_exhaustion(&error) {
+                        time::sleep(Duration::from_millis(100)).await;
+                    }
+                    continue;
+                }
             };
             let service = service_fn(move |request| {
                 REQUESTS.fetch_add(1, Ordering::Relaxed);
@@ -34,6 +38,12 @@ pub fn server(settings: &'static Settings) -> io::Result<impl Future + Send> {
         drop(listener);
         time::timeout(DRAIN, connections.shutdown()).await
     })
+}
+
+/// Tells whether a resource is exhausted, which lasts a while. Any other error is that of one connection, which has
+/// left the queue with it.
+fn is_exhaustion(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
 
 enum Task {
@@ -76,4 +86,19 @@ async fn finish(settings: &Settings, task: Task) -> Result<Answer, Infallible> {
         Task::Sleep(asked) => work::sleep(settings, asked).await,
         Task::Cpu(asked) => work::cpu(settings, asked).await,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepting_pauses_only_while_a_resource_is_exhausted() {
+        for code in [libc::EMFILE, libc::ENFILE, libc::ENOBUFS, libc::ENOMEM] {
+            assert!(is_exhaustion(&io::Error::from_raw_os_error(code)), "{code}");
+        }
+        for code in [libc::ECONNABORTED, libc::ECONNRESET, libc::EPROTO, libc::EINTR, libc::ENETDOWN] {
+            assert!(!is_exhaustion(&io::Error::from_raw_os_error(code)), "{code}");
+        }
+    }
 }
