@@ -1,10 +1,16 @@
 """The process: its environment, its one line, its signals and its exit codes."""
 
+import signal
+import time
+from pathlib import Path
+
 import pytest
-from kit.rules import DRAIN
+from kit.delays import begin, connections
+from kit.rules import DRAIN, about, pattern
 from kit.server import Runtime
 from kit.shared import Life, SmallPool
 from kit.targets import Target
+from kit.wire import Wire, request, tries
 
 INTEGER = '{variable} must be an integer from 1 to {maximum}, got "{value}"'
 BAD = {
@@ -15,6 +21,9 @@ BAD = {
     "VARIANT": ('VARIANT must be one of {variants}, got "{value}"', None, ("x",)),
 }
 """Variables, the promised line with the maximum in it, and values that they must not have."""
+
+TAILS = (64, 128, 256)
+"""Bytes of a body that the kernel does not hold for a slow reader: few enough for any buffer of a server."""
 
 
 @pytest.mark.smoke
@@ -72,6 +81,49 @@ def drained(life: Life) -> None:
     assert life.dropped is None, f"a request in flight was dropped: {life.dropped}"
     assert life.refused_while_draining, "new connections were still accepted"
     assert life.code == 0, f"exit code {life.code}"
+
+
+@pytest.mark.process_only
+def test_sigterm_gives_slow_readers_their_whole_answers(starting_target: Target, runtime: Runtime) -> None:
+    """The end of each body waits in a buffer of the server, whose handler may have returned already."""
+    with runtime.serving(starting_target) as server:
+        unread = bytes_that_nobody_reads(server.port)
+        sizes = [unread + tail for tail in TAILS]
+        with connections(server.port, len(sizes)) as wires:
+            begin(server.port, wires, *(request(f"/bytes?n={size}") for size in sizes))
+            server.signal(signal.SIGTERM)
+            for _ in tries("new connections are still accepted"):
+                if server.turns_away():
+                    break
+            time.sleep(1)  # a server that waits only for its handlers ends meanwhile
+            for size, wire in zip(sizes, wires, strict=True):
+                with about(f"{size} bytes, of which the kernel holds about {unread}"):
+                    assert wire.read().body == pattern(size), "another body"
+        assert server.wait() == 0
+
+
+def bytes_that_nobody_reads(port: int) -> int:
+    """Return how much of a body the kernel holds for a client that reads nothing."""
+    with Wire(port) as wire:
+        wire.send(request("/bytes?n=16777216"))
+        ends = (port, wire.socket.getsockname()[1])
+        held = [0]
+        for _ in tries("the kernel's buffers do not fill", pause=0.1):
+            held.append(queued(*ends))
+            if held[-1] and held[-5:] == held[-1:] * 5:
+                break
+        return held[-1]
+
+
+def queued(port: int, other: int) -> int:
+    """Return the bytes between two local ports, those to be sent and those to be read, as /proc/net/tcp has them."""
+    total = 0
+    for table in ("tcp", "tcp6"):
+        for line in Path("/proc/net", table).read_text(encoding="utf-8").splitlines()[1:]:
+            _, local, remote, _, queues, *_ = line.split()
+            if {int(end.rpartition(":")[2], 16) for end in (local, remote)} == {port, other}:
+                total += sum(int(queue, 16) for queue in queues.split(":"))
+    return total
 
 
 @pytest.mark.smoke

@@ -99,6 +99,7 @@ final class ContractServlet extends HttpServlet {
         for (int left = n; left > 0; left -= Work.ALPHABETS.length) {
             response.getOutputStream().write(Work.ALPHABETS, 0, Math.min(left, Work.ALPHABETS.length));
         }
+        response.flushBuffer();  // a graceful stop waits for handlers, not for buffers
     }
 
     /** Tomcat sets the length of what fits its buffer. */
