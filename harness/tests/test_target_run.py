@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from fixtures.scripted_server import ScriptedServer
 
 from zoo.cli.checkout import ROOT
 from zoo.model.measurement import Measurement
@@ -29,6 +30,7 @@ FIXTURES = Path(__file__).parent / "fixtures"
 SLOWED = FIXTURES / "slowed"
 HYPER = "rust-axum:hyper"
 PATIENCE_S = 300
+REDIRECTS_AFTER = 200
 SAMPLES_BEYOND = 100
 """A quantile with fewer samples beyond it is not told."""
 
@@ -151,6 +153,25 @@ def _requests(url: str) -> int:
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{url}info", timeout=5) as answer:
         text = answer.read().decode()
     return int(text.partition('"requests": ')[2].partition(",")[0])
+
+
+def test_a_target_that_begins_to_redirect_is_a_failed_cell(tmp_path: Path) -> None:
+    """Its statuses are below 400, so wrk takes them for good responses."""
+
+    def script(number: int) -> bytes:
+        if number > REDIRECTS_AFTER:
+            return b"HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n"
+        return b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!"
+
+    with ScriptedServer() as server:
+        server.script = script
+        code, output = bench(tmp_path, "--target", f"{server.url}/", "--tiers", "10")
+    [record] = records(tmp_path).values()
+    assert record.failure is not None
+    assert record.failure.kind == "bad_responses"
+    assert "HTTP/1.1 302 Found, Location: /login" in record.failure.message
+    assert code == 1
+    assert "1 cell(s) failed" in output
 
 
 def test_a_refused_target_leaves_no_run(tmp_path: Path) -> None:
