@@ -117,6 +117,19 @@ def test_good_responses_do_not(server: ScriptedServer, script: Callable[[int], b
     assert failure(server, script, tmp_path) is None
 
 
+def chunked(number: int) -> bytes:
+    """10,000 bytes in pieces whose number changes."""
+    pieces = 4 + number % 2
+    body = b"".join(b"%x\r\n%s\r\n" % (10_000 // pieces, b"x" * (10_000 // pieces)) for _ in range(pieces))
+    return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize("bad", [False, True])
+def test_a_chunked_body_may_be_cut_anywhere(server: ScriptedServer, bad: bool, tmp_path: Path) -> None:
+    found = failure(server, lambda number: FOUND if bad and number % 50 == 0 else chunked(number), tmp_path)
+    assert (found is not None) is bad
+
+
 def test_a_body_of_any_length_is_no_fault(server: ScriptedServer, tmp_path: Path) -> None:
     lengths = itertools.cycle([3, 1_000, 20, 4_000, 60])
 

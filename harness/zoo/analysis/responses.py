@@ -14,6 +14,7 @@ CLOSE_BYTES = 64
 """More than `Connection: close` adds to a response, or takes the place of."""
 
 CLOSE_SHARE = 0.02
+CHUNKED_SHARE = 0.005
 
 MEANS_APART = 0.05
 """Two loads of a server whose responses vary in length may differ by this much in their mean length."""
@@ -74,16 +75,20 @@ class Sizes:
     least: int
     most: int
     steady: bool
+    slack: float = 0.0
+    """Share of a response's size by which it may differ."""
 
     @classmethod
-    def of(cls, before: Sequence[int], after: Sequence[int]) -> Sizes | None:
-        """None without any."""
+    def of(cls, before: Sequence[int], after: Sequence[int], *, chunked: bool = False) -> Sizes | None:
+        """None without any. The sizes of chunked responses depend a little on where they are cut."""
         if not before and not after:
             return None
         drift = max([*before, *after]) - min([*before, *after]) if before and after else 0
-        steady = max(before or after) == min(before or after)
-        allowed = [*before, *after] if drift <= DRIFT_BYTES or not steady else before
-        return cls(min(allowed), max(allowed), steady)
+        slack = CHUNKED_SHARE if chunked else 0.0
+        steady = max(before or after) <= (1 + slack) * min(before or after)
+        close = drift <= max(DRIFT_BYTES, slack * min(before or after))
+        allowed = [*before, *after] if close or not steady else before
+        return cls(min(allowed), max(allowed), steady, slack)
 
     def explain(self, seen: Received, closing: int = 0) -> bool:
         """Return True when all responses of a load can have had these sizes; never for those that are not steady.
@@ -98,9 +103,9 @@ class Sizes:
         good = seen.requests - seen.status
         pages = seen.status * max(self.most, ERROR_PAGE_BYTES)
         cut_off = (seen.connections + seen.broken) * self.most
-        headers = closing * CLOSE_BYTES
-        least = good * self.least - seen.broken * self.most - headers
-        return least <= seen.bytes <= good * self.most + pages + cut_off + headers
+        either_way = closing * CLOSE_BYTES + self.slack * good * self.most
+        least = good * self.least - seen.broken * self.most - either_way
+        return least <= seen.bytes <= good * self.most + pages + cut_off + either_way
 
     def count_of(self, size: int, seen: Received) -> int | None:
         """Return how many responses of a load had this other size; None where that cannot be told."""

@@ -18,6 +18,7 @@ from zoo.sample.response import Response
 SINGLE = 10
 AFTERWARDS_S = 1.0
 AFTERWARDS_CONNECTIONS = 100
+AFTERWARDS_BYTES = 64 << 20
 
 
 class ResponseCheck:
@@ -46,7 +47,11 @@ class ResponseCheck:
         waits = self._url != self._spec.url
         after = [] if waits else self._hosted.instruments.responses(self._url, SINGLE)
         bad = next((one for one in [*self._before, *after] if not one.good), None)
-        expected = Sizes.of([one.size for one in self._before if one.good], [one.size for one in after if one.good])
+        expected = Sizes.of(
+            [one.size for one in self._before if one.good],
+            [one.size for one in after if one.good],
+            chunked=any(one.chunked for one in self._before),
+        )
         if expected is None and bad is None:
             return
         if bad is None and expected is not None and expected.steady and expected.explain(seen):
@@ -76,7 +81,9 @@ class ResponseCheck:
         )
 
     def _load_afterwards(self) -> LoadOutcome:
-        connections = min(AFTERWARDS_CONNECTIONS, self._spec.connections)
+        """Count every status. wrk then holds a whole response for each connection, so large ones get few of these."""
+        largest = max((one.size for one in self._before), default=1)
+        connections = min(AFTERWARDS_CONNECTIONS, self._spec.connections, max(1, AFTERWARDS_BYTES // largest))
         threads = min(self._spec.threads, connections)
         spec = replace(self._spec, url=self._url, connections=connections, threads=threads, census=True)
         return self._hosted.generator.run(replace(spec, duration_s=AFTERWARDS_S))

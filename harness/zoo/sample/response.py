@@ -13,11 +13,15 @@ SAMPLE_BYTES = 60
 
 @dataclass(frozen=True)
 class Response:
-    """`size` counts headers and body. `sample` is the status line and the first bytes of the body."""
+    """`size` counts headers and body. `sample` is the status line and the first bytes of the body.
+
+    A `chunked` body may be cut at other places each time, which changes its size a little.
+    """
 
     status: int
     size: int
     sample: str
+    chunked: bool = False
 
     @property
     def good(self) -> bool:
@@ -46,11 +50,12 @@ def _response(url: str, timeout_s: float, host: str | None) -> Response:
         received = _Received(connection)
         response = http.client.HTTPResponse(received, method="GET")  # type: ignore[arg-type]
         response.begin()
+        chunked = bool(response.chunked)
         body = response.read()
     line = f"HTTP/1.1 {response.status} {response.reason}".rstrip()
     where = response.getheader("Location")
     sample = f"{line}, " + (f"Location: {where}, " if where else "") + repr(body[:SAMPLE_BYTES])
-    return Response(response.status, received.size, sample)
+    return Response(response.status, received.size, sample, chunked)
 
 
 class _Received(io.RawIOBase):
