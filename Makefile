@@ -281,6 +281,9 @@ test-vm: setup qemu ## Develop: boot a guest, hold 1,000 connections in it, brea
 
 lint: lint-python lint-rust ## Develop: formatting, lint and types, without changing a file
 
+# with the harness's target folder
+CARGO = CARGO_TARGET_DIR=$$(sh ../harness/cargo-target.sh) cargo
+
 # from one folder with one cache: the suite's types are those of the harness
 lint-python: $(VENV)/.ready
 	@$(VENV)/bin/ruff format --quiet --check --config harness/pyproject.toml harness contract
@@ -291,10 +294,10 @@ lint-python: $(VENV)/.ready
 
 # the profile of the build, whose libraries in C are then there
 lint-rust:
-	@cd rust-axum && cargo fmt --check && CARGO_TARGET_DIR=$$(sh ../harness/cargo-target.sh) cargo clippy --release --quiet --locked --all-targets -- -D warnings
+	@cd rust-axum && cargo fmt --check && $(CARGO) clippy --release --quiet --locked --all-targets -- -D warnings
 
-test-rust: # with the profile of the build, as its libraries are there then
-	@cd rust-axum && cargo test --release --quiet --locked
+test-rust: # with the profile of the build, whose libraries are there then
+	@cd rust-axum && $(CARGO) test --release --quiet --locked
 
 clean: ## Develop: remove what builds made; runs in results/ stay
 	@rm -rf $(VENV) */target */target-* .mypy_cache .ruff_cache .pytest_cache
