@@ -10,6 +10,7 @@ import pytest
 from fakes import (
     LAST_WORDS,
     POOL,
+    RPS,
     Call,
     FakeAttacker,
     FakeBenchmarker,
@@ -300,6 +301,22 @@ def test_the_time_to_open_many_connections_is_no_part_of_the_load(bed: Bed) -> N
     assert high.load.connect_s == pytest.approx(4.0, rel=0.05)
     assert high.load.goodput_rps == pytest.approx(50_000, rel=0.02)
     assert high.load.little == pytest.approx(1.0, rel=0.02)
+    assert high.flags == []
+
+
+def test_load_while_other_connections_are_opened_counts_as_load(bed: Bed) -> None:
+    """A thread of wrk begins when its own connections are open. Else a rate would be more than there were responses."""
+
+    def early(call: Call) -> LoadOutcome | None:
+        if not call.measured or call.spec.connections < 25_000:
+            return None
+        busy_s = 0.7 * call.spec.duration_s
+        return outcome(call.spec, [[round(call.spec.connections / RPS * 1e6), round(RPS * busy_s)]])
+
+    bed.world.connect_s, bed.world.fault = 5.0, early
+    high = seen(bed.run(one_block())[2])
+    assert high.load.connect_s == pytest.approx(0.3 * high.load.runtime_s, rel=0.01)
+    assert high.load.goodput_rps == pytest.approx(RPS, rel=0.01)
     assert high.flags == []
 
 

@@ -174,7 +174,7 @@ def run(
     responses.check(outcome)
     _refuse_apart(outcome, spec)
     visible = bench.emulated or spec.connections > windows.MANY
-    connect_s = _connecting(seen.samples, spec.connections, outcome.runtime_s) if visible else 0.0
+    connect_s = _connecting(seen.samples, spec.connections, outcome) if visible else 0.0
     accepted = after.since(before).passive_opens if before and after else None
     return Window(outcome, seen.samples, seen.noise, established, connect_s, seen.cpu_s, accepted)
 
@@ -187,6 +187,12 @@ def _refuse_apart(outcome: LoadOutcome, spec: LoadSpec) -> None:
         raise LoadError("generators_apart", told)
 
 
-def _connecting(samples: Samples, connections: int, runtime_s: float) -> float:
+def _connecting(samples: Samples, connections: int, outcome: LoadOutcome) -> float:
+    """Return the seconds that were spent on opening the connections, and not on the load.
+
+    A thread of wrk that has opened its share starts its load while others still open theirs. What its connections did
+    then counts as load: otherwise the rest of the window would have more responses than it can hold.
+    """
     seconds = flags.connecting(samples.t, samples.established, connections)
-    return 0.0 if seconds is None else min(seconds, runtime_s)
+    busy_s = (outcome.histogram.mean_us or 0.0) / 1e6 * outcome.histogram.total / connections
+    return 0.0 if seconds is None else max(0.0, min(seconds, outcome.runtime_s - busy_s))

@@ -59,7 +59,7 @@ _FLAG_TEXT = {
     Flag.STARVED: "under 90 % of the connections had a request under way: the rest waited in a busy generator, "
     "were starved, hung or never opened",
     Flag.POOL_CEILING: "the pool serves at most threads ÷ delay; the rest waited: the thread model, not an error",
-    Flag.LITTLE_HIGH: "goodput × latency is over 110 % of the connections: the histogram is wrong, do not use this",
+    Flag.LITTLE_HIGH: "the latencies add up to over 110% of the time that the connections had: do not use this",
     Flag.NOT_ESTABLISHED: "fewer than 98 % of the connections were established in mid-run",
     Flag.SLOW_CONNECT: "opening the connections took over half of the window; what was left of it is short",
     Flag.LISTEN_DROPS: "the kernel dropped connection attempts (raise net.core.somaxconn)",
