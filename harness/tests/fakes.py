@@ -270,7 +270,7 @@ class FakeGenerator:
         call.server.loads, call.server.thrown_away = call.server.loads + 1, False
         world.seconds += 0.0 if world.starved else spec.duration_s
         call.server.cpu_s += world.cpu_s_a_load
-        world.accepted += spec.connections + (world.reopens if call.measured else 0)
+        world.accepted += 1 + spec.connections + (world.reopens if call.measured else 0)
         call.server.busy_until_s = world.seconds + world.works_on_s
         call.server.left_open, call.server.closes_at_s = spec.connections, world.seconds + world.closes_after_s
         return given or ideal(call, world.connecting(spec) if call.measured else 0.0)

@@ -154,16 +154,16 @@ SOUND = CellFigures(
 
 def changed(**changes: Any) -> CellFigures:  # noqa: ANN401 (any field of the evidence or of its parts)
     """SOUND with other values, those of its parts too."""
-    made: dict[str, object] = {}
+    made: dict[str, Any] = {}
     for name, value in changes.items():
         for part in ("connections", "errors", "warmup", "kernel"):
             model = getattr(SOUND, part)
             if name in type(model).model_fields:
-                made[part] = model.model_copy(update={name: value})
+                made[part] = made.get(part, model).model_copy(update={name: value})
                 break
         else:
             made[name] = value
-    return dataclasses.replace(SOUND, **made)  # type: ignore[arg-type]
+    return dataclasses.replace(SOUND, **made)
 
 
 def test_a_sound_cell_has_no_flag() -> None:
@@ -192,7 +192,12 @@ def test_a_sound_cell_has_no_flag() -> None:
         (Flag.SOCKETS_LINGER, {"lingering": 5_001}, {"lingering": 5_000}),
         (Flag.LEFT_OPEN, {"left_open": 21}, {"left_open": 20}),
         (Flag.BAD_ANSWERS, {"status": 1}, {"status": 0}),
-        (Flag.RECONNECTS, {"reopened_share": 0.0051, "lingering": 9_000}, {"reopened_share": 0.005}),
+        (
+            Flag.RECONNECTS,
+            {"reopened": 51, "requests": 10_000, "lingering": 9_000},
+            {"reopened": 50, "requests": 10_000},
+        ),
+        (Flag.RECONNECTS, {"reopened": 11, "requests": 1_000}, {"reopened": 10, "requests": 1_000}),
         (
             Flag.LITTLE_WORK,
             {"work_s": 0.005, "cpu_s_per_million": 2_499.0},

@@ -20,7 +20,10 @@ ALL_OPEN = 0.999
 WORK_LIMIT = 0.5
 LINK_LIMIT = 0.80
 REOPENED_LIMIT = 0.005
-"""Below it, setting up the connections costs less than any difference that is reported."""
+"""Share of the requests that may open a connection: setting these up costs less than any difference reported."""
+
+REOPENED_LEAST = 0.01
+"""Share of the connections that may be opened again: in a load of few requests each one counts much."""
 
 LEAST_CPU_S = 2e-6
 CPU_SLACK_S = 0.02
@@ -100,7 +103,7 @@ class CellFigures:
     kernel: Kernel | None
     link_share: float | None = None
     throttled_share: float | None = None
-    reopened_share: float | None = None
+    requests: int = 0
     steal_share: float | None = None
 
 
@@ -135,14 +138,18 @@ def served_elsewhere(goodput: int, cpu_s: float | None) -> bool:
 
 
 def reopened(accepted: Sequence[int | None], connections: int) -> int | None:
-    """Return the connections beyond those asked for in each window; None where one was not counted."""
+    """Return the connections beyond those asked for in each window; None where one was not counted.
+
+    wrk opens one more before its load, to see whether the address answers.
+    """
     known = [one for one in accepted if one is not None]
-    return sum(max(0, one - connections) for one in known) if len(known) == len(accepted) else None
+    return sum(max(0, one - connections - 1) for one in known) if len(known) == len(accepted) else None
 
 
 def flags(seen: CellFigures) -> list[Flag]:
     """Everything an expert would object to, in the order of the enum."""
-    reconnects = (seen.reopened_share or 0.0) > REOPENED_LIMIT
+    allowed = max(REOPENED_LIMIT * seen.requests, REOPENED_LEAST * seen.connections.actual)
+    reconnects = (seen.connections.reopened or 0) > allowed
     busy = seen.delay_s < HOLDING_S
     established = seen.connections.established
     raised = {

@@ -159,7 +159,7 @@ class CellReadings:
             kernel=kernel,
             link_share=record_parts.link_share(outcome),
             throttled_share=heard.throttled_share,
-            reopened_share=None if reopened is None else reopened / max(1, outcome.requests),
+            requests=outcome.requests,
             steal_share=heard.steal_share,
         )
         return Measurement(
