@@ -126,8 +126,7 @@ class CellReadings:
                 "another process sends them"
             )
             raise CellFailure(Failure(kind="wrong_process", message=message, log_tail=self._hosted.log_tail()))
-        accepted = [None if subject.block.parallel else w.accepted for w in windows]
-        reopened = flags.reopened(accepted, self._feasible.actual)
+        reopened = [w.reopened for w in windows if w.reopened is not None and not subject.block.parallel]
         connections = Connections(
             requested=subject.tier.connections,
             actual=self._feasible.actual,
@@ -135,7 +134,7 @@ class CellReadings:
             established=min((w.established for w in windows if w.established is not None), default=None),
             lingering=self._lingering,
             left_open=self._left_open,
-            reopened=reopened,
+            reopened=sum(reopened) if len(reopened) == len(windows) else None,
         )
         kernel = self._readings.kernel
         pool = record_parts.pool(subject.server.info, samples.threads)
@@ -249,6 +248,12 @@ class CellReadings:
         if opened is not None and opened < flags.ESTABLISHED_LIMIT * actual:
             message = (
                 f"only {opened:,} of {actual:,} connections were open when the window ended, and wrk waits for all"
+            )
+            raise CellFailure(Failure(kind="not_connected", message=message, log_tail=hosted.log_tail()))
+        if made.connect_s > made.outcome.runtime_s / 2:
+            message = (
+                f"opening {actual:,} connections took {made.connect_s:.1f} of {made.outcome.runtime_s:.1f} s, and no "
+                "request was answered in the rest: DURATION= makes windows longer"
             )
             raise CellFailure(Failure(kind="not_connected", message=message, log_tail=hosted.log_tail()))
         hosted.thread_dump(self._bench.store.raw / f"{self._subject.name}-threads.json")
