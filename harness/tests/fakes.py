@@ -463,6 +463,9 @@ class FakeInstruments:
         server = self._world.at(url)
         return server.left_open if self._world.seconds < server.closes_at_s else 0
 
+    def closed(self, url: str) -> int | None:
+        return self._world.reopens
+
     def settle_sockets(self, wait: bool) -> int | None:
         return 0
 

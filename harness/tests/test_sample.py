@@ -380,6 +380,19 @@ class TestSampler:
             stack.close()
             until(lambda: diag.unclosed_on(port) == 0)
 
+    @linux
+    def test_connections_that_the_server_has_closed(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            for first_to_close in ("server", "client", "server"):
+                client = socket.create_connection(("127.0.0.1", port))
+                accepted = server.accept()[0]
+                ends = [accepted, client] if first_to_close == "server" else [client, accepted]
+                ends[0].close()
+                assert ends[1].recv(1) == b""
+                ends[1].close()
+            assert diag.closed_on(port) == 2
+
     @given(st.binary(max_size=200))
     @calm
     def test_odd_packets_end(self, packet: bytes) -> None:

@@ -22,6 +22,9 @@ LINK_LIMIT = 0.80
 REOPENED_LIMIT = 0.005
 """Share of the requests that may open a connection: setting these up costs less than any difference reported."""
 
+CLOSED_SHARE = 0.01
+"""Of the reconnects that a server causes, it closes at least this share before wrk does: a half or a quarter here."""
+
 REOPENED_LEAST = 0.01
 """Share of the connections that may be opened again: in a load of few requests each one counts much."""
 
@@ -137,13 +140,17 @@ def served_elsewhere(goodput: int, cpu_s: float | None) -> bool:
     return cpu_s is not None and goodput * LEAST_CPU_S > cpu_s + CPU_SLACK_S
 
 
-def reopened(accepted: Sequence[int | None], connections: int) -> int | None:
-    """Return the connections beyond those asked for in each window; None where one was not counted.
+def reopened(accepted: int | None, closed: int | None, connections: int) -> int | None:
+    """Return the connections of a window beyond those asked for; None where they were not counted.
 
-    wrk opens one more before its load, to see whether the address answers.
+    `accepted` counts all that were accepted on the network, other programs' too. wrk opens one more before its load, to
+    see whether the address answers. `closed` counts those that the server closed before wrk did, in the last minute: at
+    least some if it closes connections, none otherwise.
     """
-    known = [one for one in accepted if one is not None]
-    return sum(max(0, one - connections - 1) for one in known) if len(known) == len(accepted) else None
+    if accepted is None or closed is None:
+        return None
+    extra = max(0, accepted - connections - 1)
+    return extra if closed >= CLOSED_SHARE * extra else closed
 
 
 def flags(seen: CellFigures) -> list[Flag]:

@@ -113,8 +113,8 @@ class Window:
     established: int | None
     connect_s: float
     cpu_s: float | None
-    accepted: int | None = None
-    """Connections that the server's host accepted."""
+    reopened: int | None = None
+    """Connections beyond those asked for, because the server closed some."""
 
     @property
     def loaded_s(self) -> float:
@@ -176,7 +176,8 @@ def run(
     visible = bench.emulated or spec.connections > windows.MANY
     connect_s = _connecting(seen.samples, spec.connections, outcome) if visible else 0.0
     accepted = after.since(before).passive_opens if before and after else None
-    return Window(outcome, seen.samples, seen.noise, established, connect_s, seen.cpu_s, accepted)
+    reopened = flags.reopened(accepted, hosted.instruments.closed(hosted.url), spec.connections)
+    return Window(outcome, seen.samples, seen.noise, established, connect_s, seen.cpu_s, reopened)
 
 
 def _refuse_apart(outcome: LoadOutcome, spec: LoadSpec) -> None:

@@ -119,6 +119,9 @@ class TargetInstruments(LocalInstruments):
     def unclosed(self, url: str) -> int | None:
         return super().unclosed(url) if self._here else None
 
+    def closed(self, url: str) -> int | None:
+        return super().closed(url) if self._here else None
+
 
 class _TargetRecording:
     """The host's columns are read through a process in its network: through this one where the server's is unknown."""

@@ -10,6 +10,7 @@ SOCK_DIAG_BY_FAMILY = 20
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 REQUEST_DUMP = 0x301
 ESTABLISHED, CLOSE_WAIT = 1 << 1, 1 << 8  # bits of a set of states
+CLOSED_HERE = 1 << 4 | 1 << 5 | 1 << 6 | 1 << 11  # FIN_WAIT1, FIN_WAIT2, TIME_WAIT, CLOSING
 
 HEADER = struct.Struct("=IHHII")
 # family, protocol, extensions, padding, states; then the socket: source port, and 46 bytes that match any.
@@ -28,6 +29,11 @@ def established_on(port: int) -> int | None:
 def unclosed_on(port: int) -> int | None:
     """The same, and those that only the client has closed."""
     return _on(port, ESTABLISHED | CLOSE_WAIT)
+
+
+def closed_on(port: int) -> int | None:
+    """Count the connections to `port` that the server closed first, in the last minute."""
+    return _on(port, CLOSED_HERE)
 
 
 def _on(port: int, states: int) -> int | None:

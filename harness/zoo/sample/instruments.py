@@ -17,7 +17,7 @@ from zoo.sample import lock_waits, net, nmt
 from zoo.sample.cgroup import CgroupUse
 from zoo.sample.contract_probe import hello_fault, model_fault
 from zoo.sample.cpu_work import seconds_a_round
-from zoo.sample.diag import established_on, unclosed_on
+from zoo.sample.diag import closed_on, established_on, unclosed_on
 from zoo.sample.jvm import Info, InfoError, fetch_info
 from zoo.sample.net import TcpCounters
 from zoo.sample.noise import NoiseProbe, canary
@@ -87,6 +87,10 @@ class Instruments(Protocol):
         """These, and those that only the client has closed."""
         ...
 
+    def closed(self, url: str) -> int | None:
+        """Connections that the server closed in the last minute; None where they cannot be counted."""
+        ...
+
     def settle_sockets(self, wait: bool) -> int | None:
         """Sockets in TIME_WAIT now, after waiting for them to go where that is asked."""
         ...
@@ -151,6 +155,9 @@ class LocalInstruments:
 
     def unclosed(self, url: str) -> int | None:
         return unclosed_on(_port(url))
+
+    def closed(self, url: str) -> int | None:
+        return closed_on(_port(url))
 
     def settle_sockets(self, wait: bool) -> int | None:
         return net.wait_for_lingering().sockets if wait else net.lingering()

@@ -102,6 +102,9 @@ class AgentInstruments:
     def unclosed(self, url: str) -> int | None:
         return self._agent.call(INT_OR_NONE, "unclosed", url=url)
 
+    def closed(self, url: str) -> int | None:
+        return self._agent.call(INT_OR_NONE, "closed", url=url)
+
     def settle_sockets(self, wait: bool) -> int | None:
         return self._agent.call(INT_OR_NONE, "settle_sockets", LINGER_S, wait=wait)
 

@@ -68,6 +68,7 @@ class Agent:
             "cgroup": cgroup.container_use,
             "established": here.established,
             "unclosed": here.unclosed,
+            "closed": here.closed,
             "settle_sockets": here.settle_sockets,
             "canary": here.canary,
             "available_kb": here.available_kb,
