@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -18,6 +19,7 @@ from zoo.host import namespace
 
 CURL_PATIENCE = 60
 QUIET = {"-q", "--quiet"}
+PREPARED = "import os, sys; from zoo.host import namespace; namespace.prepare(); os.execvp(sys.argv[1], sys.argv[1:])"
 
 
 def plan_of(target: Target) -> list[Step]:
@@ -54,10 +56,10 @@ def test_readme_commands_work_as_printed(folder_target: Target) -> None:
 
 @pytest.mark.skipif(namespace.wrapper() is None, reason="this system refuses network namespaces")
 def test_the_printed_port_is_the_servers_default(folder_target: Target) -> None:
-    """In a network of its own, where nothing else listens."""
-    alone = replace(folder_target, argv=lambda: (*(namespace.wrapper() or ()), *folder_target.argv()))
+    """In a network of its own, where nothing else listens and loopback is up."""
+    alone = [*(namespace.wrapper() or ()), sys.executable, "-I", "-c", PREPARED]
     env: Environment = {"VARIANT": None, "PORT": None, "HOST": "0.0.0.0"}
-    with ProcessServer(alone, folder_target.port, env) as server:
+    with ProcessServer(folder_target, folder_target.port, env, within=alone) as server:
         server.wait_ready()
         assert server.stdout.startswith(f"listening on http://0.0.0.0:{folder_target.port} (")
 

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -33,7 +33,9 @@ class ProcessServer(Server):
         port: int,
         env: Environment | None = None,
         low_nofile: bool = False,
+        within: Sequence[str] = (),
     ) -> None:
+        """`within` are words that start a command in another environment."""
         missing = [str(made) for made in target.makes if not made.exists()]
         if missing:
             raise ServerFailed(f"{target.server} is not built, missing: {', '.join(missing)}")
@@ -47,7 +49,7 @@ class ProcessServer(Server):
         if Path(program).name == "java":  # which does not know TMPDIR
             words[:0] = [f"-Djava.io.tmpdir={full['TMPDIR']}", f"-Duser.home={full['HOME']}"]
         self._child = subprocess.Popen(
-            [*LAUNCH, str(LOW_NOFILE) if low_nofile else "-", program, *words],
+            [*LAUNCH, str(LOW_NOFILE) if low_nofile else "-", *within, program, *words],
             cwd=target.folder,
             env={name: value for name, value in full.items() if value is not None},
             stdin=subprocess.DEVNULL,
