@@ -257,7 +257,10 @@ class CellReadings:
             )
             raise CellFailure(Failure(kind="not_connected", message=message, log_tail=hosted.log_tail()))
         hosted.thread_dump(self._bench.store.raw / f"{self._subject.name}-threads.json")
-        message = f"no request was answered in {self.duration_s:.0f} s, and none failed: a hung server"
+        message = (
+            f"no request was answered in {self.duration_s:.0f} s, and none failed: the server hangs, or it is too slow "
+            "for such a window (DURATION= makes it longer)"
+        )
         raise CellFailure(Failure(kind="hung", message=message, log_tail=hosted.log_tail()))
 
     def _load_of(self, outcome: LoadOutcome, connect_s: float, pool: int | None) -> Load:
