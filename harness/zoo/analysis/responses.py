@@ -52,12 +52,12 @@ def too_many(bad: int, total: int) -> bool:
     return bad > BAD_LIMIT * total
 
 
-def last_ones(seen: Received, accepted: int | None) -> int:
-    """Return how many responses were the last of their connections, by the connections that the server accepted.
+def last_ones(seen: Received, reopened: int | None) -> int:
+    """Return how many responses were the last of their connections, by the connections opened beyond those asked for.
 
     Where these cannot be counted, a server may close each after 50 responses.
     """
-    return round(CLOSE_SHARE * seen.requests) if accepted is None else max(0, accepted - seen.connections)
+    return round(CLOSE_SHARE * seen.requests) if reopened is None else reopened
 
 
 def alike(one: Received, other: Received) -> bool:

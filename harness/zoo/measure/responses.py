@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from zoo.analysis.flags import reopened
 from zoo.analysis.responses import Received, Sizes, alike, last_ones, too_many
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError, LoadSpec
@@ -41,7 +42,8 @@ class ResponseCheck:
             return
         counters = self._hosted.instruments.counters(self._hosted.pid)
         accepted = counters.since(self._counters).passive_opens if counters and self._counters else None
-        closing = last_ones(seen, accepted)
+        closed = self._hosted.instruments.closed(self._hosted.url)
+        closing = last_ones(seen, reopened(accepted, closed, seen.connections))
         if too_many(seen.bad, seen.total):
             raise bad_responses(f"{seen.bad:,} of {seen.total:,} responses were bad{_kinds(outcome)}", self._sample())
         waits = self._url != self._spec.url
