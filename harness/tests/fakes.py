@@ -457,7 +457,9 @@ class FakeInstruments:
 
     def established(self, url: str) -> int | None:
         self._world.seconds += self._world.count_s
-        return self._world.connections
+        connecting = self._world.connections and self._world.connecting(self._world.calls[-1].spec)
+        share = min(1.0, self._world.calls[-1].spec.duration_s / connecting) if connecting else 1.0
+        return int(share * self._world.connections)
 
     def unclosed(self, url: str) -> int | None:
         server = self._world.at(url)

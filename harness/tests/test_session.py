@@ -29,6 +29,7 @@ from zoo.analysis.summary import rows
 from zoo.load.base import Generator, LoadOutcome
 from zoo.load.spec import LoadError
 from zoo.measure.session import Running
+from zoo.measure.window import Window
 from zoo.model.condition import Condition
 from zoo.model.entry_id import twin
 from zoo.model.errors import RuntimeFailure
@@ -472,6 +473,15 @@ def test_a_full_disk_ends_the_run_and_its_servers(bed: Bed) -> None:
         bed.run(one_block())
     assert len(bed.world.servers) == 1
     assert not bed.world.running
+
+
+def test_connections_that_others_close_meanwhile_hide_no_hung_server(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The samples count the whole network's connections, the look in mid-run those of the server."""
+    bed.world.fault = once(lambda call: outcome(call.spec, []), in_window(1_000))
+    monkeypatch.setattr(Window, "opened", 0)
+    failure = bed.run(one_block())[1].failure
+    assert failure is not None
+    assert failure.kind == "hung"
 
 
 def test_no_request_and_no_error_is_a_hung_server(bed: Bed) -> None:

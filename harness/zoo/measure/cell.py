@@ -244,7 +244,7 @@ class CellReadings:
             raise CellFailure(Failure(kind="connect_errors", message=message, log_tail=hosted.log_tail()))
         if made.outcome.requests:
             return
-        opened = made.opened
+        opened = max((n for n in (made.opened, made.established) if n is not None), default=None)
         if opened is not None and opened < flags.ESTABLISHED_LIMIT * actual:
             message = (
                 f"only {opened:,} of {actual:,} connections were open when the window ended, and wrk waits for all"
