@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import csv
 import re
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from zoo.host import scratch
-from zoo.load.children import BusyThreads, Children, hard_nofile, own_environment, program
+from zoo.load.children import BusyThreads, Children, hard_nofile, program, run_briefly
 from zoo.load.spec import LoadError
 
 MISSING = "is not there. Install it: `make tools`, or `apt-get install apache2-utils` (Debian, Ubuntu)"
@@ -87,14 +86,7 @@ class LocalAb:
         self._children: Children | None = None
 
     def version(self) -> str:
-        printed = subprocess.run(
-            [program(self._binary, MISSING), "-V"],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=10,
-            env=own_environment(),
-        )
+        printed = run_briefly([program(self._binary, MISSING), "-V"])
         found = re.search(r"Version (\S+)(?: <\$Revision: (\d+) \$>)?", printed.stdout)
         return ".r".join(part for part in found.groups() if part) if found else "unknown"
 

@@ -157,6 +157,13 @@ def program(binary: str, missing: str) -> str:
     return path
 
 
+def run_briefly(command: Sequence[str], timeout_s: float = 10) -> subprocess.CompletedProcess[str]:
+    """Run a generator that sends nothing and only prints."""
+    return subprocess.run(
+        command, env=own_environment(), capture_output=True, text=True, check=False, timeout=timeout_s
+    )
+
+
 def tail(output: Path) -> str:
     return "\n".join(output.read_text(errors="replace").splitlines()[-TAIL_LINES:])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import Protocol
 
 from zoo import ROOT
 from zoo.host import scratch
-from zoo.load.children import BusyThreads, Children, hard_nofile, own_environment, program, tail
+from zoo.load.children import BusyThreads, Children, hard_nofile, program, run_briefly, tail
 from zoo.load.spec import LoadError, LoadSpec
 
 SCRIPT = ROOT / "wrk-scripts" / "report.lua"
@@ -101,14 +100,7 @@ class LocalShards:
     def version(self) -> str:
         if self._version is None:
             # -v alone also prints the usage and ends with code 1
-            printed = subprocess.run(
-                [program(self._binary, MISSING), "-v"],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=10,
-                env=own_environment(),
-            )
+            printed = run_briefly([program(self._binary, MISSING), "-v"])
             if not printed.stdout.strip():
                 raise LoadError("generator_failed", f"`{self._binary} -v` prints nothing", printed.stderr[:500])
             self._version = parse_version(printed.stdout)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import math
 import re
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Protocol
 
 from zoo import ROOT
 from zoo.host import scratch
-from zoo.load.children import BusyThreads, Children, hard_nofile, own_environment, program
+from zoo.load.children import BusyThreads, Children, hard_nofile, program, run_briefly
 from zoo.load.spec import LoadError
 from zoo.model.hits import DESCRIPTORS, PORTS, Hits
 
@@ -106,14 +105,7 @@ class LocalVegeta:
         self._children: Children | None = None
 
     def version(self) -> str:
-        printed = subprocess.run(
-            [program(self._binary, MISSING), "-version"],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=10,
-            env=own_environment(),
-        )
+        printed = run_briefly([program(self._binary, MISSING), "-version"])
         found = re.search(r"Version:[ \t]*v?(\d+\.\d+\.\d+)", printed.stdout)
         return found[1] if found else "unknown"
 
@@ -163,9 +155,7 @@ class LocalVegeta:
             return
         table = gob.with_suffix(".csv")
         encode = [program(self._binary, MISSING), "encode", "-to=csv", f"-output={table}", str(gob)]
-        done = subprocess.run(
-            encode, capture_output=True, text=True, check=False, timeout=ENCODE_S, env=own_environment()
-        )
+        done = run_briefly(encode, ENCODE_S)
         if done.returncode:
             raise LoadError("generator_failed", "vegeta cannot read what it wrote", done.stderr[-2000:])
         with table.open(encoding="utf-8", newline="") as stream:
