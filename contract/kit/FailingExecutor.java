@@ -4,7 +4,7 @@ import io.vertx.core.DeploymentOptions;
 import io.vertx.mutiny.core.Vertx;
 import java.util.Map;
 
-/** Runs java-vertx with an executor that rejects every request without a message, then prints what is in flight. */
+/** Runs java-vertx with an executor that rejects every request without a message, then prints what stays in flight. */
 final class FailingExecutor {
 
     public static void main(String[] args) throws Exception {
@@ -15,6 +15,7 @@ final class FailingExecutor {
         }), new DeploymentOptions());
         System.out.println("ready");
         System.in.read();
+        vertx.closeAndAwait();  // a response is in flight until its event loop knows it is sent, after the client has it
         System.out.println("in flight: " + HttpVerticle.IN_FLIGHT.get());
         System.exit(0);
     }
