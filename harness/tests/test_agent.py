@@ -28,6 +28,7 @@ from zoo.load.spec import LoadError, LoadSpec
 from zoo.load.vegeta import Attack
 from zoo.load.wrk import Wrk
 from zoo.runtime.agent.client import AgentClient
+from zoo.runtime.agent.dialled import DialledAgent, Relay
 from zoo.runtime.agent.instruments import AgentInstruments, HostInstruments
 from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
 from zoo.runtime.agent.serve import Agent, answer
@@ -301,13 +302,29 @@ def test_an_agent_that_cannot_start_gives_its_reason(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
-    client = AgentClient(child)
+    client = AgentClient(child, errors=child.stderr)
     try:
         with pytest.raises(LoadError, match=r"answered `facts`: PermissionError: .*Permission denied") as caught:
             AgentInstruments(client).facts()
         assert "Traceback" in caught.value.output
     finally:
         client.close()
+
+
+def test_a_relay_alone_reads_what_it_says(tmp_path: Path) -> None:
+    """The agent's reader took the line with the port when it was first, and the run waited for it in vain."""
+    warnings = "for i in 1 2 3 4 5 6 7 8 9; do echo socat W $i >&2; sleep 0.02; done"
+    command = ["sh", "-c", f"{warnings}; echo 'socat N listening on AF=2 127.0.0.1:4711' >&2; cat > /dev/null"]
+    pipe = subprocess.PIPE
+    with (tmp_path / "said").open("wb") as log:
+        agent = DialledAgent(
+            Relay(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe), "certificate", log), lambda: None
+        )
+        try:
+            assert agent.relay.port() == 4711
+        finally:
+            agent.close()
+    assert (tmp_path / "said").read_text(encoding="utf-8") == "".join(f"socat W {i}\n" for i in range(1, 10))
 
 
 def test_an_agent_that_hangs_is_given_up(own: AgentClient, process: subprocess.Popen[bytes]) -> None:

@@ -263,7 +263,8 @@ class ContainerRuntime:
             *(image(images.GENERATOR), "python3", "-m", "zoo.runtime.agent.serve"),
         ]
         host = engine or self.engine
-        return AgentClient(host.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors))
+        child = host.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        return AgentClient(child, errors=child.stderr)
 
     def facts(self) -> HostFacts:
         """The machine that servers will run on, with limits, libc and wrk as in a container there."""

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from itertools import count
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
@@ -40,10 +40,15 @@ class AgentClient:
     """Speaks with one agent over a process's standard streams. A lost agent is a `LoadError` of kind `agent_lost`.
 
     `answer_s` is how long an answer may take where nothing else is said; `last_words` what to show when none comes.
+    `errors` is read here and nowhere else; its last lines say why an agent was lost.
     """
 
     def __init__(
-        self, child: subprocess.Popen[bytes], answer_s: float = ANSWER_S, last_words: Callable[[], str] = lambda: ""
+        self,
+        child: subprocess.Popen[bytes],
+        answer_s: float = ANSWER_S,
+        last_words: Callable[[], str] = lambda: "",
+        errors: IO[bytes] | None = None,
     ) -> None:
         assert child.stdin is not None
         assert child.stdout is not None
@@ -55,7 +60,7 @@ class AgentClient:
         self._lock = threading.Lock()
         self._lost = False
         self._errors: deque[str] = deque(maxlen=ERROR_LINES)
-        self._listener = threading.Thread(target=self._read_errors, name="agent errors", daemon=True)
+        self._listener = threading.Thread(target=self._read_errors, args=[errors], name="agent errors", daemon=True)
         self._listener.start()
         self._reader = threading.Thread(target=self._read, name="agent", daemon=True)
         self._reader.start()
@@ -125,10 +130,9 @@ class AgentClient:
         for future in left:
             future.set_result(None)
 
-    def _read_errors(self) -> None:
-        """Keep the last lines of its standard error, where that is a pipe."""
-        if self._child.stderr is not None:
-            with self._child.stderr as errors:
+    def _read_errors(self, errors: IO[bytes] | None) -> None:
+        if errors is not None:
+            with errors:
                 self._errors.extend(line.decode(errors="replace").rstrip() for line in errors)
 
     def _gone(self, operation: str) -> LoadError:

@@ -99,6 +99,7 @@ class DialledAgent(AgentClient):
 
     def __init__(self, relay: Relay, remove: Callable[[], None]) -> None:
         super().__init__(relay.child)
+        self.relay = relay
         self._remove = remove
 
     def close(self) -> None:
