@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from zoo.catalog.manifest import Catalog
-from zoo.cli import checkout, earlier_run
+from zoo.cli import checkout
 from zoo.model.errors import BenchError
 from zoo.model.option import Option, OptionField, made, option_of, options_of
 from zoo.model.run import PlanFacts
@@ -103,8 +103,4 @@ def planned_of(wish: Wish, catalog: Catalog) -> PlanFacts:
     varied = conditions.varied(wish.vary, condition, entries, checkout.ROOT)
     planned = request.plan_of(wish, catalog, condition, varied)
     targeting.check(planned.targets, planned.scenarios, remote=wish.remote)
-    return (
-        planned
-        if wish.quick or wish.duration_s
-        else earlier_run.with_turns(planned, checkout.ROOT / "results", catalog)
-    )
+    return planned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from zoo.model.condition import Condition
 from zoo.model.data import Data
@@ -53,11 +53,6 @@ class PlanFacts(Data):
     twins: list[str] = Field(default=[], description="entries measured a second time a round as `ENTRY.again`: A/A")
     twin_scenarios: list[str] = []
     design: str = Field(default="rounds", description="how a server's entries are set against each other")
-    turns: dict[str, int] = Field(
-        default={},
-        description="of each server in a round of hello, by tier, where an earlier run tells how many are best",
-    )
-    turns_of: str | None = Field(default=None, description="the run that tells it")
     targets: dict[str, Target] = Field(
         default={}, description="of the entries, those that are servers which something else started"
     )
@@ -67,6 +62,14 @@ class PlanFacts(Data):
     programs: dict[str, Program] = Field(
         default={}, description="by scenario, where it has cases and connection counts of its own instead of the tiers"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_turns(cls, data: Any) -> Any:  # noqa: ANN401 (whatever is validated)
+        """Leave out the numbers of turns, and the run that suggested them, which plans of older runs contain."""
+        if not isinstance(data, dict):
+            return data
+        return {name: value for name, value in data.items() if name not in ("turns", "turns_of")}
 
     def rounds_in(self, scenario: str) -> int:
         return self.rounds_of.get(scenario, self.rounds)

@@ -31,7 +31,7 @@ ANSWER = Matrix(
             scenario=HELLO.name,
             tiers=["100", "1k"],
             rounds=3,
-            duration_s=12,  # not the turns that an earlier run asks for: they would take it past the ten minutes
+            duration_s=12,  # 12 windows at both connection counts, as both are quoted
         ),
     ]
 )

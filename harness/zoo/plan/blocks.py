@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
@@ -25,7 +25,7 @@ class Block:
     """One life of the servers that are alive at once: their entries, a scenario, its tiers in rising order.
 
     Servers alive at once are loaded in `parallel` or, window by window, in turns. A scenario with a `program` of its
-    own is asked in one of its cases. `turns`: how many each server has, by tier, where it is not as the profile says.
+    own is asked in one of its cases.
     """
 
     entries: tuple[str, ...]
@@ -37,7 +37,6 @@ class Block:
     parallel: bool = False
     program: Program | None = None
     case: Case = PLAIN
-    turns: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def asked(self) -> str:
@@ -127,7 +126,6 @@ def _units(entries: Sequence[str], scenario: str, planned: PlanFacts) -> list[Bl
     """
     program, design = planned.programs.get(scenario), Design(planned.design)
     rising = _rising(program.tiers if program else planned.tiers)
-    turns = planned.turns if SCENARIOS[scenario].settle and not program else {}
     steps = [(t,) for t in rising] if program and SCENARIOS[scenario].trial else [rising]
     return [
         Block(
@@ -140,7 +138,6 @@ def _units(entries: Sequence[str], scenario: str, planned: PlanFacts) -> list[Bl
             design is Design.PARALLEL and len(group) > 1,
             program,
             case,
-            turns,
         )
         for case in (program.cases if program else [PLAIN])
         for group in groups([e for e in entries if case.applies(e)], scenario, design, planned.guests)

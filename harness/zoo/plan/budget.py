@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -59,13 +58,6 @@ def alone_seconds(block: Block, profile: Profile, *, native: bool, bounded_pool:
         backlogged = sum(t.connections > POOL for t in block.tiers)
         total += backlogged * BACKLOG_GRACE_S + max(backlogged - 1, 0) * (start + warm)
     return total
-
-
-def start_seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> float | None:
-    """What a server costs a round besides its turns, a tier, in seconds, in the mean; None where nobody has turns."""
-    turning = [b for b in blocks if SCENARIOS[b.scenario].settle and not (b.program or b.alone or b.parallel)]
-    shares = [(_seconds(b, profile, catalog) - _windows(b, profile)) / (len(b.entries) * len(b.tiers)) for b in turning]
-    return statistics.fmean(shares) if shares else None
 
 
 def seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> float:

@@ -16,9 +16,9 @@ class Profile:
     """The times of a run, in seconds, and how often it is repeated.
 
     `cycles`: how often, at most, each of several servers alive at once has its two turns in a tier; a turn takes a
-    second or more. With up to `FEW` connections the load lasts `few_times` as long, in more turns: there nearly all
-    that rounds vary by is what turns vary by (93 % at 100, about half at 1,000 and 25,000, in the run of the whole zoo
-    of 21 November 2026), so more turns are worth more than more starts (Kalibera and Jones, ISMM 2013).
+    second or more. With up to `FEW` connections the load lasts `few_times` as long, in more turns. The numbers of turns
+    were compared with the formula of Kalibera and Jones (ISMM 2013) by the committed run `bench-all` of 25 November
+    2026: docs/method.md, "Why turns".
 
     `connect_s` is added to windows with over `MANY` connections: past half of the ephemeral ports each connect()
     searches them all. `burst_waits` is the length of a sleeping window with over `BURST` of them, in waits: the first

@@ -22,9 +22,6 @@ BURST = 1_000
 
 MANY = 5_000
 
-TURN_S = 1.0
-"""Of load in a turn whose number was planned."""
-
 HOLDING_S = 0.1
 """A shorter wait holds no connection: throughput is still what is measured."""
 
@@ -53,8 +50,6 @@ def _waits(block: Block, at: Tier, profile: Profile) -> float:
 def _load_s(block: Block, at: Tier, profile: Profile) -> float:
     if block.program:
         return block.program.duration_s
-    if _planned(block, at, profile):
-        return TURN_S * block.turns[at.name]
     many_turns = at.connections <= FEW and not block.alone and not block.parallel
     return profile.window_s * (profile.few_times if many_turns else 1)
 
@@ -85,17 +80,9 @@ def fewer(made: list[tuple[int, ...]], block: Block, times_longer: float) -> lis
     return made[: cycle * max(1, int(len(made) / cycle / times_longer))]
 
 
-def _planned(block: Block, at: Tier, profile: Profile) -> bool:
-    """True where the plan says how many turns each server has, which are of usual length."""
-    told = at.name in block.turns and profile.turn_s <= TURN_S
-    return told and at.connections <= MANY and not (block.alone or block.parallel)
-
-
 def _cycles(block: Block, at: Tier, profile: Profile) -> int:
     """Opening many connections, or a long wait, takes as long as a window: as few of them as can be. wrk counts in
     whole seconds."""
     if at.connections > MANY or block.delay(profile) >= HOLDING_S:
         return 1
-    if _planned(block, at, profile):
-        return block.turns[at.name] // 2
     return min(profile.cycles, math.ceil(_load_s(block, at, profile) / (2 * profile.turn_s)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from zoo.model.entry_id import plain, server_of
+from zoo.model.entry_id import plain
 from zoo.model.program import Program
 from zoo.model.run import PlanFacts
 from zoo.report.text.wording import duration
@@ -25,7 +25,7 @@ def announcement(planned: PlanFacts, seconds: float, settings: Mapping[str, str]
         f"{plain} cells = {_groups(planned)} × {planned.rounds} round(s){other}{twice}, about {duration(seconds)}"
         f"{_added(planned)}\n"
         f"entries: {', '.join(entry for entry in planned.entries if entry in asked)}\n"
-        f"condition: {setting}; order seed {planned.seed}{_turns(planned)}{_left_out(planned)}"
+        f"condition: {setting}; order seed {planned.seed}{_left_out(planned)}"
         f"{machine}"
     )
 
@@ -36,17 +36,6 @@ def _left_out(planned: PlanFacts) -> str:
         name: [entry for entry in planned.entries if not planned.concerns(entry, name)] for name in planned.variations
     }
     return "".join(f"\n{name} does not concern {', '.join(entries)}" for name, entries in lines.items() if entries)
-
-
-def _turns(planned: PlanFacts) -> str:
-    """How many turns each of several variants has in a round of hello, and who says so."""
-    servers = [server_of(entry) for entry in planned.entries]
-    if planned.design != "turns" or "hello" not in planned.scenarios or len(set(servers)) == len(servers):
-        return ""
-    if not planned.turns:
-        return "\nturns of hello in a round: as many as fit the window, not those of an earlier run"
-    each = ", ".join(f"{count} at {tier}" for tier, count in planned.turns.items())
-    return f"\nturns of hello in a round: {each}, best by the variances of {planned.turns_of}"
 
 
 def _added(planned: PlanFacts) -> str:
