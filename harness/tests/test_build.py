@@ -14,7 +14,7 @@ import needs
 import pytest
 
 from zoo.catalog.build import BuildError, build, is_built
-from zoo.catalog.manifest import Build, Language
+from zoo.catalog.manifest import Build, CatalogError, Language
 from zoo.catalog.project import Project, project_of
 from zoo.catalog.toolchain import environment
 from zoo.cli.checkout import ROOT
@@ -25,13 +25,15 @@ MAKE = "import pathlib; p = pathlib.Path('target/it'); p.parent.mkdir(exist_ok=T
 
 
 def project(folder: Path, *command: str, language: Language = Language.OTHER, makes: str = "target/it") -> Project:
+    """A project whose sources are a folder and a file."""
+    (folder / "src").mkdir(exist_ok=True)
+    for source in ("src/main", "lock"):
+        (folder / source).write_text("one", encoding="utf-8")
     table = Build(command=list(command), makes=[makes], sources=["src", "lock"])
     return Project("it", folder, table, language, JDK)
 
 
 def scripted(tmp_path: Path, script: str, language: Language = Language.OTHER) -> Project:
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "main").write_text("one", encoding="utf-8")
     (tmp_path / "server.toml").touch()
     return project(tmp_path, sys.executable, "-c", script, language=language)
 
@@ -56,6 +58,15 @@ def test_new_files_among_the_sources_and_the_manifest_count_too(tmp_path: Path, 
     build(it)
     (tmp_path / change).write_text("more", encoding="utf-8")
     assert not is_built(it)
+
+
+@pytest.mark.parametrize("gone", ["src/main", "lock"])
+def test_sources_without_a_file_are_an_error_that_names_them(tmp_path: Path, gone: str) -> None:
+    it = scripted(tmp_path, MAKE)
+    (tmp_path / gone).unlink()
+    name = gone.removesuffix("/main")
+    with pytest.raises(CatalogError, match=f'no file at "{name}", which build.sources names; correct the name'):
+        build(it)
 
 
 def test_what_was_made_and_is_gone_is_built_again(tmp_path: Path) -> None:
@@ -94,12 +105,11 @@ def test_a_product_from_before_the_build_is_refused_and_stays(tmp_path: Path) ->
 
 
 def test_a_build_that_fails_leaves_nothing_that_counts_as_built(tmp_path: Path) -> None:
-    it = scripted(tmp_path, MAKE + "; raise SystemExit(pathlib.Path('lock').exists())")
+    it = scripted(tmp_path, MAKE + "; raise SystemExit(pathlib.Path('fail').exists())")
     build(it)
-    (tmp_path / "lock").touch()
+    (tmp_path / "fail").touch()
     with pytest.raises(BuildError):
         build(it)
-    (tmp_path / "lock").unlink()
     assert not is_built(it), "what the failed build made may be of its sources"
 
 

@@ -30,7 +30,7 @@ name = "{name}"
 title = "A server"
 language = "rust"
 port = {port}
-build = {{ command = ["true"], makes = ["server.toml"], sources = ["src"] }}
+build = {{ command = ["true"], makes = ["server.toml"], sources = ["server.toml"] }}
 run = {{ command = ["./it"] }}
 
 [[variants]]

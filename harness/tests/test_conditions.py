@@ -72,7 +72,9 @@ def test_another_release_is_built_and_run_beside_the_usual_one(entry: Entry) -> 
 def test_a_build_of_one_release_says_nothing_of_the_other(server: Server, tmp_path: Path) -> None:
     assert server.manifest.build is not None
     both = "for at in target target-23.0.0.10; do mkdir -p $at && touch $at/it.jar $at/app; done"
-    makes_both = server.manifest.build.model_copy(update={"command": ["sh", "-c", both]})
+    (tmp_path / "pom.xml").touch()
+    changes = {"command": ["sh", "-c", both], "sources": ["pom.xml"]}
+    makes_both = server.manifest.build.model_copy(update=changes)
     usual = Server(tmp_path, server.manifest.model_copy(update={"build": makes_both}))
     projects = [project_of(found, None) for found in (usual, usual.at({"THING": "23.0.0.10"}))]
     for number, project in enumerate(projects, start=1):

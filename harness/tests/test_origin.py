@@ -1,11 +1,15 @@
 """What is said of where figures come from, and that an older build is named."""
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import builders
 import pytest
 
+from zoo import ROOT
 from zoo.catalog.build import source_hash
+from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Build, Catalog, Server
 from zoo.docs.origin import older_builds, origin
 
@@ -43,8 +47,15 @@ def test_a_run_that_kept_no_hash_is_an_older_build(catalog: Catalog) -> None:
     assert origin(builders.run(ENTRIES), catalog).endswith("**Older build**, of which the run kept no hash")
 
 
-def test_a_readme_is_no_source(catalog: Catalog) -> None:
-    server = catalog.servers[0]
-    before = source_hash(server)
-    (server.folder / "README.md").write_text("text", encoding="utf-8")
-    assert source_hash(server) == before
+@pytest.mark.parametrize("server", load_catalog(ROOT).servers, ids=lambda server: server.name)
+def test_a_copy_without_git_has_the_same_hash_until_a_source_changes(server: Server, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(server.folder, folder, ignore=shutil.ignore_patterns("target", "target-*"))
+    for extra in ("target/classes/it.class", "README.md", "server.toml~", ".pom.xml.swp", "src.orig"):
+        (folder / extra).parent.mkdir(parents=True, exist_ok=True)
+        (folder / extra).write_text("text", encoding="utf-8")
+    copy = replace(server, folder=folder)
+    assert source_hash(copy) == source_hash(server)
+    source = next(path for path in (folder / "src").rglob("*") if path.is_file())
+    source.write_bytes(source.read_bytes() + b"\n")
+    assert source_hash(copy) != source_hash(server)

@@ -25,7 +25,8 @@ class BuildError(UserError):
 
 
 def source_hash(server: Server) -> str:
-    """A hash over what a server's figures depend on: its sources, and how they are built and run."""
+    """Return a hash of what a server's figures depend on: the files that its manifest names as sources, and how they
+    are built and run. Git has no part in it, so a checkout and a copy of it have the same hash."""
     how = server.manifest.model_dump_json(include={"build", "run", "jvm", "release"})
     build = server.manifest.build
     return _digest(server.folder, files(server.folder, build.sources) if build else (), how)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo.catalog.manifest import BUILT, Build, Language, Server
+from zoo.catalog.manifest import BUILT, Build, CatalogError, Language, Server
 from zoo.model.jdk import Jdk
 
 
@@ -23,7 +23,8 @@ class Project:
     @property
     def sources(self) -> list[Path]:
         """All files that the build depends on, the manifest among them."""
-        return list(files(self.folder, ["server.toml", *self.build.sources]))
+        manifest = self.folder / "server.toml"
+        return [*([manifest] if manifest.is_file() else []), *files(self.folder, self.build.sources)]
 
     @property
     def products(self) -> list[Path]:
@@ -49,10 +50,15 @@ def project_of(server: Server, jdk: Jdk | None) -> Project | None:
 
 
 def files(folder: Path, names: Iterable[str]) -> Iterator[Path]:
-    """The files with these names in a folder, and all those in the folders with these names."""
+    """Yield the files with these names in a folder, and all those in the folders with these names.
+
+    `CatalogError` for a name without a file: nobody would notice that the sources changed.
+    """
     for name in names:
         path = folder / name
-        if path.is_dir():
-            yield from (p for p in path.rglob("*") if p.is_file())
-        elif path.exists():
-            yield path
+        found = [p for p in (path, *path.rglob("*")) if p.is_file()]
+        if not found:
+            raise CatalogError(
+                f'{folder}: no file at "{name}", which build.sources names; correct the name or remove it'
+            )
+        yield from found
