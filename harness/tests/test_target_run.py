@@ -31,6 +31,8 @@ SLOWED = FIXTURES / "slowed"
 HYPER = "rust-axum:hyper"
 PATIENCE_S = 300
 REDIRECTS_AFTER = 200
+LOADED = 1_000
+"""Requests beyond the probes of a run, so that some are the load's."""
 SAMPLES_BEYOND = 100
 """A quantile with fewer samples beyond it is not told."""
 
@@ -138,9 +140,11 @@ def test_a_target_that_ends_in_mid_run_is_a_failed_cell(
     command = [sys.executable, "-m", "zoo", "bench", "--quick", "--results", str(tmp_path), *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
         deadline = time.monotonic() + PATIENCE_S
-        while _requests(url) < 100:
+        polls = 1
+        while _requests(url) < LOADED + polls:
             assert time.monotonic() < deadline
             time.sleep(0.1)
+            polls += 1
         process.kill()
         output, _ = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 1, output
@@ -150,6 +154,7 @@ def test_a_target_that_ends_in_mid_run_is_a_failed_cell(
 
 
 def _requests(url: str) -> int:
+    """Return how many requests the server has handled, this one included."""
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{url}info", timeout=5) as answer:
         text = answer.read().decode()
     return int(text.partition('"requests": ')[2].partition(",")[0])
