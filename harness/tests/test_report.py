@@ -25,12 +25,12 @@ from zoo.model.entry_id import twin
 from zoo.model.flag import Flag
 from zoo.model.record import Record
 from zoo.model.run import Run
+from zoo.report.formatting import format_number, format_spread
 from zoo.report.section import Table
 from zoo.report.summary import Summary
 from zoo.report.text import terminal
 from zoo.report.text.document import document
 from zoo.report.text.markdown import render, render_table
-from zoo.report.text.wording import number, shown
 from zoo.store.run_folder import Store
 
 PLATFORM, VIRTUAL, BARE, GONE = "java-a:platform", "java-a:virtual", "rust-n:bare", "java-b:platform"
@@ -233,14 +233,14 @@ def test_the_report_is_made_of_the_runs_files_alone(tmp_path: Path) -> None:
     [(0, "0"), (1234.5, "1,234"), (100, "100"), (12.34, "12.3"), (1.2345, "1.23"), (0.1234, "0.123"), (-250.2, "-250")],
 )
 def test_a_figure_has_three_digits_that_count(value: float, text: str) -> None:
-    assert number(value) == text
+    assert format_number(value) == text
 
 
 def test_a_spread_shows_its_range_only_over_rounds() -> None:
-    assert shown(None) == "–"
-    assert shown(Spread(2_000, 2_000, 2_000, 1), 1e-3) == "2"
-    assert shown(Spread(63_100, 61_900, 64_000, 3)) == "63,100 (61,900–64,000)"
-    assert shown(Spread(63_100, 61_900, 64_000, 3), bound=True) == "≥ 63,100 (61,900–64,000)"
+    assert format_spread(None) == "–"
+    assert format_spread(Spread(2_000, 2_000, 2_000, 1), 1e-3) == "2"
+    assert format_spread(Spread(63_100, 61_900, 64_000, 3)) == "63,100 (61,900–64,000)"
+    assert format_spread(Spread(63_100, 61_900, 64_000, 3), bound=True) == "≥ 63,100 (61,900–64,000)"
 
 
 # --- while it goes on

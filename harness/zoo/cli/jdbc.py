@@ -35,8 +35,8 @@ from zoo.model.errors import BenchError
 from zoo.model.jdk import Jdk
 from zoo.plan.resume import check_unchanged
 from zoo.plan.tier import PlanError
+from zoo.report.formatting import format_duration
 from zoo.report.text import terminal
-from zoo.report.text.wording import duration
 
 FOLDER = "java-jdbc"
 app = typer.Typer(
@@ -173,7 +173,7 @@ def _announce(planned: PlanFacts, console: Console) -> None:
     used = planned.profile
     console.print(
         f"{len(planned.cells)} cells × {used.rounds} round(s) and {len(planned.floods)} floods, profile {used.name}, "
-        f"databases: {planned.runtime}, about {duration(plan.seconds(planned))}",
+        f"databases: {planned.runtime}, about {format_duration(plan.seconds(planned))}",
         highlight=False,
     )
     console.print(f"machine: {facts.cores()}", highlight=False)

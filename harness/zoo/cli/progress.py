@@ -13,7 +13,7 @@ from rich.table import Column, Table
 
 from zoo.measure.live_figures import Beat
 from zoo.model.record import Record
-from zoo.report.text.wording import duration, number
+from zoo.report.formatting import format_duration, format_number
 
 ROOM_FOR_A_BAR = 120
 """Columns from which on the phase, its live figures and the time left leave room for a bar."""
@@ -55,7 +55,7 @@ class Live:
             expand=True,
             transient=True,
         )
-        self._task = self._bar.add_task(self._phase, total=total_s, left=f"about {duration(total_s)} left")
+        self._task = self._bar.add_task(self._phase, total=total_s, left=f"about {format_duration(total_s)} left")
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -76,7 +76,9 @@ class Live:
     def tick(self, seconds: float) -> None:
         self._done_s += seconds
         left_s = self._total_s - self._done_s
-        self._bar.update(self._task, completed=min(self._done_s, self._total_s), left=f"about {duration(left_s)} left")
+        self._bar.update(
+            self._task, completed=min(self._done_s, self._total_s), left=f"about {format_duration(left_s)} left"
+        )
 
     def reached(self, seconds: float) -> None:
         """So much of the estimate is behind, however long it took."""
@@ -90,7 +92,7 @@ class Live:
 
 def time_left(seconds: float) -> str:
     """`  (about 40 s left)`; nothing at the end."""
-    return f"  (about {duration(seconds)} left)" if seconds > 0 else ""
+    return f"  (about {format_duration(seconds)} left)" if seconds > 0 else ""
 
 
 def _aligned(text: str) -> Table:
@@ -119,4 +121,4 @@ def line(record: Record) -> str:
         served = f"{seen.load.goodput:>10,} answers to {seen.connections.actual:,} connections"
         return f"{where}  {served}  {memory:>10}  {marks}"
     median = "–" if seen.load.latency.p50_us is None else f"{seen.load.latency.p50_us / 1000:,.2f} ms"
-    return f"{where}  {number(seen.load.goodput_rps):>10} req/s  p50 {median:>12}  {memory:>10}  {marks}"
+    return f"{where}  {format_number(seen.load.goodput_rps):>10} req/s  p50 {median:>12}  {memory:>10}  {marks}"

@@ -10,9 +10,9 @@ from zoo.catalog.manifest import Catalog
 from zoo.docs import run_reports
 from zoo.docs.generated import Generated
 from zoo.docs.origin import medians
+from zoo.report.formatting import format_spread
 from zoo.report.section import Table
 from zoo.report.text.markdown import render_table
-from zoo.report.text.wording import shown
 from zoo.store.run_folder import Store
 
 ALLOCATORS = Path("results/reference/allocators")
@@ -33,4 +33,4 @@ def _table(found: Iterable[Row]) -> Table:
     """What each holds while all its connections wait."""
     rows = sorted(found, key=lambda row: row.entry)
     columns = ["entry", *dict.fromkeys(f"peak RSS MB, {row.scenario} {row.tier}" for row in rows)]
-    return Table("results", columns, [[f"`{row.entry}`", shown(row.rss_peak_mb)] for row in rows])
+    return Table("results", columns, [[f"`{row.entry}`", format_spread(row.rss_peak_mb)] for row in rows])

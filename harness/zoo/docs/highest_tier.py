@@ -9,9 +9,9 @@ from zoo.analysis.summary import Row, rows
 from zoo.catalog.manifest import Catalog
 from zoo.docs import run_reports
 from zoo.docs.generated import Generated
+from zoo.report.formatting import format_spread
 from zoo.report.section import NONE, Table
 from zoo.report.text.markdown import render_table
-from zoo.report.text.wording import shown
 from zoo.store.run_folder import Store
 
 HIGHEST = 25_000
@@ -68,7 +68,7 @@ def tier(found: Mapping[str, tuple[Mapping[str, str], Sequence[Row]]]) -> str:
 def _cells(row: Row, report: str) -> list[str]:
     if row.held:
         article = f"{ARTICLE_MB[row.entry]:,}" if row.entry in ARTICLE_MB else NONE
-        return ["all", f"[{shown(row.rss_peak_mb)}]({report})", article]
+        return ["all", f"[{format_spread(row.rss_peak_mb)}]({report})", article]
     return [
         "as many as it has threads" if row.ceiling_rps else f"not all, or not all answered ([why]({report}))",
         NONE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from zoo.analysis.stats import Ratio
 from zoo.jdbc.analysis import Row
+from zoo.report.formatting import format_interval, format_number, format_ratio
 from zoo.report.section import NONE
-from zoo.report.text.wording import number
 
 
 def median(row: Row | None, field: str, scale: float = 1.0) -> str:
@@ -15,14 +15,12 @@ def median(row: Row | None, field: str, scale: float = 1.0) -> str:
         return NONE
     middle = row.median(field)
     assert middle is not None
-    text = number(middle * scale)
-    return f"{text} ({number(min(values))}–{number(max(values))})" if min(values) < max(values) else text
+    text = format_number(middle * scale)
+    return f"{text} ({format_number(min(values))}–{format_number(max(values))})" if min(values) < max(values) else text
 
 
 def ratio(found: Ratio | None) -> str:
     """`1.22 [1.10, 1.35]`; ○: it may be 1."""
     if found is None:
         return NONE
-    if found.low is None or found.high is None:
-        return f"{found.value:.2f}"
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]{'' if found.differs else ' ○'}"
+    return format_interval(found, format_ratio) + (" ○" if found.differs is False else "")

@@ -15,9 +15,10 @@ from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record, stem
 from zoo.report.cells import Cells, Level, variant
+from zoo.report.formatting import format_number, format_spread, spread_parts
 from zoo.report.raw_files import RawFiles
 from zoo.report.section import NONE, Table
-from zoo.report.text.wording import number, shown, words
+from zoo.report.text.wording import words
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,8 @@ def first_turns(cells: Cells) -> list[Table]:
         level for level in cells.levels if any(s and k[:2] == (level.scenario, level.tier) for k, s in found.items())
     ]
     body = [
-        [entry, *(shown(found.get((level.scenario, level.tier, entry))) for level in levels)] for entry in cells.entries
+        [entry, *(format_spread(found.get((level.scenario, level.tier, entry))) for level in levels)]
+        for entry in cells.entries
     ]
     table = Table(
         "First turn ÷ mean of the others, requests a second", ["entry", *(level.short for level in levels)], body
@@ -176,9 +178,9 @@ def _cell(column: Column, row: Row) -> TableCell:
     if value is None:
         return TableCell(NONE)
     bound = column.title == "req/s" and row.lower_bound
-    text, _, over = shown(value, column.scale, bound=bound).partition(" (")
-    one = number(value.low * column.scale) == number(value.high * column.scale)
-    return TableCell(text, value.median * column.scale, "" if one else over.rstrip(")"))
+    text, over = spread_parts(value, column.scale, bound=bound)
+    one = format_number(value.low * column.scale) == format_number(value.high * column.scale)
+    return TableCell(text, value.median * column.scale, "" if one else over)
 
 
 def sources(records: Sequence[Record], evidence: RawFiles) -> dict[str, Any]:

@@ -13,12 +13,13 @@ from zoo.model.run import Run, Target
 from zoo.report import scenario_sections
 from zoo.report.cells import Cells
 from zoo.report.findings import findings
+from zoo.report.formatting import format_memory, format_number, format_spread
 from zoo.report.section import NONE, Section, Table
 from zoo.report.summary import Summary
 from zoo.report.text import comparisons
 from zoo.report.text.ending import waits
 from zoo.report.text.sentences import QUESTIONS, answers, limited
-from zoo.report.text.wording import number, shown, tier_label
+from zoo.report.text.wording import tier_label
 from zoo.scenarios import is_trial
 
 COUNT = "A×2: in 2 of the rounds; without a number: in all of them."
@@ -161,14 +162,14 @@ def _busy_table(title: str, at: Sequence[Row]) -> Table:
     def cells(row: Row) -> list[str]:
         return [
             row.entry,
-            shown(row.rps, bound=row.lower_bound),
-            shown(row.p50_us, 1e-3),
-            shown(row.p99_us, 1e-3),
+            format_spread(row.rps, bound=row.lower_bound),
+            format_spread(row.p50_us, 1e-3),
+            format_spread(row.p99_us, 1e-3),
             f"{row.errors:,}",
-            shown(row.rss_peak_mb),
-            shown(row.threads_peak),
-            shown(row.cpu_s_per_million),
-            shown(row.generator_cpu_s_per_million),
+            format_spread(row.rss_peak_mb),
+            format_spread(row.threads_peak),
+            format_spread(row.cpu_s_per_million),
+            format_spread(row.generator_cpu_s_per_million),
             _marks(row),
         ]
 
@@ -185,19 +186,19 @@ def _sleep_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
         words = [
             row.entry,
             "yes" if row.held else "no",
-            shown(row.rps),
-            NONE if row.ceiling_rps is None else f"{number(row.ceiling_rps)}/s",
-            shown(row.p50_us, 1e-6),
-            shown(row.p99_us, 1e-6),
+            format_spread(row.rps),
+            NONE if row.ceiling_rps is None else f"{format_number(row.ceiling_rps)}/s",
+            format_spread(row.p50_us, 1e-6),
+            format_spread(row.p99_us, 1e-6),
             f"{row.errors:,}",
-            shown(row.rss_peak_mb),
-            shown(row.threads_peak),
-            shown(row.cpu_s_per_million),
-            shown(row.socket_mb),
+            format_spread(row.rss_peak_mb),
+            format_spread(row.threads_peak),
+            format_spread(row.cpu_s_per_million),
+            format_spread(row.socket_mb),
             _marks(row),
         ]
         if highest:
-            words.insert(8, shown(row.kb_per_connection))
+            words.insert(8, format_spread(row.kb_per_connection))
         return words
 
     return Table(title, columns, _body(at, columns, cells), text=2)
@@ -213,16 +214,16 @@ def _emulated_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
         words = [
             row.entry,
             _held(row),
-            shown(row.answers),
-            number(row.delay_s),
+            format_spread(row.answers),
+            format_number(row.delay_s),
             f"{row.errors:,}",
-            shown(row.rss_peak_mb),
-            shown(row.threads_peak),
-            shown(row.socket_mb),
+            format_spread(row.rss_peak_mb),
+            format_spread(row.threads_peak),
+            format_spread(row.socket_mb),
             _marks(row),
         ]
         if highest:
-            words.insert(6, shown(row.kb_per_connection))
+            words.insert(6, format_spread(row.kb_per_connection))
         return words
 
     return Table(title, columns, _body(at, columns, cells), text=2)
@@ -275,11 +276,10 @@ def _toolchains(run: Run) -> str:
 
 def _host(run: Run) -> Section:
     host, limits = run.host, run.host.limits
-    memory = f"{host.memory_kb / 1048576:.1f} GiB" if host.memory_kb else "unknown memory"
     return Section(
         "Host",
         bullets=[
-            f"{host.cpu_model or 'unknown CPU'}, {run.cores}, {memory}, "
+            f"{host.cpu_model or 'unknown CPU'}, {run.cores}, {format_memory(host.memory_kb)}, "
             f"{host.virtualization or 'no virtualisation seen'}",
             f"{host.distribution or host.system}, kernel {host.kernel}, {host.libc or 'unknown libc'}",
             f"descriptors {limits.nofile_hard}, somaxconn {limits.somaxconn}, "
