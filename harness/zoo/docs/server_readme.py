@@ -9,14 +9,16 @@ from zoo.catalog.manifest import Catalog
 from zoo.docs.origin import REFERENCE, origin
 from zoo.docs.scenario_runs import HeldRun, preferred
 from zoo.model.entry_id import server_of, varied
-from zoo.report.formatting import format_interval, format_spread
+from zoo.report.columns import COLUMNS
+from zoo.report.formatting import format_interval
 from zoo.report.section import NONE, Table
 from zoo.report.summary import Summary
 from zoo.report.text.markdown import render_table
 
 TIER = "1k"
 LEAN = "BUFFERS=lean"
-COLUMNS = ("variant", "hello req/s", "p99 ms", "CPU µs a request", "kB a held connection")
+KEYS = ("rps", "p99_ms", "cpu_us_per_request")
+TITLES = ("variant", "hello req/s", "p99 ms", "CPU µs a request", "kB a held connection")
 
 
 def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server: str) -> str:
@@ -30,9 +32,7 @@ def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server:
         body.append(
             [
                 f"`{variant.name}`",
-                format_spread(row.rps, bound=row.lower_bound) if row else NONE,
-                format_spread(row.p99_us, 1e-3) if row else NONE,
-                format_spread(row.cpu_s_per_million) if row else NONE,
+                *(COLUMNS[key].text(row) if row else NONE for key in KEYS),
                 format_interval(slope[1].interval) if slope else NONE,
             ]
         )
@@ -44,7 +44,7 @@ def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server:
         f"1,000 connections; median (lowest–highest) of {summary.run.plan.rounds} rounds, ≥: a lower bound. "
         "Memory: the slope over several counts with its 95 % interval."
     )
-    return "\n\n".join([render_table(Table("results", list(COLUMNS), body)), " ".join([how, *lean, *sources])])
+    return "\n\n".join([render_table(Table("results", list(TITLES), body)), " ".join([how, *lean, *sources])])
 
 
 def _lean(held: Sequence[HeldRun], entry: str, variant: str) -> list[str]:

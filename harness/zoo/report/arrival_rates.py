@@ -14,6 +14,7 @@ from zoo.model.trial_results import OpenResult
 from zoo.report.charts.dots import DOTS
 from zoo.report.charts.figure import Datum, Drawing, Figure, Group, logarithmic, short, slug
 from zoo.report.charts.latency import LATENCY
+from zoo.report.columns import title_of
 from zoo.report.formatting import format_spread
 from zoo.report.section import Section, Table
 from zoo.report.trial_rows import Kinds, LoadKey, dots, levels, notes, peak_mb, results, said
@@ -117,7 +118,7 @@ def _table(records: Sequence[Record], level: LoadKey) -> Table:
             ]
         )
     columns = ["entry", "sound rounds", "OK %", "OK/s", *(f"{name} ms" for name in QUANTILES), "sent late, p99 ms"]
-    return Table(_title(records, level), [*columns, "failed", "peak RSS MB"], body)
+    return Table(_title(records, level), [*columns, "failed", title_of("rss_peak_mb")], body)
 
 
 def _failed(each: Sequence[OpenResult]) -> str:

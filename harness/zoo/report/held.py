@@ -22,6 +22,7 @@ from zoo.report.charts.dots import DOTS
 from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis, shaped
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
 from zoo.report.charts.looks import KINDS
+from zoo.report.columns import title_of
 from zoo.report.formatting import format_interval, format_number, format_spread
 from zoo.report.section import NONE, Section, Table
 from zoo.report.trial_rows import Kinds, dots, latest, levels, notes, results, said
@@ -56,7 +57,7 @@ def section(records: Sequence[Record]) -> Section:
             ]
         )
     columns = ["entry", "all held", *(f"{name} kB" for name in QUANTITIES.values())]
-    columns += ["RSS at rest MB", "peak RSS MB", "given back %", "slowest s"]
+    columns += ["RSS at rest MB", title_of("rss_peak_mb"), "given back %", "slowest s"]
     title = f"held · closed, c = {', '.join(sorted({r.tier for r in records}, key=count))}"
     return Section("Scenario held", [TEXT], [Table(title, columns, body, text=2)], notes(records))
 

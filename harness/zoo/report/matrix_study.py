@@ -16,6 +16,7 @@ from zoo.model.matrix import MatrixPart
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import OpenResult, RampResult
+from zoo.report.columns import title_of
 from zoo.report.formatting import format_interval, format_number, format_percent, format_ratio, format_spread
 from zoo.report.section import NONE, Table
 from zoo.report.text.markdown import render_table
@@ -102,7 +103,11 @@ def held(run: Run, records: Sequence[Record]) -> list[str]:
         [tier, *(_peak(records, entry, tier) for entry in entries), _ratio(pair, PEAK_RSS)]
         for tier, pair in pairs.items()
     ]
-    columns = ["connections", *(f"{_name(entry)}, peak RSS MB" for entry in entries), "virtual ÷ platform"]
+    columns = [
+        "connections",
+        *(f"{_name(entry)}, {title_of('rss_peak_mb')}" for entry in entries),
+        "virtual ÷ platform",
+    ]
     return [" ".join(sentences), render_table(Table("", columns, body)), *_failed(records)]
 
 
@@ -121,7 +126,7 @@ def load(run: Run, records: Sequence[Record]) -> list[str]:
             f"From {low:,} to {high:,} requests a second, the peak of `{_name(entry)}` is {peak}, "
             f"its direct buffers {direct}."
         )
-    columns = ["variant", "requests a second", "peak RSS MB", "direct buffers MB"]
+    columns = ["variant", "requests a second", title_of("rss_peak_mb"), "direct buffers MB"]
     return [
         " ".join([*sentences, *_late(records), *_not_made(records)]),
         render_table(Table("", columns, body)),

@@ -14,6 +14,7 @@ from zoo.model.trial_results import RampResult
 from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
 from zoo.report.charts.looks import KINDS, RULE
+from zoo.report.columns import title_of
 from zoo.report.formatting import format_spread
 from zoo.report.section import Section, Table
 from zoo.report.trial_rows import Kinds, LoadKey, levels, notes, peak_mb, results, thinned
@@ -65,8 +66,8 @@ def _table(records: Sequence[Record], level: LoadKey) -> Table:
                 format_spread(spread(peak_mb(found))),
             ]
         )
-    columns = ["entry", "t95 s", "plateau %", "last third %", "peak threads", "answers", "failed", "peak RSS MB"]
-    return Table(f"{level[0]} · closed, c = {level[1]}, from rest", columns, body)
+    columns = ["entry", "t95 s", "plateau %", "last third %", title_of("threads_peak"), title_of("answers"), "failed"]
+    return Table(f"{level[0]} · closed, c = {level[1]}, from rest", [*columns, title_of("rss_peak_mb")], body)
 
 
 def _t95(each: Sequence[RampResult]) -> str:

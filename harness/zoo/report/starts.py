@@ -11,6 +11,7 @@ from zoo.model.run import Run
 from zoo.model.trial_results import AbResult, StartupResult
 from zoo.report.charts.dots import DOTS
 from zoo.report.charts.figure import Drawing, Figure, Group, slug
+from zoo.report.columns import title_of
 from zoo.report.formatting import format_interval, format_number, format_spread
 from zoo.report.section import NONE, Section, Table
 from zoo.report.trial_rows import Kinds, dots, levels, notes, peak_mb, results, said
@@ -87,7 +88,7 @@ def ab_section(records: Sequence[Record]) -> Section:
                     format_spread(spread(peak_mb(found))),
                 ]
             )
-        columns = ["entry", "req/s", "p50 ms", "p99 ms", "bad", "requests", "peak RSS MB"]
+        columns = ["entry", *map(title_of, ("rps", "p50_ms", "p99_ms")), "bad", "requests", title_of("rss_peak_mb")]
         tables.append(Table(f"{level[0]} · closed, c = {level[1]}, kept alive", columns, body))
     return Section("Scenario ab", [AB_TEXT], tables, notes(records))
 
@@ -98,7 +99,7 @@ def ab_groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     for level in levels(records):
         found = results(records, level, AbResult)
         readings = {
-            "req/s": {entry: [r.requests_per_s for _, r in of] for entry, of in found.items()},
+            title_of("rps"): {entry: [r.requests_per_s for _, r in of] for entry, of in found.items()},
             "peak RSS, MB": {entry: peak_mb(of) for entry, of in found.items()},
         }
         figures = []

@@ -18,6 +18,7 @@ from zoo.plan.tier import count
 from zoo.report.charts.encoding import Chart, coloured, log_axis, named_points, plain_axis, shaped
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, short_if_known, slug
 from zoo.report.charts.looks import KINDS, RULE
+from zoo.report.columns import title_of
 from zoo.report.formatting import format_number, format_ratio, format_spread
 from zoo.report.section import NONE, Section, Table
 from zoo.report.trial_rows import Kinds, latest, notes
@@ -52,7 +53,7 @@ def migrations(seen: Measurement) -> float | None:
     return work.migrations / seen.load.goodput
 
 
-RATE = "req/s"
+RATE = title_of("rps")
 READINGS: dict[str, Read] = {
     RATE: lambda m: m.load.goodput_rps,
     "context switches per request": switches,

@@ -12,6 +12,7 @@ from zoo.jdbc.published import SOURCE, TABLES
 from zoo.jdbc.published import Table as Published
 from zoo.jdbc.records import Cell, FloodRecord, JdbcRun
 from zoo.model.failure import last_error
+from zoo.report.columns import title_of
 from zoo.report.findings import BAD, GOOD, Finding, findings
 from zoo.report.formatting import format_memory, format_number, format_percent, format_ratio
 from zoo.report.jdbc.wording import median, ratio
@@ -20,6 +21,7 @@ from zoo.report.text.comparisons import Titles
 from zoo.report.text.comparisons import sections as compared_sections
 
 BOUND_MARK = "⊤"
+RESOURCES = (title_of("rss_peak_mb"), title_of("threads_peak"))
 
 ANSWER = "What virtual threads give, and when the pool is the bottleneck"
 CELLS = "All cells"
@@ -203,13 +205,13 @@ def _cells(found: dict[Cell, Row]) -> Section:
     )
     tables = [
         Table("speed", ["cell", "ops/s", "bound", "connections", "pinned", "added ms", "failures"], speed),
-        Table("cost", ["cell", "client CPU µs/op", "database CPU µs/op", "peak RSS MB", "peak threads", "GC ms"], cost),
+        Table("cost", ["cell", "client CPU µs/op", "database CPU µs/op", *RESOURCES, "GC ms"], cost),
     ]
     return Section(CELLS, [note], tables)
 
 
 def _floods(floods: Sequence[FloodRecord]) -> Section:
-    columns = ["tasks", "executor", "outcome", "seconds", "peak RSS MB", "peak threads"]
+    columns = ["tasks", "executor", "outcome", "seconds", *RESOURCES]
     body = []
     for record in floods:
         flood, result = record.flood, record.result
