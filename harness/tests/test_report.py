@@ -132,10 +132,10 @@ def test_lower_bounds_failures_and_ceilings_stand_in_the_tables() -> None:
     assert busy[GONE][1] == "failed: ended with exit code 1 before it listened"
     heading, _, *sleeping = table(text, "sleep 25k")
     by_entry = {row[0]: dict(zip(heading, row, strict=True)) for row in sleeping}
-    assert (by_entry[PLATFORM]["all held"], by_entry[PLATFORM]["ceiling"]) == ("no", "20/s")
-    assert by_entry[PLATFORM]["RSS per connection kB"] == "–"
+    assert (by_entry[PLATFORM]["all held"], by_entry[PLATFORM]["ceiling"]) == ("200 at a time", "20/s")
+    assert by_entry[PLATFORM]["memory per waiting request kB"] == "–"
     assert by_entry[VIRTUAL]["all held"] == "yes"
-    assert by_entry[VIRTUAL]["RSS per connection kB"].startswith("14.0")
+    assert by_entry[VIRTUAL]["memory per waiting request kB"].startswith("14.0")
 
 
 def test_every_table_has_as_many_cells_in_each_row_even_with_a_bar_in_a_message() -> None:
@@ -236,9 +236,10 @@ def test_a_figure_has_three_digits_that_count(value: float, text: str) -> None:
     assert format_number(value) == text
 
 
-def test_a_spread_shows_its_range_only_over_rounds() -> None:
+def test_a_spread_shows_a_range_whose_ends_differ() -> None:
     assert format_spread(None) == "–"
     assert format_spread(Spread(2_000, 2_000, 2_000, 1), 1e-3) == "2"
+    assert format_spread(Spread(2_001, 2_000, 2_004, 3), 1e-3) == "2"
     assert format_spread(Spread(63_100, 61_900, 64_000, 3)) == "63,100 (61,900–64,000)"
     assert format_spread(Spread(63_100, 61_900, 64_000, 3), bound=True) == "≥ 63,100 (61,900–64,000)"
 
@@ -255,8 +256,8 @@ def test_a_finished_cell_is_one_line() -> None:
         "25k",
         "56,789 req/s",
         "p50",
-        "1.90 ms",
-        "78 MB",
+        "1.9 ms",
+        "78.1 MB",
         "clamped",
     ]
     assert line(record(VIRTUAL, failure="gone")).endswith("FAILED: gone")

@@ -26,7 +26,17 @@ CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 WHY = "200 of 65,000 answers were no good ones: 302 Found, Location: /login (first seen after 1.25 s of the window)"
 WIDE = Table(
     "hello 1k · closed, c = 1,000",
-    ["entry", "req/s", "p50 ms", "p99 ms", "errors", "peak RSS MB", "peak threads", "server CPU s/M req", "flags"],
+    [
+        "entry",
+        "req/s",
+        "p50 ms",
+        "p99 ms",
+        "errors",
+        "peak RSS MB",
+        "peak threads",
+        "server CPU µs per request",
+        "flags",
+    ],
     [[VIRTUAL, "≥ 50,000 (49,000–51,000)", "1.9 (1.8–2.0)", "4.2", "0", "78 (77–79)", "40", "21.5", "shared_cores"]],
 )
 

@@ -322,7 +322,7 @@ def test_a_held_connection_costs_what_the_newest_run_says_and_lean_buffers_are_s
     newest = held_run("2026-02-01", {VIRTUAL: 128.0, lean: 100.0})
     part = server_readme.results(summary, [newest, held_run("2026-01-01", {VIRTUAL: 70.0})], at(root), "java-a")
     assert re.search(r"^\| `virtual` .* \| 128 \|$", part, re.M)
-    told = "`BUFFERS=lean`: 100 kB a held connection of `virtual`, where the usual took 128 in the same run."
+    told = "With `BUFFERS=lean`, `virtual` takes 100 kB per waiting request instead of 128, in the same run."
     assert told in part
     assert part.count("Held connections:") == 1
     later = held_run("2026-03-01", {VIRTUAL: 140.0})

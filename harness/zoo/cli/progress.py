@@ -13,11 +13,15 @@ from rich.table import Column, Table
 
 from zoo.measure.live_figures import Beat
 from zoo.model.record import Record
+from zoo.report.columns import record_figures
 from zoo.report.formatting import format_duration, format_number
+from zoo.report.section import NONE
 
 ROOM_FOR_A_BAR = 120
 """Columns from which on the phase, its live figures and the time left leave room for a bar."""
 
+SHOWN = ("rps", "p50_ms", "rss_peak_mb")
+"""Columns of a finished cell's line."""
 
 ECHO = 3
 """Columns left free at the end of the bar's line: there a terminal writes ^C, which otherwise starts a line of its own,
@@ -116,9 +120,10 @@ def line(record: Record) -> str:
     seen = record.measurement
     assert seen is not None
     marks = " ".join(flag.value for flag in seen.flags)
-    memory = "–" if seen.rss_peak_mb is None else f"{seen.rss_peak_mb:,.0f} MB"
-    if seen.load.goodput_rps is None or seen.held:  # requests a second of a window of two waits mean nothing
+    figures = {key: format_number(value) for key, value in record_figures(record, SHOWN).items()}
+    memory = f"{figures['rss_peak_mb']} MB" if "rss_peak_mb" in figures else NONE
+    if "rps" not in figures or seen.held:  # requests a second of a window of two waits mean nothing
         served = f"{seen.load.goodput:>10,} answers to {seen.connections.actual:,} connections"
         return f"{where}  {served}  {memory:>10}  {marks}"
-    median = "–" if seen.load.latency.p50_us is None else f"{seen.load.latency.p50_us / 1000:,.2f} ms"
-    return f"{where}  {format_number(seen.load.goodput_rps):>10} req/s  p50 {median:>12}  {memory:>10}  {marks}"
+    median = f"{figures['p50_ms']} ms" if "p50_ms" in figures else NONE
+    return f"{where}  {figures['rps']:>10} req/s  p50 {median:>12}  {memory:>10}  {marks}"

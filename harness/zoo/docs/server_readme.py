@@ -9,7 +9,7 @@ from zoo.catalog.manifest import Catalog
 from zoo.docs.origin import REFERENCE, origin
 from zoo.docs.scenario_runs import HeldRun, preferred
 from zoo.model.entry_id import server_of, varied
-from zoo.report.columns import COLUMNS
+from zoo.report.columns import COLUMNS, title_of
 from zoo.report.formatting import format_interval
 from zoo.report.section import NONE, Table
 from zoo.report.summary import Summary
@@ -18,7 +18,7 @@ from zoo.report.text.markdown import render_table
 TIER = "1k"
 LEAN = "BUFFERS=lean"
 KEYS = ("rps", "p99_ms", "cpu_us_per_request")
-TITLES = ("variant", "hello req/s", "p99 ms", "CPU µs a request", "kB a held connection")
+TITLES = ["variant", *map(title_of, (*KEYS, "kb_per_request"))]
 
 
 def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server: str) -> str:
@@ -41,10 +41,10 @@ def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server:
     runs = {one.folder: one.run for one, _ in slopes.values()}
     sources += [f"Held connections: {origin(run, catalog, server)}." for run in runs.values()]
     how = (
-        f"1,000 connections; median (lowest–highest) of {summary.run.plan.rounds} rounds, ≥: a lower bound. "
-        "Memory: the slope over several counts with its 95 % interval."
+        f"`hello` at 1,000 connections; median (lowest–highest) of {summary.run.plan.rounds} rounds, ≥: a lower bound. "
+        "Memory per waiting request: the slope over several counts with its 95 % interval."
     )
-    return "\n\n".join([render_table(Table("results", list(TITLES), body)), " ".join([how, *lean, *sources])])
+    return "\n\n".join([render_table(Table("results", TITLES, body)), " ".join([how, *lean, *sources])])
 
 
 def _lean(held: Sequence[HeldRun], entry: str, variant: str) -> list[str]:
@@ -54,8 +54,8 @@ def _lean(held: Sequence[HeldRun], entry: str, variant: str) -> list[str]:
     if not both:
         return []
     return [
-        f"`{LEAN}`: {format_interval(both[thin][1].interval)} kB a held connection of `{variant}`, "
-        f"where the usual took {format_interval(both[usual][1].interval)} in the same run."
+        f"With `{LEAN}`, `{variant}` takes {format_interval(both[thin][1].interval)} kB per waiting request "
+        f"instead of {format_interval(both[usual][1].interval)}, in the same run."
     ]
 
 

@@ -78,13 +78,10 @@ COLUMNS = {
     "answers": Column("answers", lambda r: r.answers),
     "p50_ms": Column("p50 ms", lambda r: r.p50_us, 1e-3),
     "p99_ms": Column("p99 ms", lambda r: r.p99_us, 1e-3),
-    "p50_s": Column("p50 s", lambda r: r.p50_us, 1e-6),
-    "p99_s": Column("p99 s", lambda r: r.p99_us, 1e-6),
-    "cpu_us_per_request": Column("server CPU s/M req", lambda r: r.cpu_s_per_million),
-    "wrk_cpu_us_per_request": Column("wrk CPU s/M req", lambda r: r.generator_cpu_s_per_million),
+    "cpu_us_per_request": Column("server CPU µs per request", lambda r: r.cpu_s_per_million),
+    "wrk_cpu_us_per_request": Column("wrk CPU µs per request", lambda r: r.generator_cpu_s_per_million),
     "rss_peak_mb": Column("peak RSS MB", lambda r: r.rss_peak_mb),
-    "kb_per_connection": Column("kB per connection", lambda r: r.kb_per_connection),
-    "slope_kb": Column("RSS per connection kB", lambda r: r.kb_per_connection),
+    "kb_per_request": Column("memory per waiting request kB", lambda r: r.kb_per_connection),
     "socket_mb": Column("sockets MB", lambda r: r.socket_mb),
     "threads_peak": Column("peak threads", lambda r: r.threads_peak),
 }
@@ -92,8 +89,7 @@ COLUMNS = {
 
 TEXT_COLUMNS = {
     "entry": TextColumn("entry", lambda r: r.entry),
-    "held": TextColumn("all held", lambda r: "yes" if r.held else "no"),
-    "held_of_pool": TextColumn("all held", _held),
+    "held": TextColumn("all held", _held),
     "ceiling": TextColumn("ceiling", lambda r: NONE if r.ceiling_rps is None else f"{format_number(r.ceiling_rps)}/s"),
     "wait_s": TextColumn("wait s", lambda r: format_number(r.delay_s)),
     "errors": TextColumn("errors", lambda r: f"{r.errors:,}"),

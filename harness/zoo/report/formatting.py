@@ -45,11 +45,13 @@ def format_percent(share: float, places: int = 0) -> str:
 
 
 def spread_parts(value: Spread, scale: float = 1.0, *, bound: bool = False) -> tuple[str, str]:
-    """The median, and the range over rounds: `63,100` and `61,900–64,000`; `≥` marks a lower bound."""
+    """The median, and the range over rounds: `63,100` and `61,900–64,000`; `≥` marks a lower bound.
+
+    There is no range where its ends print the same.
+    """
     text = f"{'≥ ' if bound else ''}{format_number(value.median * scale)}"
-    if value.rounds == 1:
-        return text, ""
-    return text, f"{format_number(value.low * scale)}–{format_number(value.high * scale)}"
+    low, high = format_number(value.low * scale), format_number(value.high * scale)
+    return text, "" if low == high else f"{low}–{high}"
 
 
 def format_spread(value: Spread | None, scale: float = 1.0, *, bound: bool = False) -> str:

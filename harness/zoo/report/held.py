@@ -28,10 +28,10 @@ from zoo.report.section import NONE, Section, Table
 from zoo.report.trial_rows import Kinds, dots, latest, levels, notes, results, said
 
 TEXT = (
-    "kB a connection: the slope of a line through the server at rest and all connection counts, in each round; mean of "
-    "the rounds with its 95 % interval (Student). Only rounds in which every count was held. Heap is what was in use, "
-    "garbage included; the kernel's socket memory is no part of RSS. Given back: of what the connections added to RSS, "
-    "the share that is free again after the rest."
+    "kB per waiting request: the slope of a line through the server at rest and all connection counts, in each round; "
+    "mean of the rounds with its 95 % interval (Student). Only rounds in which every count was held. Heap is what was "
+    "in use, garbage included; the kernel's socket memory is no part of RSS. Given back: of what the connections added "
+    "to RSS, the share that is free again after the rest."
 )
 QUANTITIES = {"rss": "RSS", "anon": "anonymous", "heap": "heap in use", "socket": "kernel sockets"}
 
@@ -91,7 +91,7 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
         for row in data:
             row |= {"low": intervals[row["entry"]].low, "high": intervals[row["entry"]].high}
         if data:
-            caption = f"{title}, kB a connection"
+            caption = f"{title}, kB per waiting request"
             figures.append(
                 Figure(
                     f"held-{name}",
@@ -108,7 +108,7 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
         figures.append(
             Figure("held-back", "Memory of held connections", caption, f"{caption}: {said(data)}", Drawing(DOTS, data))
         )
-    made = [Group("What a held connection costs", figures)] if figures else []
+    made = [Group("Memory per waiting request", figures)] if figures else []
     return made + lines.groups(Cells.of(run, records, None), records)
 
 

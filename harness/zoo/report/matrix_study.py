@@ -94,7 +94,7 @@ def held(run: Run, records: Sequence[Record]) -> list[str]:
     for entry in entries:
         cost = found.get((entry, "rss"))
         sentences.append(
-            f"`{_name(entry)}` takes {format_interval(cost.interval, _tenths)} kB of resident memory for each."
+            f"`{_name(entry)}` takes {format_interval(cost.interval)} kB of resident memory for each."
             if cost
             else f"What one takes of `{_name(entry)}` is not known: {LEAST_COUNTS} counts must be held in every round."
         )
@@ -159,10 +159,6 @@ def _ratio(pair: Pair, metric: Metric) -> str:
     """`0.93 [0.89, 0.97]`"""
     comparison = pair.comparisons.get(metric)
     return NONE if comparison is None or comparison.ratio is None else format_interval(comparison.ratio, format_ratio)
-
-
-def _tenths(value: float) -> str:
-    return format_number(round(value, 1))
 
 
 def _reached(entry: str, each: Sequence[RampResult]) -> str:

@@ -49,7 +49,7 @@ def _t95(each: Sequence[RampResult]) -> str:
     known = [r.t95_s for r in each if r.t95_s is not None]
     if len(known) < len(each):
         return f"not within {each[0].duration_s:g} s by"
-    return f"after {format_number(round(statistics.median(known), 1))} s by"
+    return f"after {format_number(statistics.median(known))} s by"
 
 
 def _open(records: Sequence[Record]) -> list[str]:
@@ -84,7 +84,7 @@ def _held(records: Sequence[Record]) -> list[str]:
         if name == "rss":
             of.setdefault(name_of(entry), {})[plain(entry)] = cost.interval.value
     told = [(f"with {name} " if name else "") + ranged(found) for name, found in of.items() if found]
-    return [f"Resident memory of a held connection, kB: {'; '.join(told)}."] if told else []
+    return [f"Memory per waiting request, kB: {'; '.join(told)}."] if told else []
 
 
 def _heap(records: Sequence[Record]) -> list[str]:

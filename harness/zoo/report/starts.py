@@ -118,4 +118,4 @@ def _median(values: Sequence[float]) -> str:
     """`412 [408, 419]`"""
     if not values:
         return NONE
-    return format_interval(of_median(values), lambda value: format_number(round(value, 1)))
+    return format_interval(of_median(values))

@@ -10,6 +10,7 @@ from zoo.model.record import Record, newest_records
 from zoo.report.cells import Cells
 from zoo.report.charts.dots import dotted, estimate, told
 from zoo.report.charts.figure import Datum, Figure, Group, slug
+from zoo.report.columns import title_of
 
 
 def groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
@@ -18,12 +19,12 @@ def groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
     for scenario in cells.scenarios:
         data = _rows(cells, records, scenario)
         if data:
-            title, caption = f"What a held connection costs, {scenario}", "RSS per held connection, kB"
+            title, caption = f"Memory per waiting request, {scenario}", title_of("kb_per_request")
             said = f"{caption}, {scenario}: " + "; ".join(map(told, data))
             figure = Figure(
                 slug("cost", scenario), title, caption, said, dotted(data, log=True), {"scenario": scenario}
             )
-            groups.append(Group(f"{scenario}: what a held connection costs", [figure]))
+            groups.append(Group(f"{scenario}: memory per waiting request", [figure]))
     return groups
 
 

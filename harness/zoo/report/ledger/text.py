@@ -12,7 +12,7 @@ from zoo.claims.ledger import Article, Claim, Ledger, PublishedFigure
 from zoo.claims.quantities import QUANTITIES
 from zoo.claims.rules import CountRule, DifferenceRule, GainRule, Judged, RatioRule, RecordedRule, Rule, SpreadRule
 from zoo.claims.verdicts import ClaimVerdict, RuleVerdict
-from zoo.report.formatting import format_interval, format_number
+from zoo.report.formatting import format_interval, format_number, format_ratio
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text.wording import capitalized
 
@@ -133,12 +133,7 @@ def value(rule: Rule, seen: Estimate) -> str:
     if isinstance(rule, CountRule):
         return ", ".join(dict.fromkeys(f"{format_number(count)} {seen.unit}".strip() for count in seen.counts))
     ratio = seen.unit == "×"
-    return f"×{format_interval(seen, _digits)}" if ratio else format_interval(seen, unit=seen.unit)
-
-
-def _digits(ratio: float) -> str:
-    """Enough of them to tell 2 % apart."""
-    return f"{ratio:.2f}" if abs(ratio) < 10 else f"{ratio:,.0f}"
+    return f"×{format_interval(seen, format_ratio)}" if ratio else format_interval(seen, unit=seen.unit)
 
 
 def asked(rule: Rule) -> str:

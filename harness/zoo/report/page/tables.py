@@ -14,7 +14,7 @@ from zoo.model.flag import Flag
 from zoo.model.record import Record, stem
 from zoo.report.cells import Cells, Level, variant
 from zoo.report.columns import COLUMNS, RECORD_COLUMNS, TEXT_COLUMNS, Column, record_figures, title_of
-from zoo.report.formatting import format_number, format_spread, spread_parts
+from zoo.report.formatting import format_ratio, format_spread, spread_parts
 from zoo.report.raw_files import RawFiles
 from zoo.report.section import NONE, Table
 from zoo.report.text.wording import words
@@ -68,7 +68,7 @@ LEAST = "CPU, least = 1"
 RANKED = "cpu_us_per_request"
 
 SPEED_KEYS = ("rps", "answers", "p50_ms", "p99_ms", RANKED, "wrk_cpu_us_per_request")
-CELL_KEYS = (*SPEED_KEYS, "rss_peak_mb", "kb_per_connection", "socket_mb", "threads_peak")
+CELL_KEYS = (*SPEED_KEYS, "rss_peak_mb", "kb_per_request", "socket_mb", "threads_peak")
 RECORD_KEYS = ("rps", RANKED, "rss_peak_mb", *RECORD_COLUMNS)
 
 
@@ -139,7 +139,7 @@ def _relative(row: Row, least: float | None) -> TableCell:
     if not least or row.cpu_s_per_million is None:
         return TableCell(NONE)
     ratio = row.cpu_s_per_million.median / least
-    return TableCell(f"{ratio:.2f}", ratio)
+    return TableCell(format_ratio(ratio), ratio)
 
 
 def _cell(column: Column, row: Row) -> TableCell:
@@ -148,8 +148,7 @@ def _cell(column: Column, row: Row) -> TableCell:
         return TableCell(NONE)
     bound = column.bounded and row.lower_bound
     text, over = spread_parts(value, column.scale, bound=bound)
-    one = format_number(value.low * column.scale) == format_number(value.high * column.scale)
-    return TableCell(text, value.median * column.scale, "" if one else over)
+    return TableCell(text, value.median * column.scale, over)
 
 
 def sources(records: Sequence[Record], evidence: RawFiles) -> dict[str, Any]:
@@ -168,8 +167,11 @@ def sources(records: Sequence[Record], evidence: RawFiles) -> dict[str, Any]:
         places = [patterns.setdefault(_pattern(name, record), len(patterns)) for name in names]
         values = [float(f"{of[key]:.4g}") if key in of else None for key in filled]
         rows.append([record.entry, record.asked, record.tier, record.round, *values, places])
-    titles = ["CPU s/M req" if key == RANKED else title_of(key) for key in filled]
-    return {"columns": ["entry", "scenario", "tier", "round", *titles], "rows": rows, "files": list(patterns)}
+    return {
+        "columns": ["entry", "scenario", "tier", "round", *map(title_of, filled)],
+        "rows": rows,
+        "files": list(patterns),
+    }
 
 
 def failures(records: Sequence[Record], evidence: RawFiles) -> list[tuple[int, Record, list[str]]]:

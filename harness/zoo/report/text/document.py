@@ -41,11 +41,10 @@ PACED = (
     "(wait s). A pool of threads serves so many at a time."
 )
 
-SLOPE = "slope_kb"
-CPU, WRK_CPU = "cpu_us_per_request", "wrk_cpu_us_per_request"
-BUSY = ("rps", "p50_ms", "p99_ms", "errors", "rss_peak_mb", "threads_peak", CPU, WRK_CPU)
-WAITING = ("held", "rps", "ceiling", "p50_s", "p99_s", "errors", "rss_peak_mb", SLOPE, "threads_peak", CPU, "socket_mb")
-EMULATED = ("held_of_pool", "answers", "wait_s", "errors", "rss_peak_mb", SLOPE, "threads_peak", "socket_mb")
+SLOPE, THREADS, CPU = "kb_per_request", "threads_peak", "cpu_us_per_request"
+BUSY = ("rps", "p50_ms", "p99_ms", "errors", "rss_peak_mb", THREADS, CPU, "wrk_cpu_us_per_request")
+WAITING = ("held", "rps", "ceiling", "p50_ms", "p99_ms", "errors", "rss_peak_mb", SLOPE, THREADS, CPU, "socket_mb")
+EMULATED = ("held", "answers", "wait_s", "errors", "rss_peak_mb", SLOPE, THREADS, "socket_mb")
 """Columns where requests do not wait, where they do, and where nothing may depend on how fast the host is."""
 
 
@@ -150,8 +149,8 @@ def _scenario(scenario: str, found: Sequence[Row]) -> Section:
 def _question(scenario: str, found: Sequence[Row]) -> str:
     if scenario == "sleep":
         cost = (
-            "RSS per connection is the slope of peak RSS over the tiers' connection counts from rest, shown for "
-            "entries that held every tier; kernel socket memory is not in it."
+            "Memory per waiting request is the slope of peak RSS over the tiers' connection counts from rest, shown "
+            "for entries that held every tier; kernel socket memory is not in it."
         )
         if any(r.emulated for r in found):
             return f"{PACED} {cost}"

@@ -187,7 +187,7 @@ def held(cells: Cells, scenario: str) -> list[str]:
     """Who was answered, and what a held connection costs, where one was."""
     cost = {row.entry: row.kb_per_connection for (of, _, _), row in cells.rows.items() if of == scenario}
     told = [f"{entry} {format_spread(cost[entry])}" for entry in cells.entries if cost.get(entry) is not None]
-    return [*served(cells, scenario), *([f"Memory per held connection, kB: {', '.join(told)}."] if told else [])]
+    return [*served(cells, scenario), *([f"Memory per waiting request, kB: {', '.join(told)}."] if told else [])]
 
 
 def served(cells: Cells, scenario: str) -> list[str]:

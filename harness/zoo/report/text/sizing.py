@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from zoo.analysis.held import Cost
 from zoo.plan.sizing import ALL_PORTS, USUAL_PORTS, generator_need, server_need
+from zoo.report.columns import title_of
 from zoo.report.formatting import format_number
 from zoo.report.section import Section, Table
 
@@ -42,7 +43,7 @@ def section(connections: int, hosts: int, costs: Mapping[tuple[str, str], Cost])
         [
             Table(
                 "Memory of the server's host",
-                ["entry", "kB a connection", "process, GB", "kernel's sockets, GB"],
+                ["entry", title_of("kb_per_request"), "process, GB", "kernel's sockets, GB"],
                 rows,
             )
         ],
