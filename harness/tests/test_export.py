@@ -6,10 +6,12 @@ import json
 
 import pytest
 from builders import record
+from test_analysis import holding
 from test_matrix import behind, loaded
 
 from zoo.model.flag import Flag
 from zoo.model.record import Record
+from zoo.report.columns import round_figures
 from zoo.report.text.records_csv import to_csv
 
 
@@ -61,6 +63,16 @@ def test_a_rate_that_was_not_made_is_exported_with_its_reason_alone() -> None:
     figures = {name.removeprefix("trial.result."): value for name, value in made[1].items() if value}
     assert figures["behind"]
     assert not {"ok", "ok_share", "ok_per_s", "latency.p50_us", "cpu_s", "histogram"} & set(figures)
+
+
+def test_figures_of_the_report_are_columns_and_known_where_it_shows_them() -> None:
+    """CPU per request needs 1,000 responses; the slope of memory takes all connection counts of a round."""
+    records = [record("a:x", requests=900), *holding(14, 1), *holding(20, 2)]
+    few, *waiting = read(to_csv(records, round_figures(records)))
+    assert few["measurement.work.cpu_s_per_million"] != ""
+    assert few["report.cpu_us_per_request"] == ""
+    assert float(few["report.rps"]) == 50_000
+    assert [round(float(row["report.kb_per_request"])) for row in waiting] == [14] * 3 + [20] * 3
 
 
 def test_the_record_written_last_counts() -> None:

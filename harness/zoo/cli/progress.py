@@ -20,9 +20,6 @@ from zoo.report.section import NONE
 ROOM_FOR_A_BAR = 120
 """Columns from which on the phase, its live figures and the time left leave room for a bar."""
 
-SHOWN = ("rps", "p50_ms", "rss_peak_mb")
-"""Columns of a finished cell's line."""
-
 ECHO = 3
 """Columns left free at the end of the bar's line: there a terminal writes ^C, which otherwise starts a line of its own,
 so that the bar would stay when the run is interrupted."""
@@ -120,7 +117,7 @@ def line(record: Record) -> str:
     seen = record.measurement
     assert seen is not None
     marks = " ".join(flag.value for flag in seen.flags)
-    figures = {key: format_number(value) for key, value in record_figures(record, SHOWN).items()}
+    figures = {key: format_number(value) for key, value in record_figures(record).items()}
     memory = f"{figures['rss_peak_mb']} MB" if "rss_peak_mb" in figures else NONE
     if "rps" not in figures or seen.held:  # requests a second of a window of two waits mean nothing
         served = f"{seen.load.goodput:>10,} answers to {seen.connections.actual:,} connections"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 from zoo.analysis.summary import Row, Spread, rows
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
-from zoo.model.record import Record
+from zoo.model.record import Record, newest_records
 from zoo.report.formatting import format_number, format_spread
 from zoo.report.section import NONE, Table
 
@@ -73,6 +73,11 @@ def _held(row: Row) -> str:
     return f"{row.ceiling_rps * row.delay_s:,.0f} at a time"
 
 
+def _errors(row: Row) -> Spread | None:
+    """Of all rounds together."""
+    return Spread(row.errors, row.errors, row.errors, row.measured) if row.measured else None
+
+
 COLUMNS = {
     "rps": Column("req/s", lambda r: r.rps, bounded=True),
     "answers": Column("answers", lambda r: r.answers),
@@ -84,6 +89,7 @@ COLUMNS = {
     "kb_per_request": Column("memory per waiting request kB", lambda r: r.kb_per_connection),
     "socket_mb": Column("sockets MB", lambda r: r.socket_mb),
     "threads_peak": Column("peak threads", lambda r: r.threads_peak),
+    "errors": Column("errors", _errors),
 }
 """By key."""
 
@@ -92,7 +98,6 @@ TEXT_COLUMNS = {
     "held": TextColumn("all held", _held),
     "ceiling": TextColumn("ceiling", lambda r: NONE if r.ceiling_rps is None else f"{format_number(r.ceiling_rps)}/s"),
     "wait_s": TextColumn("wait s", lambda r: format_number(r.delay_s)),
-    "errors": TextColumn("errors", lambda r: f"{r.errors:,}"),
     "flags": TextColumn("flags", _flags),
 }
 
@@ -126,10 +131,22 @@ def cell_table(title: str, found: Sequence[Row], keys: Sequence[str]) -> Table:
     return Table(title, [column.title for column in chosen], body, text)
 
 
-def record_figures(record: Record, keys: Sequence[str]) -> dict[str, float]:
-    """What is known of a record alone: the figures of a row of this one round, and those that rows leave out."""
-    row, seen = next(iter(rows([record])), None), record.measurement
-    if row is None or seen is None:
-        return {}
-    read = {key: COLUMNS[key].value(row) if key in COLUMNS else RECORD_COLUMNS[key].value(seen) for key in keys}
-    return {key: value for key, value in read.items() if value is not None}
+def round_figures(records: Iterable[Record]) -> dict[Hashable, dict[str, float]]:
+    """By the key of a record: the figures of a row of its round alone, from which a slope takes all records."""
+    rounds: dict[int, list[Record]] = {}
+    for record in newest_records(records):
+        rounds.setdefault(record.round, []).append(record)
+    return {
+        (row.entry, row.scenario, row.tier, number): {
+            key: value for key, column in COLUMNS.items() if (value := column.value(row)) is not None
+        }
+        for number, of_round in rounds.items()
+        for row in rows(of_round)
+    }
+
+
+def record_figures(record: Record) -> dict[str, float]:
+    """What is known of a record alone: the figures of a row of its round, and those that rows leave out."""
+    seen = record.measurement
+    alone = {} if seen is None else {key: column.value(seen) for key, column in RECORD_COLUMNS.items()}
+    return round_figures([record]).get(record.key, {}) | {k: value for k, value in alone.items() if value is not None}

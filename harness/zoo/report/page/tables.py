@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from zoo.analysis.summary import Row, spread
@@ -13,7 +14,7 @@ from zoo.model.entry_id import original, server_of
 from zoo.model.flag import Flag
 from zoo.model.record import Record, stem
 from zoo.report.cells import Cells, Level, variant
-from zoo.report.columns import COLUMNS, RECORD_COLUMNS, TEXT_COLUMNS, Column, record_figures, title_of
+from zoo.report.columns import COLUMNS, RECORD_COLUMNS, Column, record_figures, title_of
 from zoo.report.formatting import format_ratio, format_spread, spread_parts
 from zoo.report.raw_files import RawFiles
 from zoo.report.section import NONE, Table
@@ -68,7 +69,7 @@ LEAST = "CPU, least = 1"
 RANKED = "cpu_us_per_request"
 
 SPEED_KEYS = ("rps", "answers", "p50_ms", "p99_ms", RANKED, "wrk_cpu_us_per_request")
-CELL_KEYS = (*SPEED_KEYS, "rss_peak_mb", "kb_per_request", "socket_mb", "threads_peak")
+CELL_KEYS = (*SPEED_KEYS, "rss_peak_mb", "kb_per_request", "socket_mb", "threads_peak", "errors")
 RECORD_KEYS = ("rps", RANKED, "rss_peak_mb", *RECORD_COLUMNS)
 
 
@@ -79,8 +80,8 @@ def columns(cells: Cells) -> dict[str, Column]:
 
 
 def heads(cells: Cells) -> list[str]:
-    filled = columns(cells)
-    return [*(c.title for c in filled.values()), *([LEAST] if RANKED in filled else []), TEXT_COLUMNS["errors"].title]
+    titles = [(column.title, *([LEAST] if key == RANKED else [])) for key, column in columns(cells).items()]
+    return list(chain(*titles))
 
 
 def lines(cells: Cells, records: Sequence[Record]) -> list[Line]:
@@ -89,15 +90,17 @@ def lines(cells: Cells, records: Sequence[Record]) -> list[Line]:
     behind: dict[tuple[str, str, str], dict[int, int]] = {}
     for line, record in enumerate(records, start=1):
         behind.setdefault((record.asked, record.tier, record.entry), {})[record.round] = line
-    ranked = RANKED in filled
     made = []
     for level in cells.levels:
         at = cells.at(level, again=True)
         least = min((row.cpu_s_per_million.median for row in at if row.cpu_s_per_million), default=None)
         for row in at:
             lines_of = sorted(behind[level.scenario, level.tier, row.entry].items())
-            figures = [_cell(column, row) for column in filled.values()]
-            made.append(_line(level, row, [*figures, *([_relative(row, least)] if ranked else [])], lines_of))
+            figures = [
+                (_cell(column, row), *([_relative(row, least)] if key == RANKED else []))
+                for key, column in filled.items()
+            ]
+            made.append(_line(level, row, list(chain(*figures)), lines_of))
     return made
 
 
@@ -128,10 +131,9 @@ def choices(cells: Cells) -> dict[str, list[str]]:
     }
 
 
-def _line(level: Level, row: Row, cells: Sequence[TableCell], behind: list[tuple[int, int]]) -> Line:
-    errors = TableCell(TEXT_COLUMNS["errors"].text(row), row.errors) if row.measured else TableCell(NONE)
+def _line(level: Level, row: Row, cells: list[TableCell], behind: list[tuple[int, int]]) -> Line:
     marks = [FlagMark(flag, "" if count == row.measured else f"{count} of {row.measured}") for flag, count in row.flags]
-    return Line(row.entry, row.model, level, [*cells, errors], marks, row.outliers, row.failures, behind)
+    return Line(row.entry, row.model, level, cells, marks, row.outliers, row.failures, behind)
 
 
 def _relative(row: Row, least: float | None) -> TableCell:
@@ -157,7 +159,7 @@ def sources(records: Sequence[Record], evidence: RawFiles) -> dict[str, Any]:
     As HTML they would be half of the page of a long run. `files` are the patterns of the names of raw files: a row has
     the places of those that there are, and its own words take the places of the numbers in them.
     """
-    figures = [record_figures(record, RECORD_KEYS) for record in records]
+    figures = [record_figures(record) for record in records]
     filled = [key for key in RECORD_KEYS if any(key in of for of in figures)]
     patterns: dict[str, int] = {}
     by_cell = _logs(evidence.files)

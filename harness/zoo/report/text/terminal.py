@@ -19,7 +19,7 @@ WIDE = 160
 
 SPACE = 1
 
-RATIO = re.compile(r"[\d.]+ \[[\d.]+, [\d.]+\]")
+RATIO = re.compile(r"[\d.,]+ \[[\d.,]+, [\d.,]+\]")
 
 
 def show(sections: Sequence[Section], console: Console) -> None:
