@@ -118,7 +118,7 @@ QUANTITIES: dict[str, Quantity] = {
     "share of good answers": Quantity("", place("trial.result.ok_share")),
     "failed requests": Quantity("", place("trial.result.failed")),
     "failing": Quantity("", _failing, counts_faults=True),
-    "CPU per request": Quantity("CPU-s per million", _cpu_per_million, Class.CPU, CPU),
+    "CPU per request": Quantity("µs", _cpu_per_million, Class.CPU, CPU),
     "switches per request": Quantity("", _switches_per_request, Class.CPU),
     "lock waits per request": Quantity("", _lock_waits_per_request, Class.CPU),
     "p50": Quantity(
