@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from zoo.analysis import flags, lower_bound
 from zoo.analysis.cells import cells
 from zoo.analysis.flags import ALL_OPEN, CellFigures
-from zoo.analysis.metrics import held_slopes, served_each_wait, slope
+from zoo.analysis.held import held_slopes
+from zoo.analysis.metrics import served_each_wait
 from zoo.analysis.summary import rows, spread
 from zoo.catalog.manifest import Model
 from zoo.measure import record_parts
@@ -439,10 +440,6 @@ def test_the_process_at_rest_counts_as_no_connection() -> None:
 def test_at_rest_is_before_the_fewest_whatever_a_server_gives_back_later() -> None:
     given_back = holding(14, at_25k={"rss_before_kb": 20_000})
     assert held_slopes(given_back) == held_slopes(holding(14))
-
-
-def test_a_slope_by_hand() -> None:
-    assert slope([(0, 10), (1, 12), (2, 17), (3, 19)]) == pytest.approx(3.2)
 
 
 @pytest.mark.parametrize("flag", [Flag.STARVED, Flag.POOL_CEILING, Flag.NOT_ESTABLISHED, Flag.BAD_ANSWERS])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from zoo.analysis.held import held_slopes
 from zoo.analysis.lower_bound import flags_of, limits, near_reference
-from zoo.analysis.metrics import PER_CONNECTION, Class, Metric, held_slopes
+from zoo.analysis.metrics import PER_CONNECTION, Class, Metric
 from zoo.analysis.verdict import spoiled
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement

@@ -6,10 +6,11 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from zoo.analysis.metrics import held_throughout
+from zoo.analysis.metrics import held_all, held_throughout
 from zoo.analysis.stats.interval import Interval, of_mean
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record, newest_records
+from zoo.scenarios import holds
 
 LEAST_COUNTS = 4
 
@@ -97,3 +98,41 @@ def costs(records: Iterable[Record]) -> dict[tuple[str, str], Cost]:
         key: Cost(of_mean([each.kb for each in rounds]), min(each.fit for each in rounds))
         for key, rounds in slopes.items()
     }
+
+
+Points = list[tuple[float, float]]
+
+
+def held_points(records: Iterable[Record]) -> dict[tuple[str, str], dict[int, Points]]:
+    """Connections and peak RSS in kB by round, for each entry and scenario, fewest first; the count of 0 is the process
+    before the load of the fewest.
+
+    Only rounds in which every tier was held, and at least three of them: one total divided by its count would charge
+    idle memory to the connections.
+    """
+    lives: dict[tuple[str, str, int], list[Record]] = {}
+    for record in records:
+        if holds(record.scenario):
+            lives.setdefault((record.entry, record.asked, record.round), []).append(record)
+    found: dict[tuple[str, str], dict[int, Points]] = {}
+    for (entry, scenario, number), group in lives.items():
+        seen = [(m.connections.actual, m.memory) for r in group if (m := r.measurement) and m.memory and held_all(m)]
+        if len(seen) != len(group) or len(seen) < 3:
+            continue
+        seen.sort(key=lambda one: one[0])
+        points = [(0.0, float(seen[0][1].rss_before_kb))]
+        points += [(float(connections), float(memory.rss_peak_kb)) for connections, memory in seen]
+        found.setdefault((entry, scenario), {})[number] = points
+    return found
+
+
+def held_slopes(records: Iterable[Record]) -> dict[tuple[str, str], dict[int, float]]:
+    """kB of peak RSS per held connection by round, for each entry and scenario: the slope over the round's points."""
+    return {
+        key: {number: _slope(points) for number, points in rounds.items()}
+        for key, rounds in held_points(records).items()
+    }
+
+
+def _slope(points: Points) -> float:
+    return statistics.linear_regression([x for x, _ in points], [y for _, y in points]).slope

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from zoo.analysis.held import held_slopes
 from zoo.analysis.lower_bound import flags_of, limits, near_reference
-from zoo.analysis.metrics import METRICS, cpu_per_million, held_all, held_slopes, served_each_wait
+from zoo.analysis.metrics import METRICS, cpu_per_million, held_all, served_each_wait
 from zoo.analysis.stats import outlier
 from zoo.model.entry_id import is_twin
 from zoo.model.flag import Flag

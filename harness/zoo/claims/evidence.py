@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from zoo.analysis.held import held_slopes
 from zoo.analysis.lower_bound import LOWER_BOUND
-from zoo.analysis.metrics import METRICS, Class, held_slopes
+from zoo.analysis.metrics import METRICS, Class
 from zoo.analysis.noise_band import Band, BandKey
 from zoo.analysis.open import rate_made
 from zoo.analysis.pairs import compare

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo.analysis.metrics import held_slopes
+from zoo.analysis.held import held_slopes
 from zoo.analysis.summary import Row
 from zoo.model.record import Record, newest_records
 from zoo.report.cells import Cells

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from zoo.analysis.metrics import held_points
+from zoo.analysis.held import held_points
 from zoo.model.entry_id import server_of
 from zoo.model.record import Record, newest_records
 from zoo.report.cells import Cells, variant
