@@ -162,6 +162,16 @@ def test_a_record_is_on_disk_before_the_next_cell_begins(bed: Bed) -> None:
     assert written == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize(("reset", "mark_kb"), [(True, 59_000), (False, None)])
+def test_a_peak_between_two_samples_is_seen_where_its_mark_was_reset(
+    bed: Bed, reset: bool, mark_kb: int | None
+) -> None:
+    bed.world.kb_per_connection, bed.world.unsampled_kb, bed.world.resets_marks = 10, 8_000, reset
+    memory = seen(bed.run(one_block())[0]).memory
+    assert memory is not None
+    assert (memory.rss_peak_kb, memory.hwm_kb, memory.peak_kb) == (51_000, mark_kb, mark_kb or 51_000)
+
+
 def test_a_measured_cell_carries_what_was_read(bed: Bed) -> None:
     bed.world.kb_per_connection = 10
     first = bed.run(one_block())[0]

@@ -68,7 +68,7 @@ class Cost:
 BeforeAndHeld = Callable[[Measurement], tuple[float | None, float | None]]
 
 QUANTITIES: dict[str, BeforeAndHeld] = {
-    "rss": lambda m: (m.memory.rss_before_kb, m.memory.rss_peak_kb) if m.memory else (None, None),
+    "rss": lambda m: (m.memory.rss_before_kb, m.memory.peak_kb) if m.memory else (None, None),
     "anon": lambda m: (m.held.anon_before_kb, m.held.anon_kb) if m.held else (None, None),
     "heap": lambda m: (m.held.heap_before_kb, m.held.heap_used_kb) if m.held else (None, None),
     "socket": lambda m: (m.memory.socket_before_kb, m.memory.socket_peak_kb) if m.memory else (None, None),
@@ -121,7 +121,7 @@ def held_points(records: Iterable[Record]) -> dict[tuple[str, str], dict[int, Po
             continue
         seen.sort(key=lambda one: one[0])
         points = [(0.0, float(seen[0][1].rss_before_kb))]
-        points += [(float(connections), float(memory.rss_peak_kb)) for connections, memory in seen]
+        points += [(float(connections), float(memory.peak_kb)) for connections, memory in seen]
         found.setdefault((entry, scenario), {})[number] = points
     return found
 

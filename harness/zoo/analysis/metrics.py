@@ -93,7 +93,7 @@ PEAK_RSS = Metric(
     Class.MEMORY,
     Word.MORE,
     Word.LESS,
-    read=lambda m: m.memory.rss_peak_kb if m.memory else None,
+    read=lambda m: m.memory.peak_kb if m.memory else None,
 )
 """Memory has no turns: a server keeps what an earlier turn made it take."""
 
