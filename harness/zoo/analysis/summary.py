@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from zoo.analysis.held import held_slopes
+from zoo.analysis.held import Slope, slopes
 from zoo.analysis.lower_bound import flags_of, limits, near_reference
 from zoo.analysis.metrics import METRICS, cpu_per_million, held_all, served_each_wait
 from zoo.analysis.stats import outlier
@@ -86,8 +86,8 @@ def rows(records: Iterable[Record], reference: str | None = None) -> list[Row]:
     for record in latest:
         groups.setdefault((record.asked, record.tier, record.entry), []).append(record)
     near = near_reference(latest, reference)
-    slopes = held_slopes(latest)
-    made = [_row(group, near, slopes.get((key[2], key[0]), {})) for key, group in groups.items()]
+    lines = slopes(latest)
+    made = [_row(group, near, lines.get((key[2], key[0]), {})) for key, group in groups.items()]
     return sorted(made, key=lambda r: (r.scenario, r.requested, r.entry))
 
 
@@ -111,7 +111,7 @@ def outlying(seen: Sequence[tuple[Record, Measurement]]) -> list[tuple[str, int]
     return found
 
 
-def _row(group: list[Record], near: set[tuple[str, str, str, int]], slopes: Mapping[int, float]) -> Row:
+def _row(group: list[Record], near: set[tuple[str, str, str, int]], lines: Mapping[int, Slope]) -> Row:
     first = group[0]
     pairs = [(r, r.measurement) for r in group if r.measurement is not None]
     seen = [m for _, m in pairs]
@@ -164,7 +164,7 @@ def _row(group: list[Record], near: set[tuple[str, str, str, int]], slopes: Mapp
         served=over(served_each_wait),
         held=held,
         emulated=first.condition.emulated,
-        kb_per_connection=spread(slopes.values()) if held else None,
+        kb_per_connection=spread(line.kb for line in lines.values()) if held else None,
         flags=_flags(flagged),
         limits=limits(flagged),
         outliers=outlying(pairs),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo.analysis.held import held_slopes
+from zoo.analysis.held import slopes
 from zoo.analysis.summary import Row
-from zoo.model.record import Record, newest_records
+from zoo.model.record import Record
 from zoo.report.cells import Cells
 from zoo.report.charts.dots import dotted, estimate, told
 from zoo.report.charts.figure import Datum, Figure, Group, slug
@@ -29,13 +29,13 @@ def groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
 
 def _rows(cells: Cells, records: Sequence[Record], scenario: str) -> list[Datum]:
     """An entry a row: kB of resident memory per held connection, a slope a round; or why there is none."""
-    found = held_slopes(newest_records(records))
+    found = slopes(records)
     made: list[Datum] = []
     for entry in cells.entries:
         rows = [row for (s, _, e), row in cells.rows.items() if (s, e) == (scenario, entry)]
         if rows:
             held = any(row.kb_per_connection for row in rows)
-            values = [v for v in found.get((entry, scenario), {}).values() if held and v > 0]
+            values = [s.kb for s in found.get((entry, scenario), {}).values() if held and s.kb > 0]
             made.append(
                 {
                     "entry": entry,
