@@ -425,8 +425,8 @@ def test_the_cost_of_a_connection_is_the_slope_not_the_total(kb: float) -> None:
     for row in rows([*holding(kb, 1), *holding(kb, 2)]):
         assert row.held
         assert row.kb_per_connection is not None
-        assert row.kb_per_connection.median == pytest.approx(kb, rel=0.05)
-        assert row.kb_per_connection.rounds == 2
+        assert row.kb_per_connection.value == pytest.approx(kb, rel=0.05)
+        assert row.kb_per_connection.n == 2
 
 
 def test_the_process_at_rest_counts_as_no_connection() -> None:

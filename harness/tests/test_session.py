@@ -290,8 +290,8 @@ def test_memory_held_by_a_connection_is_found_again(bed: Bed) -> None:
     for row in rows(records):
         assert row.held
         assert row.kb_per_connection is not None
-        assert row.kb_per_connection.median == pytest.approx(17.0, rel=0.05)
-        assert row.kb_per_connection.rounds == 2
+        assert row.kb_per_connection.value == pytest.approx(17.0, rel=0.05)
+        assert row.kb_per_connection.n == 2
 
 
 def test_a_tier_that_the_host_cannot_hold_is_cut_and_says_so(bed: Bed) -> None:

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from zoo.analysis.held import Slope, slopes
+from zoo.analysis.held import Slope, cost, slopes
 from zoo.analysis.lower_bound import flags_of, limits, near_reference
 from zoo.analysis.metrics import METRICS, cpu_per_million, held_all, served_each_wait
 from zoo.analysis.stats import outlier
+from zoo.analysis.stats.interval import Interval
 from zoo.model.entry_id import is_twin
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
@@ -63,7 +64,7 @@ class Row:
     served: Spread | None = None
     held: bool = False
     emulated: bool = False
-    kb_per_connection: Spread | None = None
+    kb_per_connection: Interval | None = None
     flags: list[tuple[Flag, int]] = field(default_factory=list)
     limits: frozenset[Flag] = frozenset()
     outliers: list[tuple[str, int]] = field(default_factory=list)
@@ -164,7 +165,7 @@ def _row(group: list[Record], near: set[tuple[str, str, str, int]], lines: Mappi
         served=over(served_each_wait),
         held=held,
         emulated=first.condition.emulated,
-        kb_per_connection=spread(line.kb for line in lines.values()) if held else None,
+        kb_per_connection=cost(lines).interval if held and lines else None,
         flags=_flags(flagged),
         limits=limits(flagged),
         outliers=outlying(pairs),

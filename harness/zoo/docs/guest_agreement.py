@@ -10,7 +10,7 @@ from zoo.catalog.manifest import Catalog
 from zoo.docs.generated import Generated
 from zoo.report.section import Table
 from zoo.report.text.markdown import render_table
-from zoo.report.text.wording import shown
+from zoo.report.text.wording import format_interval
 from zoo.store.run_folder import Store
 
 AGREEMENT = ("results/reference/vm-10k-process", "results/reference/vm-10k-guest")
@@ -30,7 +30,7 @@ def agreement(process: Sequence[Row], guest: Sequence[Row]) -> str:
         {row.entry: row.kb_per_connection for row in run if row.kb_per_connection} for run in (process, guest)
     )
     body = [
-        [f"`{entry}`", shown(here), shown(there), f"{there.median / here.median - 1:+.0%}"]
+        [f"`{entry}`", format_interval(here), format_interval(there), f"{there.value / here.value - 1:+.0%}"]
         for entry, here in outside.items()
         if (there := inside.get(entry))
     ]

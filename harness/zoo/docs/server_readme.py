@@ -12,7 +12,7 @@ from zoo.model.entry_id import server_of, varied
 from zoo.report.section import NONE, Table
 from zoo.report.summary import Summary
 from zoo.report.text.markdown import render_table
-from zoo.report.text.wording import number, shown
+from zoo.report.text.wording import format_interval, shown
 
 TIER = "1k"
 LEAN = "BUFFERS=lean"
@@ -33,7 +33,7 @@ def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server:
                 shown(row.rps, bound=row.lower_bound) if row else NONE,
                 shown(row.p99_us, 1e-3) if row else NONE,
                 shown(row.cpu_s_per_million) if row else NONE,
-                _cost(slope[1]) if slope else NONE,
+                format_interval(slope[1].interval) if slope else NONE,
             ]
         )
         lean += _lean(held, entry, variant.name)
@@ -54,8 +54,8 @@ def _lean(held: Sequence[HeldRun], entry: str, variant: str) -> list[str]:
     if not both:
         return []
     return [
-        f"`{LEAN}`: {_cost(both[thin][1])} kB a held connection of `{variant}`, "
-        f"where the usual took {_cost(both[usual][1])} in the same run."
+        f"`{LEAN}`: {format_interval(both[thin][1].interval)} kB a held connection of `{variant}`, "
+        f"where the usual took {format_interval(both[usual][1].interval)} in the same run."
     ]
 
 
@@ -66,10 +66,3 @@ def _slopes(held: Sequence[HeldRun], server: str) -> dict[str, tuple[HeldRun, Co
         for (entry, quantity), found in preferred(held).items()
         if quantity == "rss" and server_of(entry) == server
     }
-
-
-def _cost(cost: Cost) -> str:
-    low, high = cost.interval.low, cost.interval.high
-    return number(cost.interval.value) + (
-        f" [{number(low)}, {number(high)}]" if low is not None and high is not None else ""
-    )

@@ -23,7 +23,7 @@ from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
 from zoo.report.charts.looks import KINDS
 from zoo.report.section import NONE, Section, Table
-from zoo.report.text.wording import number, shown
+from zoo.report.text.wording import format_interval, number, shown
 from zoo.report.trial_rows import Kinds, dots, latest, levels, notes, results, said
 
 TEXT = (
@@ -237,10 +237,7 @@ def _cost(cost: Cost | None) -> str:
     """`18.2 [17.9, 18.5]`, with the fit where the points are far from a line."""
     if cost is None:
         return NONE
-    interval = cost.interval
-    text = number(interval.value)
-    if interval.low is not None and interval.high is not None:
-        text += f" [{number(interval.low)}, {number(interval.high)}]"
+    text = format_interval(cost.interval)
     return text if cost.fit >= 0.9 else f"{text}, R² {cost.fit:.2f}"
 
 

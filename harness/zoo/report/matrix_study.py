@@ -11,7 +11,6 @@ from zoo.analysis.metrics import CPU, PEAK_RSS, REQUESTS, Metric, Word
 from zoo.analysis.open import rate_made
 from zoo.analysis.pairs import Kind, Pair, compare
 from zoo.analysis.stats import paired_ratio
-from zoo.analysis.stats.interval import Interval
 from zoo.analysis.summary import spread
 from zoo.model.matrix import MatrixPart
 from zoo.model.record import Record
@@ -19,7 +18,7 @@ from zoo.model.run import Run
 from zoo.model.trial_results import OpenResult, RampResult
 from zoo.report.section import NONE, Table
 from zoo.report.text.markdown import render_table
-from zoo.report.text.wording import number, shown
+from zoo.report.text.wording import format_interval, number, shown
 from zoo.report.trial_rows import levels, results
 
 SAID = {
@@ -93,7 +92,7 @@ def held(run: Run, records: Sequence[Record]) -> list[str]:
     for entry in entries:
         cost = found.get((entry, "rss"))
         sentences.append(
-            f"`{_name(entry)}` takes {_interval(cost.interval)} kB of resident memory for each."
+            f"`{_name(entry)}` takes {format_interval(cost.interval)} kB of resident memory for each."
             if cost
             else f"What one takes of `{_name(entry)}` is not known: {LEAST_COUNTS} counts must be held in every round."
         )
@@ -163,12 +162,6 @@ def _ratio(pair: Pair, metric: Metric) -> str:
 def _listed(words: Sequence[str]) -> str:
     """`5, 10 and 20`"""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
-def _interval(of: Interval) -> str:
-    """`12.3 [11.9, 12.7]`"""
-    value, low, high = (None if x is None else number(round(x, 1)) for x in (of.value, of.low, of.high))
-    return f"{value} [{low}, {high}]" if low and high else f"{value}"
 
 
 def _reached(entry: str, each: Sequence[RampResult]) -> str:

@@ -14,7 +14,7 @@ from zoo.report.charts.costs import unheld
 from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis, shaped
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
 from zoo.report.charts.looks import KINDS
-from zoo.report.text.wording import shown
+from zoo.report.text.wording import format_interval
 
 
 def groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
@@ -70,7 +70,7 @@ def _slopes(cells: Cells, of_server: str, scenario: str) -> list[tuple[str, str]
             continue
         known = next((row.kb_per_connection for row in at if row.kb_per_connection), None)
         if known is not None:
-            found.append((variant(entry), f"{shown(known)} kB"))
+            found.append((variant(entry), f"{format_interval(known)} kB"))
         else:
             found.append((variant(entry), unheld(at)))
     return found

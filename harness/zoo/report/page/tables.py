@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from zoo.analysis.metrics import cpu_per_million
+from zoo.analysis.stats.interval import Interval
 from zoo.analysis.summary import Row, Spread, spread
 from zoo.analysis.turns import first_share
 from zoo.model.entry_id import original, server_of
@@ -17,7 +18,7 @@ from zoo.model.record import Record, stem
 from zoo.report.cells import Cells, Level, variant
 from zoo.report.raw_files import RawFiles
 from zoo.report.section import NONE, Table
-from zoo.report.text.wording import number, shown, words
+from zoo.report.text.wording import format_interval, number, shown, words
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Column:
     """`scale` turns the figure into that of the title."""
 
     title: str
-    read: Callable[[Row], Spread | None]
+    read: Callable[[Row], Spread | Interval | None]
     scale: float = 1.0
 
 
@@ -175,6 +176,9 @@ def _cell(column: Column, row: Row) -> TableCell:
     value = column.read(row)
     if value is None:
         return TableCell(NONE)
+    if isinstance(value, Interval):
+        text, _, over = format_interval(value).partition(" [")
+        return TableCell(text, value.value, over.rstrip("]").replace(", ", "–"))
     bound = column.title == "req/s" and row.lower_bound
     text, _, over = shown(value, column.scale, bound=bound).partition(" (")
     one = number(value.low * column.scale) == number(value.high * column.scale)

@@ -18,7 +18,7 @@ from zoo.report.summary import Summary
 from zoo.report.text import comparisons
 from zoo.report.text.ending import waits
 from zoo.report.text.sentences import QUESTIONS, answers, limited
-from zoo.report.text.wording import number, shown, tier_label
+from zoo.report.text.wording import format_interval, number, shown, tier_label
 from zoo.scenarios import is_trial
 
 COUNT = "A×2: in 2 of the rounds; without a number: in all of them."
@@ -141,8 +141,8 @@ def _scenario(scenario: str, found: Sequence[Row]) -> Section:
 def _question(scenario: str, found: Sequence[Row]) -> str:
     if scenario == "sleep":
         cost = (
-            "RSS per connection is the slope of peak RSS over the tiers' connection counts from rest, shown for "
-            "entries that held every tier; kernel socket memory is not in it."
+            "RSS per connection is the slope of peak RSS over the tiers' connection counts from rest: the mean of the "
+            "rounds with its interval, shown for entries that held every tier. Kernel socket memory is not in it."
         )
         if any(r.emulated for r in found):
             return f"{PACED} {cost}"
@@ -197,7 +197,7 @@ def _sleep_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
             _marks(row),
         ]
         if highest:
-            words.insert(8, shown(row.kb_per_connection))
+            words.insert(8, format_interval(row.kb_per_connection))
         return words
 
     return Table(title, columns, _body(at, columns, cells), text=2)
@@ -222,7 +222,7 @@ def _emulated_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
             _marks(row),
         ]
         if highest:
-            words.insert(6, shown(row.kb_per_connection))
+            words.insert(6, format_interval(row.kb_per_connection))
         return words
 
     return Table(title, columns, _body(at, columns, cells), text=2)

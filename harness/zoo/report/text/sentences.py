@@ -10,7 +10,7 @@ from zoo.analysis.metrics import METRICS, Word
 from zoo.analysis.pairs import Kind
 from zoo.report.cells import Cells
 from zoo.report.findings import BAD, GOOD, LIMITS, SIDES, Finding, digits, limiting
-from zoo.report.text.wording import listed, shown, words
+from zoo.report.text.wording import format_interval, listed, words
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def limited(cells: Cells, scenario: str) -> list[str]:
 def held(cells: Cells, scenario: str) -> list[str]:
     """Who was answered, and what a held connection costs, where one was."""
     cost = {row.entry: row.kb_per_connection for (of, _, _), row in cells.rows.items() if of == scenario}
-    told = [f"{entry} {shown(cost[entry])}" for entry in cells.entries if cost.get(entry) is not None]
+    told = [f"{entry} {format_interval(cost[entry])}" for entry in cells.entries if cost.get(entry) is not None]
     return [*served(cells, scenario), *([f"Memory per held connection, kB: {', '.join(told)}."] if told else [])]
 
 

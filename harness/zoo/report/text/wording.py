@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from zoo.analysis.metrics import Word
 from zoo.analysis.pairs import Comparison
 from zoo.analysis.stats import Ratio
+from zoo.analysis.stats.interval import Interval
 from zoo.analysis.summary import Row, Spread
 from zoo.analysis.verdict import MARGIN
 from zoo.model.entry_id import server_of
@@ -38,6 +39,14 @@ def shown(value: Spread | None, scale: float = 1.0, bound: bool = False) -> str:
     if value.rounds > 1:
         text += f" ({number(value.low * scale)}–{number(value.high * scale)})"
     return f"≥ {text}" if bound else text
+
+
+def format_interval(found: Interval | None) -> str:
+    """`18.2 [17.9, 18.5]`; the value alone where there are too few for an interval."""
+    if found is None:
+        return NONE
+    text = number(found.value)
+    return text if found.low is None or found.high is None else f"{text} [{number(found.low)}, {number(found.high)}]"
 
 
 def tier_label(row: Row) -> str:
