@@ -9,7 +9,7 @@ from zoo.analysis.summary import Row, rows
 from zoo.catalog.manifest import Catalog
 from zoo.docs.generated import Generated
 from zoo.report.columns import COLUMNS
-from zoo.report.formatting import format_spread
+from zoo.report.formatting import format_interval
 from zoo.report.section import Table
 from zoo.report.text.markdown import render_table
 from zoo.store.run_folder import Store
@@ -28,9 +28,9 @@ def generated(root: Path, catalog: Catalog) -> Generated:
 
 def agreement(process: Sequence[Row], guest: Sequence[Row]) -> str:
     """What a held connection costs as a process and in a guest, of entries that have both figures."""
-    outside, inside = ({row.entry: cost for row in run if (cost := COST.read(row))} for run in (process, guest))
+    outside, inside = ({row.entry: cost for row in run if (cost := row.kb_per_connection)} for run in (process, guest))
     body = [
-        [f"`{entry}`", format_spread(here), format_spread(there), f"{there.median / here.median - 1:+.0%}"]
+        [f"`{entry}`", format_interval(here), format_interval(there), f"{there.value / here.value - 1:+.0%}"]
         for entry, here in outside.items()
         if (there := inside.get(entry))
     ]

@@ -6,11 +6,12 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from zoo.analysis.stats.interval import Interval
 from zoo.analysis.summary import Row, Spread, rows
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record, newest_records
-from zoo.report.formatting import format_number, format_spread
+from zoo.report.formatting import format_interval, format_number, format_spread
 from zoo.report.section import NONE, Table
 
 
@@ -19,17 +20,22 @@ class Column:
     """A figure of a row; `scale` turns what is read into the unit of the title, `bounded` marks lower bounds."""
 
     title: str
-    read: Callable[[Row], Spread | None]
+    read: Callable[[Row], Spread | Interval | None]
     scale: float = 1.0
     bounded: bool = False
 
     def value(self, row: Row) -> float | None:
-        """The median."""
+        """The median, or the mean of an interval."""
         found = self.read(row)
-        return None if found is None else found.median * self.scale
+        if found is None:
+            return None
+        return found.value if isinstance(found, Interval) else found.median * self.scale
 
     def text(self, row: Row) -> str:
-        return format_spread(self.read(row), self.scale, bound=self.bounded and row.lower_bound)
+        found = self.read(row)
+        if isinstance(found, Interval):
+            return format_interval(found)
+        return format_spread(found, self.scale, bound=self.bounded and row.lower_bound)
 
 
 @dataclass(frozen=True)

@@ -206,14 +206,14 @@ def _threads(each: Sequence[RampResult], at_s: float) -> str:
 
 def _peak(records: Sequence[Record], entry: str, tier: str) -> str:
     seen = (r.measurement for r in records if (r.entry, r.tier) == (entry, tier))
-    return format_spread(spread(m.memory.rss_peak_kb / 1024 for m in seen if m and m.memory))
+    return format_spread(spread(m.rss_peak_mb for m in seen if m))
 
 
 ReadMemory = Callable[[Record], int | None]
 
 
 def _peak_kb(record: Record) -> int | None:
-    return record.trial.memory.rss_peak_kb if record.trial and record.trial.memory else None
+    return record.trial.memory.peak_kb if record.trial and record.trial.memory else None
 
 
 def _direct_kb(record: Record) -> int | None:

@@ -65,7 +65,7 @@ def flags(record: Record) -> list[Flag]:
 
 def peak_mb(found: Sequence[tuple[Record, R]]) -> list[float]:
     """Peak resident memory of each round, where it was seen."""
-    return [r.trial.memory.rss_peak_kb / 1024 for r, _ in found if r.trial and r.trial.memory]
+    return [r.trial.memory.peak_kb / 1024 for r, _ in found if r.trial and r.trial.memory]
 
 
 def dots(

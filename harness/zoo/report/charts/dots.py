@@ -104,12 +104,17 @@ def estimate(values: Sequence[float]) -> Datum:
     if len(values) > 1 and min(values) > 0:
         mean = paired_ratio(values, [1.0] * len(values))
         low, high = mean.low, mean.high
+    return dot(statistics.median(values) if values else None, low, high, values)
+
+
+def dot(value: float | None, low: float | None, high: float | None, rounds: Sequence[float]) -> Datum:
+    """An estimate with the rounds that it is of."""
     return {
-        "value": short(statistics.median(values)) if values else None,
+        "value": short_if_known(value),
         "low": short_if_known(low),
         "high": short_if_known(high),
-        "rounds": [short(v) for v in values],
-        "text": " · ".join(format_number(v) for v in values) or "none",
+        "rounds": [short(v) for v in rounds],
+        "text": " · ".join(format_number(v) for v in rounds) or "none",
     }
 
 

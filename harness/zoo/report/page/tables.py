@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from zoo.analysis.stats.interval import Interval
 from zoo.analysis.summary import Row, spread
 from zoo.analysis.turns import first_share
 from zoo.model.entry_id import original, server_of
@@ -15,7 +16,7 @@ from zoo.model.flag import Flag
 from zoo.model.record import Record, stem
 from zoo.report.cells import Cells, Level, variant
 from zoo.report.columns import COLUMNS, RECORD_COLUMNS, Column, record_figures, title_of
-from zoo.report.formatting import format_ratio, format_spread, spread_parts
+from zoo.report.formatting import format_interval, format_ratio, format_spread, spread_parts
 from zoo.report.raw_files import RawFiles
 from zoo.report.section import NONE, Table
 from zoo.report.text.wording import words
@@ -148,9 +149,11 @@ def _cell(column: Column, row: Row) -> TableCell:
     value = column.read(row)
     if value is None:
         return TableCell(NONE)
-    bound = column.bounded and row.lower_bound
-    text, over = spread_parts(value, column.scale, bound=bound)
-    return TableCell(text, value.median * column.scale, over)
+    if isinstance(value, Interval):
+        text, _, over = format_interval(value).partition(" ")
+    else:
+        text, over = spread_parts(value, column.scale, bound=column.bounded and row.lower_bound)
+    return TableCell(text, column.value(row), over)
 
 
 def sources(records: Sequence[Record], evidence: RawFiles) -> dict[str, Any]:

@@ -149,8 +149,9 @@ def _scenario(scenario: str, found: Sequence[Row]) -> Section:
 def _question(scenario: str, found: Sequence[Row]) -> str:
     if scenario == "sleep":
         cost = (
-            "Memory per waiting request is the slope of peak RSS over the tiers' connection counts from rest, shown "
-            "for entries that held every tier; kernel socket memory is not in it."
+            "Memory per waiting request is the slope of peak RSS over the tiers' connection counts from rest: the mean "
+            "of the rounds with its interval, shown for entries that held every tier. Kernel socket memory is not in "
+            "it."
         )
         if any(r.emulated for r in found):
             return f"{PACED} {cost}"

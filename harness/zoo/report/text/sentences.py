@@ -10,7 +10,7 @@ from zoo.analysis.metrics import METRICS, Word
 from zoo.analysis.pairs import Kind
 from zoo.report.cells import Cells
 from zoo.report.findings import BAD, GOOD, LIMITS, SIDES, Finding, limiting
-from zoo.report.formatting import format_ends, format_ratio, format_spread
+from zoo.report.formatting import format_ends, format_interval, format_ratio
 from zoo.report.text.wording import listed, words
 
 
@@ -186,7 +186,7 @@ def limited(cells: Cells, scenario: str) -> list[str]:
 def held(cells: Cells, scenario: str) -> list[str]:
     """Who was answered, and what a held connection costs, where one was."""
     cost = {row.entry: row.kb_per_connection for (of, _, _), row in cells.rows.items() if of == scenario}
-    told = [f"{entry} {format_spread(cost[entry])}" for entry in cells.entries if cost.get(entry) is not None]
+    told = [f"{entry} {format_interval(found)}" for entry in cells.entries if (found := cost.get(entry))]
     return [*served(cells, scenario), *([f"Memory per waiting request, kB: {', '.join(told)}."] if told else [])]
 
 
