@@ -101,6 +101,7 @@ class Figures:
     limited_by: str | None = None
     rss_before_kb: int = 60_000
     rss_peak_kb: int = 80_000
+    hwm_kb: int | None = None
     p50_us: int | None = 1_900
     p99_us: int | None = 4_200
     cpu_s_per_million: float | None = 21.5
@@ -162,7 +163,7 @@ def measurement(tier: str = "1k", **changes: Any) -> Measurement:  # noqa: ANN40
             rss_rested_kb=None,
             pss_after_kb=None,
             anon_after_kb=None,
-            hwm_kb=None,
+            hwm_kb=seen.hwm_kb,
             socket_before_kb=0,
             socket_peak_kb=2_048,
             heap_used_kb=seen.heap_used_kb,

@@ -152,6 +152,8 @@ class World:
 
     kb_per_connection: float = 20.0
     threads: int = POOL + 31
+    unsampled_kb: int = 0  # that every server took between two samples
+    resets_marks: bool = True
     sizes_itself: bool = False  # a pool names no most threads
     keeps: float = 1.0  # of the memory that connections took, after a rest of 30 s
     seconds_a_round: float = 1e-7
@@ -432,10 +434,17 @@ class FakeInstruments:
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         server = self._world.of(pid)
         anon_kb = server.rss_kb - FILES_KB if deep else None
-        return Snapshot(processes=1, rss_kb=server.rss_kb, cpu_s=server.cpu_s, threads=30, anon_kb=anon_kb)
+        return Snapshot(
+            processes=1,
+            rss_kb=server.rss_kb,
+            cpu_s=server.cpu_s,
+            threads=30,
+            hwm_kb=server.rss_kb + self._world.unsampled_kb,
+            anon_kb=anon_kb,
+        )
 
     def count_anew(self, pid: int) -> bool:
-        return True
+        return self._world.resets_marks
 
     def sample(self, pid: int) -> _Recording:
         return _Recording(self._world, self._world.of(pid))

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from zoo.analysis import flags, lower_bound
 from zoo.analysis.cells import cells
 from zoo.analysis.flags import ALL_OPEN, CellFigures
-from zoo.analysis.metrics import held_slopes, served_each_wait, slope
+from zoo.analysis.held import slopes
+from zoo.analysis.metrics import served_each_wait
 from zoo.analysis.summary import rows, spread
 from zoo.catalog.manifest import Model
 from zoo.measure import record_parts
@@ -424,25 +425,21 @@ def test_the_cost_of_a_connection_is_the_slope_not_the_total(kb: float) -> None:
     for row in rows([*holding(kb, 1), *holding(kb, 2)]):
         assert row.held
         assert row.kb_per_connection is not None
-        assert row.kb_per_connection.median == pytest.approx(kb, rel=0.05)
-        assert row.kb_per_connection.rounds == 2
+        assert row.kb_per_connection.value == pytest.approx(kb, rel=0.05)
+        assert row.kb_per_connection.n == 2
 
 
 def test_the_process_at_rest_counts_as_no_connection() -> None:
     peaks = {"100": 70_000, "1k": 80_000, "25k": 350_000}
     changes: dict[str, Any] = {f"at_{tier}": {"rss_peak_kb": kb, "rss_before_kb": 60_000} for tier, kb in peaks.items()}
-    (found,) = held_slopes(holding(14, **changes)).values()
+    [(found,)] = (each.values() for each in slopes(holding(14, **changes)).values())
     expected = np.polyfit([0, *COUNTS.values()], [60_000, *peaks.values()], 1)[0]
-    assert found == {1: pytest.approx(expected)}
+    assert found.kb == pytest.approx(expected)
 
 
 def test_at_rest_is_before_the_fewest_whatever_a_server_gives_back_later() -> None:
     given_back = holding(14, at_25k={"rss_before_kb": 20_000})
-    assert held_slopes(given_back) == held_slopes(holding(14))
-
-
-def test_a_slope_by_hand() -> None:
-    assert slope([(0, 10), (1, 12), (2, 17), (3, 19)]) == pytest.approx(3.2)
+    assert slopes(given_back) == slopes(holding(14))
 
 
 @pytest.mark.parametrize("flag", [Flag.STARVED, Flag.POOL_CEILING, Flag.NOT_ESTABLISHED, Flag.BAD_ANSWERS])
@@ -460,8 +457,8 @@ def test_a_pool_that_came_to_fewer_threads_than_requests_did_not_hold_them(threa
 
 def test_a_round_in_which_a_tier_failed_has_no_slope_and_the_others_count() -> None:
     failed = [*holding(14, 1)[:2], record(VIRTUAL, "25k", "sleep", 1, failure="gone")]
-    slopes = held_slopes([*failed, *holding(20, 2)])
-    assert slopes == {(VIRTUAL, "sleep"): {2: pytest.approx(20, rel=0.05)}}
+    [found] = slopes([*failed, *holding(20, 2)]).values()
+    assert {number: each.kb for number, each in found.items()} == {2: pytest.approx(20, rel=0.05)}
 
 
 def test_a_clamped_tier_is_held_at_its_own_count() -> None:
@@ -470,8 +467,9 @@ def test_a_clamped_tier_is_held_at_its_own_count() -> None:
     assert made[2].kb_per_connection is not None
 
 
-def test_two_counts_are_too_few_for_a_slope() -> None:
-    assert held_slopes(holding(14)[:2]) == {}
+@pytest.mark.parametrize("made", [holding(14)[:2], holding(14, at_25k={"actual": 1_000})])
+def test_two_counts_are_too_few_for_a_slope(made: list[Record]) -> None:
+    assert slopes(made) == {}
 
 
 def test_cells_that_do_not_wait_hold_nothing() -> None:

@@ -10,6 +10,8 @@ import pytest
 from claimed import PLATFORM, STEADY, UNSTEADY, VIRTUAL, archive, claim, hello, records, said, times
 from test_matrix import behind, loaded
 
+from zoo.analysis.held import costs
+from zoo.analysis.summary import rows
 from zoo.claims.judge import ClaimWord, Judgement, Size, over_cells
 from zoo.claims.rules import RatioRule
 from zoo.claims.sources import ClaimEvidence
@@ -329,6 +331,22 @@ def test_at_a_cut_tier_only_ratios_and_costs_per_connection_are_judged() -> None
         whole = said(claim([{"rule": rule, "quantity": quantity, "of": "it", "at_most": 1e9}], alone), found)
         assert whole.word is N
         assert "only ratios and costs per connection are judged" in (whole.judgement.why or "")
+
+
+def test_a_connection_costs_the_same_in_report_claim_and_scenario() -> None:
+    found = [
+        builders.record(VIRTUAL, tier, "sleep", number, actual=count, rss_peak_kb=60_000 + kb * count)
+        for number, kb in enumerate((14, 15, 17), start=1)
+        for tier, count in (("100", 100), ("1k", 1_000), ("25k", 19_500))
+    ]
+    cells = {"it": {"scenario": "sleep", "entry": VIRTUAL, "tier": ["100", "1k", "25k"]}}
+    rule = {"rule": "bound", "quantity": "RSS per connection", "of": "it", "at_most": 30}
+    claimed = said(claim([rule], cells), found).parts[0].found[0][0]
+    reported = rows(found)[-1].kb_per_connection
+    assert reported is not None
+    assert (claimed.value, claimed.low, claimed.high) == (reported.value, reported.low, reported.high)
+    assert costs(found)[VIRTUAL, "rss"].interval == reported
+    assert reported.value == pytest.approx(46 / 3)
 
 
 def test_sides_with_different_connection_counts_are_not_compared() -> None:

@@ -154,9 +154,9 @@ def test_neither_report_nor_page_of_an_emulated_host_shows_speed() -> None:
     told = told.replace(ENVIRONMENT.get_template("page.js").render(), "")
     assert "· emulated host" in text
     assert "closed, c = 25,000, emulated host" in told
-    assert "kB per connection" in told
+    assert "memory per waiting request kB" in told
     assert '<section id="threads">' in told
-    for word in ("req/s", "p50", "p99", "CPU s", "CPU per request", "Latency", "canary", "pressure %"):
+    for word in ("req/s", "p50", "p99", "CPU µs", "CPU per request", "Latency", "canary", "pressure %"):
         assert word not in text, word
         assert word not in told, word
 

@@ -69,7 +69,7 @@ def test_what_only_waits_is_compared_by_its_memory() -> None:
     assert lines[1].startswith("  java-a, virtual@BUFFERS=lean ÷ virtual, sleep: RSS per connection less ")
     assert "CPU" not in lines[1]
     assert lines[-2] == "sleep: Answered in each wait: all connections."
-    assert lines[-1].startswith("sleep: Memory per held connection, kB: java-a:virtual 1")
+    assert lines[-1].startswith("sleep: Memory per waiting request, kB: java-a:virtual 1")
 
 
 def test_nothing_is_said_of_a_run_that_compares_nothing() -> None:

@@ -232,7 +232,7 @@ def test_a_report_tells_what_was_found(scenario: str) -> None:
 ANSWERS = {
     "ramp": "java-a, 100 connections at once whose requests wait 1 s; 95 % are served: after 2 s by virtual threads "
     "and not within 10 s by the pool of platform threads.",
-    "held": "Resident memory of a held connection, kB: 14 in java-a:virtual.",
+    "held": "Memory per waiting request, kB: 14 in java-a:virtual.",
     "heap": "Smallest heap that holds 25k connections, MB: 96 in java-a:virtual.",
     "open": "java-a, 400 requests a second that wait 4 s each; answered within 60 s: all by virtual threads and "
     "14% by the pool of platform threads.",

@@ -32,7 +32,7 @@ MANIFESTS = [f"{name}/server.toml" for name in ("java-tomcat", "java-liberty", "
 LEDGERS = [f"claims/{path.name}" for path in sorted((ROOT / "claims").glob("*.toml"))]
 RUN = builders.run(["java-a:platform", "java-a:virtual"]).model_dump_json(indent=2).encode()
 RECORDS = "".join(
-    builders.record(f"java-a:{name}").model_dump_json() + "\n" for name in ("platform", "virtual")
+    builders.record(f"java-a:{name}").model_dump_json(round_trip=True) + "\n" for name in ("platform", "virtual")
 ).encode()
 REPORT = json.dumps(
     {

@@ -255,7 +255,7 @@ def test_the_answer_comes_first_then_the_noise_then_how_it_was_measured() -> Non
         "hello: no wait</h3>",
         "What limited it: shared cores in every cell",
         "sleep: every request waits 10 s</h3>",
-        "Memory per held connection, kB: java-liberty:virtual",
+        "Memory per waiting request, kB: java-liberty:virtual",
         "<b>Noise</b> (A/A",
         "intervals leave out 1",
         "Load: wrk, closed model",

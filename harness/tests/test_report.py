@@ -25,12 +25,12 @@ from zoo.model.entry_id import twin
 from zoo.model.flag import Flag
 from zoo.model.record import Record
 from zoo.model.run import Run
+from zoo.report.formatting import format_number, format_spread
 from zoo.report.section import Table
 from zoo.report.summary import Summary
 from zoo.report.text import terminal
 from zoo.report.text.document import document
 from zoo.report.text.markdown import render, render_table
-from zoo.report.text.wording import number, shown
 from zoo.store.run_folder import Store
 
 PLATFORM, VIRTUAL, BARE, GONE = "java-a:platform", "java-a:virtual", "rust-n:bare", "java-b:platform"
@@ -132,10 +132,10 @@ def test_lower_bounds_failures_and_ceilings_stand_in_the_tables() -> None:
     assert busy[GONE][1] == "failed: ended with exit code 1 before it listened"
     heading, _, *sleeping = table(text, "sleep 25k")
     by_entry = {row[0]: dict(zip(heading, row, strict=True)) for row in sleeping}
-    assert (by_entry[PLATFORM]["all held"], by_entry[PLATFORM]["ceiling"]) == ("no", "20/s")
-    assert by_entry[PLATFORM]["RSS per connection kB"] == "–"
+    assert (by_entry[PLATFORM]["all held"], by_entry[PLATFORM]["ceiling"]) == ("200 at a time", "20/s")
+    assert by_entry[PLATFORM]["memory per waiting request kB"] == "–"
     assert by_entry[VIRTUAL]["all held"] == "yes"
-    assert by_entry[VIRTUAL]["RSS per connection kB"].startswith("14.0")
+    assert by_entry[VIRTUAL]["memory per waiting request kB"].startswith("14.0")
 
 
 def test_every_table_has_as_many_cells_in_each_row_even_with_a_bar_in_a_message() -> None:
@@ -233,14 +233,15 @@ def test_the_report_is_made_of_the_runs_files_alone(tmp_path: Path) -> None:
     [(0, "0"), (1234.5, "1,234"), (100, "100"), (12.34, "12.3"), (1.2345, "1.23"), (0.1234, "0.123"), (-250.2, "-250")],
 )
 def test_a_figure_has_three_digits_that_count(value: float, text: str) -> None:
-    assert number(value) == text
+    assert format_number(value) == text
 
 
-def test_a_spread_shows_its_range_only_over_rounds() -> None:
-    assert shown(None) == "–"
-    assert shown(Spread(2_000, 2_000, 2_000, 1), 1e-3) == "2"
-    assert shown(Spread(63_100, 61_900, 64_000, 3)) == "63,100 (61,900–64,000)"
-    assert shown(Spread(63_100, 61_900, 64_000, 3), bound=True) == "≥ 63,100 (61,900–64,000)"
+def test_a_spread_shows_a_range_whose_ends_differ() -> None:
+    assert format_spread(None) == "–"
+    assert format_spread(Spread(2_000, 2_000, 2_000, 1), 1e-3) == "2"
+    assert format_spread(Spread(2_001, 2_000, 2_004, 3), 1e-3) == "2"
+    assert format_spread(Spread(63_100, 61_900, 64_000, 3)) == "63,100 (61,900–64,000)"
+    assert format_spread(Spread(63_100, 61_900, 64_000, 3), bound=True) == "≥ 63,100 (61,900–64,000)"
 
 
 # --- while it goes on
@@ -255,8 +256,8 @@ def test_a_finished_cell_is_one_line() -> None:
         "25k",
         "56,789 req/s",
         "p50",
-        "1.90 ms",
-        "78 MB",
+        "1.9 ms",
+        "78.1 MB",
         "clamped",
     ]
     assert line(record(VIRTUAL, failure="gone")).endswith("FAILED: gone")

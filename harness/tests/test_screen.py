@@ -16,9 +16,9 @@ from zoo.cli.progress import Live
 from zoo.host import doctor
 from zoo.model.flag import Flag
 from zoo.model.record import Record
+from zoo.report.formatting import RANGE, format_duration
 from zoo.report.section import Section, Table
 from zoo.report.text import terminal
-from zoo.report.text.wording import duration
 
 WIDTHS = (40, 80, 120)
 VIRTUAL = "java-liberty:virtual"
@@ -26,7 +26,17 @@ CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 WHY = "200 of 65,000 answers were no good ones: 302 Found, Location: /login (first seen after 1.25 s of the window)"
 WIDE = Table(
     "hello 1k · closed, c = 1,000",
-    ["entry", "req/s", "p50 ms", "p99 ms", "errors", "peak RSS MB", "peak threads", "server CPU s/M req", "flags"],
+    [
+        "entry",
+        "req/s",
+        "p50 ms",
+        "p99 ms",
+        "errors",
+        "peak RSS MB",
+        "peak threads",
+        "server CPU µs per request",
+        "flags",
+    ],
     [[VIRTUAL, "≥ 50,000 (49,000–51,000)", "1.9 (1.8–2.0)", "4.2", "0", "78 (77–79)", "40", "21.5", "shared_cores"]],
 )
 
@@ -127,7 +137,7 @@ def test_at_the_end_no_time_is_left() -> None:
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "10 s"), (25, "20 s"), (90, "2 min"), (3_600, "60 min")])
 def test_a_duration_is_never_0_minutes(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+    assert format_duration(seconds) == text
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -139,7 +149,7 @@ def test_a_report_breaks_between_words(width: int) -> None:
     shown = text_of(console).replace("\u00a0", " ")
     assert max(len(text.rstrip()) for text in shown.splitlines()) <= width
     words = {word.rstrip(";") for word in words_of(shown)}
-    for cell in (*WIDE.columns[1:], *(terminal.RANGES.sub("", cell) for cell in WIDE.rows[0])):
+    for cell in (*WIDE.columns[1:], *(RANGE.sub("", cell) for cell in WIDE.rows[0])):
         assert words.issuperset(word for word in words_of(cell)), cell
 
 

@@ -14,7 +14,8 @@ from zoo.model.flag import Flag
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.report.cells import Cells
-from zoo.report.findings import digits, findings
+from zoo.report.findings import findings
+from zoo.report.formatting import format_ratio
 from zoo.report.summary import Summary
 from zoo.report.text.document import document
 from zoo.report.text.markdown import render
@@ -104,6 +105,6 @@ def test_the_report_as_text_says_the_same_as_the_page() -> None:
 
 
 def test_a_ratio_has_the_digits_that_tell_it_apart() -> None:
-    assert [digits(r) for r in (0.0049, 0.034, 0.5, 1.2345, 9.996, 12.3, 1234.5)] == [
+    assert [format_ratio(r) for r in (0.0049, 0.034, 0.5, 1.2345, 9.996, 12.3, 1234.5)] == [
         "0.0049", "0.034", "0.50", "1.23", "10", "12", "1,234"
     ]  # fmt: skip

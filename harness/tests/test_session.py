@@ -162,6 +162,16 @@ def test_a_record_is_on_disk_before_the_next_cell_begins(bed: Bed) -> None:
     assert written == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize(("reset", "mark_kb"), [(True, 59_000), (False, None)])
+def test_a_peak_between_two_samples_is_seen_where_its_mark_was_reset(
+    bed: Bed, reset: bool, mark_kb: int | None
+) -> None:
+    bed.world.kb_per_connection, bed.world.unsampled_kb, bed.world.resets_marks = 10, 8_000, reset
+    memory = seen(bed.run(one_block())[0]).memory
+    assert memory is not None
+    assert (memory.rss_peak_kb, memory.hwm_kb, memory.peak_kb) == (51_000, mark_kb, mark_kb or 51_000)
+
+
 def test_a_measured_cell_carries_what_was_read(bed: Bed) -> None:
     bed.world.kb_per_connection = 10
     first = bed.run(one_block())[0]
@@ -280,8 +290,8 @@ def test_memory_held_by_a_connection_is_found_again(bed: Bed) -> None:
     for row in rows(records):
         assert row.held
         assert row.kb_per_connection is not None
-        assert row.kb_per_connection.median == pytest.approx(17.0, rel=0.05)
-        assert row.kb_per_connection.rounds == 2
+        assert row.kb_per_connection.value == pytest.approx(17.0, rel=0.05)
+        assert row.kb_per_connection.n == 2
 
 
 def test_a_tier_that_the_host_cannot_hold_is_cut_and_says_so(bed: Bed) -> None:

@@ -135,7 +135,7 @@ def test_a_full_disk_is_told_with_the_file(store: Store) -> None:
 
 
 def test_a_record_with_a_key_that_the_model_does_not_know_is_refused() -> None:
-    data = json.loads(record(PLATFORM).model_dump_json())
+    data = json.loads(record(PLATFORM).model_dump_json(round_trip=True))
     assert Record.model_validate(data) == record(PLATFORM)
     data["measurement"]["load"]["guess"] = 1
     with pytest.raises(ValueError, match=r"measurement\.load\.guess"):
@@ -322,7 +322,7 @@ def test_a_held_connection_costs_what_the_newest_run_says_and_lean_buffers_are_s
     newest = held_run("2026-02-01", {VIRTUAL: 128.0, lean: 100.0})
     part = server_readme.results(summary, [newest, held_run("2026-01-01", {VIRTUAL: 70.0})], at(root), "java-a")
     assert re.search(r"^\| `virtual` .* \| 128 \|$", part, re.M)
-    told = "`BUFFERS=lean`: 100 kB a held connection of `virtual`, where the usual took 128 in the same run."
+    told = "With `BUFFERS=lean`, `virtual` takes 100 kB per waiting request instead of 128, in the same run."
     assert told in part
     assert part.count("Held connections:") == 1
     later = held_run("2026-03-01", {VIRTUAL: 140.0})

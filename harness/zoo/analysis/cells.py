@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from zoo.analysis.held import slopes
 from zoo.analysis.lower_bound import flags_of, limits, near_reference
-from zoo.analysis.metrics import PER_CONNECTION, Class, Metric, held_slopes
+from zoo.analysis.metrics import PER_CONNECTION, Class, Metric
 from zoo.analysis.verdict import spoiled
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
@@ -57,11 +58,11 @@ def cells(records: Iterable[Record], reference: str | None = None) -> dict[Key, 
             cell.failures[record.round] = record.failure.text
     for key, rounds in flags.items():
         found[key].limits = limits(rounds)
-    slopes = held_slopes(latest)
+    lines = slopes(latest)
     highest = {scenario: tier for _, scenario, tier in sorted(found, key=lambda key: count(key[2]))}
     for (entry, scenario, tier), cell in found.items():
         if tier == highest[scenario] and holds(scenario.partition(" ")[0]) and cell.seen:
-            cell.slopes = slopes.get((entry, scenario), {})
+            cell.slopes = {number: line.kb for number, line in lines.get((entry, scenario), {}).items()}
     return found
 
 

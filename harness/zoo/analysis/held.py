@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from zoo.analysis.metrics import held_throughout
 from zoo.analysis.stats.interval import Interval, of_mean
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record, newest_records
+from zoo.scenarios import holds
 
-LEAST_COUNTS = 4
+LEAST_COUNTS = 3
 
 
 @dataclass(frozen=True)
@@ -24,36 +25,74 @@ class Point:
 
 @dataclass(frozen=True)
 class Slope:
-    """kB a connection in one round; `fit` is the share of the variance that the line explains (R²)."""
+    """kB a connection in one round, and where the line begins; `fit` is the share of the variance that the line
+    explains (R²)."""
 
     kb: float
+    rest_kb: float
     fit: float
 
 
 def slope(points: Sequence[Point]) -> Slope:
     """The least-squares line through one round, at rest included: its intercept is the idle memory, which is thereby
-    no part of what a connection costs. ValueError with fewer than 4 connection counts besides 0: one total divided by
+    no part of what a connection costs. ValueError with fewer than 3 connection counts besides 0: one total divided by
     its count, or a line through two points, would not show that memory grows with connections at all."""
     counts = {point.connections for point in points}
     if 0 not in counts or len(counts) <= LEAST_COUNTS:
         raise ValueError(f"a slope needs the server at rest and at least {LEAST_COUNTS} connection counts")
     x, y = [float(point.connections) for point in points], [point.kb for point in points]
-    flat = min(y) == max(y)
-    return Slope(statistics.linear_regression(x, y).slope, 1.0 if flat else statistics.correlation(x, y) ** 2)
-
-
-def kb_per_connection(rounds: Sequence[Sequence[Point]], confidence: float = 0.95) -> Interval:
-    """The mean of the rounds' slopes with its t interval.
-
-    A round is a fresh process and so the unit of replication; the points within one share its heap and are no
-    repetitions, so the regression's own standard error would promise too much.
-    """
-    return of_mean([slope(points).kb for points in rounds], confidence)
+    line, flat = statistics.linear_regression(x, y), min(y) == max(y)
+    return Slope(line.slope, line.intercept, 1.0 if flat else statistics.correlation(x, y) ** 2)
 
 
 def given_back(idle_kb: float, held_kb: float, rested_kb: float) -> float | None:
     """The share of what held connections added that is free again after a rest; None when they added nothing."""
     return (held_kb - rested_kb) / (held_kb - idle_kb) if held_kb > idle_kb else None
+
+
+BeforeAndHeld = Callable[[Measurement], tuple[float | None, float | None]]
+
+RSS = "rss"
+QUANTITIES: dict[str, BeforeAndHeld] = {
+    RSS: lambda m: (m.memory.rss_before_kb, m.memory.peak_kb) if m.memory else (None, None),
+    "anon": lambda m: (m.held.anon_before_kb, m.held.anon_kb) if m.held else (None, None),
+    "heap": lambda m: (m.held.heap_before_kb, m.held.heap_used_kb) if m.held else (None, None),
+    "socket": lambda m: (m.memory.socket_before_kb, m.memory.socket_peak_kb) if m.memory else (None, None),
+}
+"""Resident memory, its anonymous part, the heap in use (garbage included), the kernel's socket memory: each at rest
+and with all connections held."""
+
+ByRound = dict[tuple[str, str], dict[int, list[Point]]]
+
+
+def points(records: Iterable[Record], quantity: str = RSS) -> ByRound:
+    """Return memory over connections by round, for each entry and scenario; 0 is the server before its first count.
+
+    Only rounds in which every count was held, and at least three of them.
+    """
+    lives: dict[tuple[str, str, int], list[Record]] = {}
+    for record in newest_records(records):
+        if holds(record.scenario):
+            lives.setdefault((record.entry, record.asked, record.round), []).append(record)
+    found: ByRound = {}
+    for (entry, scenario, number), life in lives.items():
+        seen = sorted((r.measurement for r in life if r.measurement), key=lambda m: m.connections.actual)
+        if len({m.connections.actual for m in seen}) < LEAST_COUNTS or not held_throughout(life):
+            continue
+        values = [QUANTITIES[quantity](m) for m in seen]
+        each = [(0, values[0][0]), *((m.connections.actual, held) for m, (_, held) in zip(seen, values, strict=True))]
+        known = [Point(count, kb) for count, kb in each if kb is not None]
+        if len(known) == len(each):
+            found.setdefault((entry, scenario), {})[number] = known
+    return found
+
+
+def slopes(records: Iterable[Record], quantity: str = RSS) -> dict[tuple[str, str], dict[int, Slope]]:
+    """Return what a held connection costs by round, for each entry and scenario."""
+    return {
+        key: {number: slope(life) for number, life in rounds.items()}
+        for key, rounds in points(records, quantity).items()
+    }
 
 
 @dataclass(frozen=True)
@@ -64,36 +103,19 @@ class Cost:
     fit: float
 
 
-BeforeAndHeld = Callable[[Measurement], tuple[float | None, float | None]]
+def cost(rounds: Mapping[int, Slope]) -> Cost:
+    """Return the mean of the rounds' slopes with its t interval.
 
-QUANTITIES: dict[str, BeforeAndHeld] = {
-    "rss": lambda m: (m.memory.rss_before_kb, m.memory.rss_peak_kb) if m.memory else (None, None),
-    "anon": lambda m: (m.held.anon_before_kb, m.held.anon_kb) if m.held else (None, None),
-    "heap": lambda m: (m.held.heap_before_kb, m.held.heap_used_kb) if m.held else (None, None),
-    "socket": lambda m: (m.memory.socket_before_kb, m.memory.socket_peak_kb) if m.memory else (None, None),
-}
-"""Resident memory, its anonymous part, the heap in use (garbage included), the kernel's socket memory: each at rest
-and with all connections held."""
+    A round is a fresh process and so the unit of replication; the points within one share its heap and are no
+    repetitions, so the regression's own standard error would promise too much.
+    """
+    return Cost(of_mean([each.kb for each in rounds.values()]), min(each.fit for each in rounds.values()))
 
 
-def costs(records: Iterable[Record]) -> dict[tuple[str, str], Cost]:
-    """By entry and quantity, from the rounds in which every connection count was held."""
-    lives: dict[tuple[str, int], list[Record]] = {}
-    for record in newest_records(records):
-        lives.setdefault((record.entry, record.round), []).append(record)
-    slopes: dict[tuple[str, str], list[Slope]] = {}
-    for (entry, _), life in lives.items():
-        seen = sorted((r.measurement for r in life if r.measurement), key=lambda m: m.connections.actual)
-        counts = {m.connections.actual for m in seen}
-        if len(counts) < LEAST_COUNTS or not held_throughout(life):
-            continue
-        for name, read in QUANTITIES.items():
-            values = [read(m) for m in seen]
-            points = [(0, values[0][0]), *((m.connections.actual, v) for m, (_, v) in zip(seen, values, strict=True))]
-            known = [Point(count, kb) for count, kb in points if kb is not None]
-            if len(known) == len(points):
-                slopes.setdefault((entry, name), []).append(slope(known))
+def costs(records: Sequence[Record]) -> dict[tuple[str, str], Cost]:
+    """Return the cost by entry and quantity, of records of one scenario."""
     return {
-        key: Cost(of_mean([each.kb for each in rounds]), min(each.fit for each in rounds))
-        for key, rounds in slopes.items()
+        (entry, quantity): cost(rounds)
+        for quantity in QUANTITIES
+        for (entry, _), rounds in slopes(records, quantity).items()
     }

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,7 +10,6 @@ from zoo.analysis.flags import served
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement, Turn
 from zoo.model.record import Record
-from zoo.scenarios import holds
 
 LEAST_CPU_S = 0.2
 LEAST_ANSWERS = 1_000
@@ -95,7 +93,7 @@ PEAK_RSS = Metric(
     Class.MEMORY,
     Word.MORE,
     Word.LESS,
-    read=lambda m: m.memory.rss_peak_kb if m.memory else None,
+    read=lambda m: m.memory.peak_kb if m.memory else None,
 )
 """Memory has no turns: a server keeps what an earlier turn made it take."""
 
@@ -140,42 +138,3 @@ def served_each_wait(seen: Measurement) -> float | None:
 def held_throughout(records: Iterable[Record]) -> bool:
     """True when every one of these cells was measured and held all its connections."""
     return all(r.measurement is not None and held_all(r.measurement) for r in records)
-
-
-Points = list[tuple[float, float]]
-
-
-def held_points(records: Iterable[Record]) -> dict[tuple[str, str], dict[int, Points]]:
-    """Connections and peak RSS in kB by round, for each entry and scenario, fewest first; the count of 0 is the process
-    before the load of the fewest, as in `zoo.analysis.held`.
-
-    Only rounds in which every tier was held, and at least three of them: one total divided by its count would charge
-    idle memory to the connections.
-    """
-    lives: dict[tuple[str, str, int], list[Record]] = {}
-    for record in records:
-        if holds(record.scenario):
-            lives.setdefault((record.entry, record.asked, record.round), []).append(record)
-    found: dict[tuple[str, str], dict[int, Points]] = {}
-    for (entry, scenario, number), group in lives.items():
-        seen = [(m.connections.actual, m.memory) for r in group if (m := r.measurement) and m.memory and held_all(m)]
-        if len(seen) != len(group) or len(seen) < 3:
-            continue
-        seen.sort(key=lambda one: one[0])
-        points = [(0.0, float(seen[0][1].rss_before_kb))]
-        points += [(float(connections), float(memory.rss_peak_kb)) for connections, memory in seen]
-        found.setdefault((entry, scenario), {})[number] = points
-    return found
-
-
-def held_slopes(records: Iterable[Record]) -> dict[tuple[str, str], dict[int, float]]:
-    """kB of peak RSS per held connection by round, for each entry and scenario: the slope over the round's points."""
-    return {
-        key: {number: slope(points) for number, points in rounds.items()}
-        for key, rounds in held_points(records).items()
-    }
-
-
-def slope(points: Sequence[tuple[float, float]]) -> float:
-    """Least-squares slope of y over x."""
-    return statistics.linear_regression([x for x, _ in points], [y for _, y in points]).slope

@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from zoo.analysis.held import Slope, cost, slopes
 from zoo.analysis.lower_bound import flags_of, limits, near_reference
-from zoo.analysis.metrics import METRICS, cpu_per_million, held_all, held_slopes, served_each_wait
+from zoo.analysis.metrics import METRICS, cpu_per_million, held_all, served_each_wait
 from zoo.analysis.stats import outlier
+from zoo.analysis.stats.interval import Interval
 from zoo.model.entry_id import is_twin
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
@@ -62,7 +64,7 @@ class Row:
     served: Spread | None = None
     held: bool = False
     emulated: bool = False
-    kb_per_connection: Spread | None = None
+    kb_per_connection: Interval | None = None
     flags: list[tuple[Flag, int]] = field(default_factory=list)
     limits: frozenset[Flag] = frozenset()
     outliers: list[tuple[str, int]] = field(default_factory=list)
@@ -85,8 +87,8 @@ def rows(records: Iterable[Record], reference: str | None = None) -> list[Row]:
     for record in latest:
         groups.setdefault((record.asked, record.tier, record.entry), []).append(record)
     near = near_reference(latest, reference)
-    slopes = held_slopes(latest)
-    made = [_row(group, near, slopes.get((key[2], key[0]), {})) for key, group in groups.items()]
+    lines = slopes(latest)
+    made = [_row(group, near, lines.get((key[2], key[0]), {})) for key, group in groups.items()]
     return sorted(made, key=lambda r: (r.scenario, r.requested, r.entry))
 
 
@@ -110,7 +112,7 @@ def outlying(seen: Sequence[tuple[Record, Measurement]]) -> list[tuple[str, int]
     return found
 
 
-def _row(group: list[Record], near: set[tuple[str, str, str, int]], slopes: Mapping[int, float]) -> Row:
+def _row(group: list[Record], near: set[tuple[str, str, str, int]], lines: Mapping[int, Slope]) -> Row:
     first = group[0]
     pairs = [(r, r.measurement) for r in group if r.measurement is not None]
     seen = [m for _, m in pairs]
@@ -163,7 +165,7 @@ def _row(group: list[Record], near: set[tuple[str, str, str, int]], slopes: Mapp
         served=over(served_each_wait),
         held=held,
         emulated=first.condition.emulated,
-        kb_per_connection=spread(slopes.values()) if held else None,
+        kb_per_connection=cost(lines).interval if held and lines else None,
         flags=_flags(flagged),
         limits=limits(flagged),
         outliers=outlying(pairs),

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from zoo.analysis.held import slopes
 from zoo.analysis.lower_bound import LOWER_BOUND
-from zoo.analysis.metrics import METRICS, Class, held_slopes
+from zoo.analysis.metrics import METRICS, Class
 from zoo.analysis.noise_band import Band, BandKey
 from zoo.analysis.open import rate_made
 from zoo.analysis.pairs import compare
@@ -21,7 +22,7 @@ from zoo.model.entry_id import is_twin, name_of, plain
 from zoo.model.flag import Flag
 from zoo.model.host import HostFacts
 from zoo.model.jdk import major_of
-from zoo.model.record import Record, newest_records
+from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import OpenResult
 
@@ -113,14 +114,14 @@ class Archive:
 
 def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str | None = None) -> Archive:
     """A run of `zoo bench`."""
-    slopes = held_slopes(newest_records(records))
+    fits = slopes(records)
     cells: dict[Key, dict[int, Observation]] = {}
     for line, record in enumerate(records, start=1):
         if is_twin(record.entry):
             continue
         data = record.model_dump(mode="json")
-        slope = slopes.get((record.entry, record.asked), {}).get(record.round)
-        data["per_connection"] = {"rss": slope}
+        fit = fits.get((record.entry, record.asked), {}).get(record.round)
+        data["per_connection"] = {"rss": None if fit is None else fit.kb}
         observed = _observed(record, data, line)
         for jdk in _jdks(record):
             key = (record.scenario, plain(record.entry), record.case, record.tier, settings(record), jdk)

@@ -86,7 +86,7 @@ def _per_request(data: JsonRecord, counted: int | None) -> float | None:
 
 
 def _added_per_connection(data: JsonRecord) -> float | None:
-    peak, idle = (at(data, f"measurement.memory.rss_{name}_kb") for name in ("peak", "idle"))
+    peak, idle = (at(data, f"measurement.memory.{name}_kb") for name in ("peak", "rss_idle"))
     connections = at(data, "measurement.connections.actual")
     return (peak - idle) / connections if peak and idle and connections else None
 
@@ -118,7 +118,7 @@ QUANTITIES: dict[str, Quantity] = {
     "share of good answers": Quantity("", place("trial.result.ok_share")),
     "failed requests": Quantity("", place("trial.result.failed")),
     "failing": Quantity("", _failing, counts_faults=True),
-    "CPU per request": Quantity("CPU-s per million", _cpu_per_million, Class.CPU, CPU),
+    "CPU per request": Quantity("µs", _cpu_per_million, Class.CPU, CPU),
     "switches per request": Quantity("", _switches_per_request, Class.CPU),
     "lock waits per request": Quantity("", _lock_waits_per_request, Class.CPU),
     "p50": Quantity(
@@ -128,8 +128,8 @@ QUANTITIES: dict[str, Quantity] = {
     "peak RSS": Quantity(
         "MB",
         place(
-            "measurement.memory.rss_peak_kb",
-            "trial.memory.rss_peak_kb",
+            "measurement.memory.peak_kb",
+            "trial.memory.peak_kb",
             "measurement.memory_peak_kb",
             "result.peak_rss_kb",
             scale=KB,

@@ -18,8 +18,8 @@ from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.plan.answer import ANSWER, COST
 from zoo.plan.tier import PlanError
+from zoo.report.formatting import format_duration
 from zoo.report.text.answer import Found, paragraph, rounds_needed, sides_of
-from zoo.report.text.wording import duration
 from zoo.store.run_folder import Store
 
 
@@ -49,7 +49,7 @@ def command(
     elif not show:
         parts = [part.model_copy(update={"variants": variants}) for part in ANSWER.parts]
         planned = [matrix_runs.planned(p, server, catalog, checkout.ROOT, runtime) for p in parts]
-        console.print(f"{server}: three questions, about {duration(sum(p.seconds for p in planned))} in all")
+        console.print(f"{server}: three questions, about {format_duration(sum(p.seconds for p in planned))} in all")
         _measure(planned, server, into, runtime)
     found = _found(into)
     console.print(f"\n{paragraph(server, found)}", highlight=False)
@@ -79,7 +79,9 @@ def _go_on(results: Path, rounds: int) -> None:
 
 def _measure(planned: Sequence[Planned], server: str, into: Path, runtime: str) -> None:
     for number, one in enumerate(planned, start=1):
-        console.print(f"\n{number} of {len(planned)}, about {duration(one.seconds)}: {one.part.asks}", highlight=False)
+        console.print(
+            f"\n{number} of {len(planned)}, about {format_duration(one.seconds)}: {one.part.asks}", highlight=False
+        )
         try:
             matrix_runs.measure(one.part, server, into / one.part.name, runtime)
         except KeyboardInterrupt:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,8 @@ import typer
 from zoo.cli import checkout
 from zoo.cli.mistakes import plainly
 from zoo.jdbc.store import JdbcStore, is_jdbc
-from zoo.report.text.records_csv import Keyed, to_csv
+from zoo.report.columns import round_figures
+from zoo.report.text.records_csv import to_csv
 from zoo.store.run_folder import Store
 
 
@@ -25,5 +25,8 @@ def command(
     Example: zoo export results/latest --csv > run.csv
     """
     folder = run or checkout.ROOT / "results" / "latest"
-    records: Sequence[Keyed] = JdbcStore.open(folder).records() if is_jdbc(folder) else Store.open(folder).records()
-    print(to_csv(records), end="")
+    if is_jdbc(folder):
+        print(to_csv(JdbcStore.open(folder).records()), end="")
+    else:
+        records = Store.open(folder).records()
+        print(to_csv(records, round_figures(records)), end="")

@@ -35,8 +35,8 @@ from zoo.model.errors import BenchError
 from zoo.model.jdk import Jdk
 from zoo.plan.resume import check_unchanged
 from zoo.plan.tier import PlanError
+from zoo.report.formatting import format_duration, format_number
 from zoo.report.text import terminal
-from zoo.report.text.wording import duration
 
 FOLDER = "java-jdbc"
 app = typer.Typer(
@@ -173,7 +173,7 @@ def _announce(planned: PlanFacts, console: Console) -> None:
     used = planned.profile
     console.print(
         f"{len(planned.cells)} cells × {used.rounds} round(s) and {len(planned.floods)} floods, profile {used.name}, "
-        f"databases: {planned.runtime}, about {duration(plan.seconds(planned))}",
+        f"databases: {planned.runtime}, about {format_duration(plan.seconds(planned))}",
         highlight=False,
     )
     console.print(f"machine: {facts.cores()}", highlight=False)
@@ -233,12 +233,16 @@ def line(record: CellRecord | FloodRecord) -> str:
     """One finished cell or flood in one line."""
     if isinstance(record, FloodRecord):
         where, seen = str(record.flood), record.result
-        told = f"{seen.outcome}, {seen.peak_rss_kb / 1024:,.0f} MB, {seen.peak_threads:,} threads" if seen else ""
+        told = (
+            f"{seen.outcome}, {format_number(seen.peak_rss_kb / 1024)} MB, {seen.peak_threads:,} threads"
+            if seen
+            else ""
+        )
     else:
         where, got = f"round {record.round}  {record.cell}", record.measurement
-        told = f"{got.ops_per_s:,.0f} ops/s{_bound(got.bound_ops_per_s)}" if got else ""
+        told = f"{format_number(got.ops_per_s)} ops/s{_bound(got.bound_ops_per_s)}" if got else ""
     return f"{where}  FAILED: {record.failure.text}" if record.failure else f"{where}  {told}"
 
 
 def _bound(ops_per_s: float | None) -> str:
-    return "" if ops_per_s is None else f" (bound {ops_per_s:,.0f})"
+    return "" if ops_per_s is None else f" (bound {format_number(ops_per_s)})"

@@ -12,9 +12,9 @@ from zoo.cli.screen import console
 from zoo.host import interrupts
 from zoo.host.jdk import find_jdk
 from zoo.measure import bare_jvm, bare_jvm_run
+from zoo.report.formatting import format_duration
 from zoo.report.text import bare_jvm as bare_jvm_text
 from zoo.report.text import terminal
-from zoo.report.text.wording import duration
 
 
 @plainly()
@@ -27,7 +27,7 @@ def command(results: Results = None) -> None:
     be_alone(runs)
     warn_of_environment()
     jdk = find_jdk(wanted=os.environ.get("JDK"))
-    console.print(f"{jdk.label}, about {duration(bare_jvm.seconds())}")
+    console.print(f"{jdk.label}, about {format_duration(bare_jvm.seconds())}")
     with interrupts.interruptible():
         folder, found = bare_jvm_run.measure(checkout.ROOT, runs, jdk)
     terminal.show([bare_jvm_text.section(jdk.label, found)], console)

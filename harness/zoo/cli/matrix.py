@@ -15,7 +15,7 @@ from zoo.cli.matrix_runs import Planned
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import Hosting
 from zoo.cli.screen import console
-from zoo.report.text.wording import duration
+from zoo.report.formatting import format_duration
 
 
 @plainly()
@@ -50,6 +50,6 @@ def _announce_parts(found: Sequence[Planned]) -> None:
     for planned in found:
         what = f"left out: {planned.left_out}"
         if not planned.left_out:
-            what = f"{planned.cells} cells, about {duration(planned.seconds)}. {planned.part.asks}"
+            what = f"{planned.cells} cells, about {format_duration(planned.seconds)}. {planned.part.asks}"
         console.print(f"{planned.part.name}: {what}", highlight=False)
-    console.print(f"about {duration(sum(planned.seconds for planned in found))} in all")
+    console.print(f"about {format_duration(sum(planned.seconds for planned in found))} in all")

@@ -13,11 +13,12 @@ from rich.table import Column, Table
 
 from zoo.measure.live_figures import Beat
 from zoo.model.record import Record
-from zoo.report.text.wording import duration, number
+from zoo.report.columns import record_figures
+from zoo.report.formatting import format_duration, format_number
+from zoo.report.section import NONE
 
 ROOM_FOR_A_BAR = 120
 """Columns from which on the phase, its live figures and the time left leave room for a bar."""
-
 
 ECHO = 3
 """Columns left free at the end of the bar's line: there a terminal writes ^C, which otherwise starts a line of its own,
@@ -55,7 +56,7 @@ class Live:
             expand=True,
             transient=True,
         )
-        self._task = self._bar.add_task(self._phase, total=total_s, left=f"about {duration(total_s)} left")
+        self._task = self._bar.add_task(self._phase, total=total_s, left=f"about {format_duration(total_s)} left")
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -76,7 +77,9 @@ class Live:
     def tick(self, seconds: float) -> None:
         self._done_s += seconds
         left_s = self._total_s - self._done_s
-        self._bar.update(self._task, completed=min(self._done_s, self._total_s), left=f"about {duration(left_s)} left")
+        self._bar.update(
+            self._task, completed=min(self._done_s, self._total_s), left=f"about {format_duration(left_s)} left"
+        )
 
     def reached(self, seconds: float) -> None:
         """So much of the estimate is behind, however long it took."""
@@ -90,7 +93,7 @@ class Live:
 
 def time_left(seconds: float) -> str:
     """`  (about 40 s left)`; nothing at the end."""
-    return f"  (about {duration(seconds)} left)" if seconds > 0 else ""
+    return f"  (about {format_duration(seconds)} left)" if seconds > 0 else ""
 
 
 def _aligned(text: str) -> Table:
@@ -114,9 +117,10 @@ def line(record: Record) -> str:
     seen = record.measurement
     assert seen is not None
     marks = " ".join(flag.value for flag in seen.flags)
-    memory = "–" if seen.rss_peak_mb is None else f"{seen.rss_peak_mb:,.0f} MB"
-    if seen.load.goodput_rps is None or seen.held:  # requests a second of a window of two waits mean nothing
+    figures = {key: format_number(value) for key, value in record_figures(record).items()}
+    memory = f"{figures['rss_peak_mb']} MB" if "rss_peak_mb" in figures else NONE
+    if "rps" not in figures or seen.held:  # requests a second of a window of two waits mean nothing
         served = f"{seen.load.goodput:>10,} answers to {seen.connections.actual:,} connections"
         return f"{where}  {served}  {memory:>10}  {marks}"
-    median = "–" if seen.load.latency.p50_us is None else f"{seen.load.latency.p50_us / 1000:,.2f} ms"
-    return f"{where}  {number(seen.load.goodput_rps):>10} req/s  p50 {median:>12}  {memory:>10}  {marks}"
+    median = f"{figures['p50_ms']} ms" if "p50_ms" in figures else NONE
+    return f"{where}  {figures['rps']:>10} req/s  p50 {median:>12}  {memory:>10}  {marks}"

@@ -31,9 +31,9 @@ from zoo.model.run import Run
 from zoo.plan import blocks, budget, request
 from zoo.plan.blocks import Design
 from zoo.plan.request import Wish
+from zoo.report.formatting import format_duration
 from zoo.report.section import Section
 from zoo.report.text import method_proofs, terminal
-from zoo.report.text.wording import duration
 from zoo.scenarios.hello import HELLO
 from zoo.store import kept
 from zoo.store.run_folder import Store
@@ -160,7 +160,7 @@ def equal_time(minutes: float, duration: int = DURATION_S, warmup: int = WARMUP_
 
 def _made(trials: Sequence[ProofRun], *, keep: bool) -> list[Store]:
     """All runs, kept only when all were made."""
-    console.print(f"about {duration(sum(trial.seconds() for trial in trials))}; the machine should be idle")
+    console.print(f"about {format_duration(sum(trial.seconds() for trial in trials))}; the machine should be idle")
     stores = [trial.run() for trial in trials]
     if keep:
         for trial, store in zip(trials, stores, strict=True):

@@ -24,9 +24,9 @@ from zoo.measure import soak as measuring
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError, RuntimeFailure
 from zoo.model.soak import Mark, Soak
+from zoo.report.formatting import format_duration
 from zoo.report.text import soak as soak_text
 from zoo.report.text import terminal
-from zoo.report.text.wording import duration
 from zoo.runtime import conditions
 from zoo.runtime.environment import recorded
 from zoo.runtime.hosting import hosting
@@ -55,7 +55,9 @@ def command(
     named = begun(checkout.ROOT, "soak")
     path = runs / "soak" / named["id"]
     path.mkdir(parents=True)
-    console.print(f"{len(entries)} servers, about {duration(measuring.seconds(minutes))} (Ctrl-C keeps what is done)")
+    console.print(
+        f"{len(entries)} servers, about {format_duration(measuring.seconds(minutes))} (Ctrl-C keeps what is done)"
+    )
     soak = _new(named, minutes, entries, condition)
     try:
         with (

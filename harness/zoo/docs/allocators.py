@@ -10,11 +10,12 @@ from zoo.catalog.manifest import Catalog
 from zoo.docs import run_reports
 from zoo.docs.generated import Generated
 from zoo.docs.origin import medians
+from zoo.report.columns import COLUMNS
 from zoo.report.section import Table
 from zoo.report.text.markdown import render_table
-from zoo.report.text.wording import shown
 from zoo.store.run_folder import Store
 
+PEAK = COLUMNS["rss_peak_mb"]
 ALLOCATORS = Path("results/reference/allocators")
 """A run of rust-axum built with each of three allocators, the other two as copies that are not in the tree."""
 
@@ -32,5 +33,5 @@ def generated(root: Path, catalog: Catalog) -> Generated:
 def _table(found: Iterable[Row]) -> Table:
     """What each holds while all its connections wait."""
     rows = sorted(found, key=lambda row: row.entry)
-    columns = ["entry", *dict.fromkeys(f"peak RSS MB, {row.scenario} {row.tier}" for row in rows)]
-    return Table("results", columns, [[f"`{row.entry}`", shown(row.rss_peak_mb)] for row in rows])
+    columns = ["entry", *dict.fromkeys(f"{PEAK.title}, {row.scenario} {row.tier}" for row in rows)]
+    return Table("results", columns, [[f"`{row.entry}`", PEAK.text(row)] for row in rows])

@@ -11,9 +11,9 @@ from zoo.catalog.manifest import Catalog
 from zoo.docs.generated import Generated
 from zoo.docs.origin import origin
 from zoo.model.record import Record
+from zoo.report.formatting import format_spread
 from zoo.report.section import NONE, Table
 from zoo.report.text.markdown import render_table
-from zoo.report.text.wording import shown
 from zoo.scenarios.hello import HELLO
 from zoo.store.run_folder import Store
 
@@ -45,4 +45,4 @@ def _shares(records: Iterable[Record], *, jvm: bool) -> Spread | None:
 
 
 def _said(found: Spread | None) -> str:
-    return NONE if found is None else shown(found)
+    return NONE if found is None else format_spread(found)

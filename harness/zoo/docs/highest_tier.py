@@ -9,12 +9,14 @@ from zoo.analysis.summary import Row, rows
 from zoo.catalog.manifest import Catalog
 from zoo.docs import run_reports
 from zoo.docs.generated import Generated
+from zoo.report.columns import COLUMNS
 from zoo.report.section import NONE, Table
 from zoo.report.text.markdown import render_table
-from zoo.report.text.wording import shown
 from zoo.store.run_folder import Store
 
 HIGHEST = 25_000
+
+PEAK = COLUMNS["rss_peak_mb"]
 
 TIER = "results/reference/vm-25k*"
 """Runs of `make bench-25k`, or of some of its entries."""
@@ -56,9 +58,8 @@ def tier(found: Mapping[str, tuple[Mapping[str, str], Sequence[Row]]]) -> str:
     for name, report, row in sorted(every, key=lambda one: (not one[2].held, not one[2].ceiling_rps)):
         told.setdefault(name, [name, *_cells(row, report)])
     where = f", in an [emulated host]({EMULATED})" if all(row.emulated for *_, row in every if row.held) else ""
-    table = Table(
-        "tier", ["one server", "held of 25,000", "peak RSS MB", "first article, MB"], list(told.values()), text=2
-    )
+    columns = ["one server", "held of 25,000", PEAK.title, "first article, MB"]
+    table = Table("tier", columns, list(told.values()), text=2)
     return (
         f"Resident memory of one server that was asked 25,000 requests at once{where}. The first article's figures are "
         f"of its own hardware.\n\n{render_table(table)}"
@@ -68,7 +69,7 @@ def tier(found: Mapping[str, tuple[Mapping[str, str], Sequence[Row]]]) -> str:
 def _cells(row: Row, report: str) -> list[str]:
     if row.held:
         article = f"{ARTICLE_MB[row.entry]:,}" if row.entry in ARTICLE_MB else NONE
-        return ["all", f"[{shown(row.rss_peak_mb)}]({report})", article]
+        return ["all", f"[{PEAK.text(row)}]({report})", article]
     return [
         "as many as it has threads" if row.ceiling_rps else f"not all, or not all answered ([why]({report}))",
         NONE,

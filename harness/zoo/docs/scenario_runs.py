@@ -53,7 +53,7 @@ class HeldRun:
 def held(root: Path) -> list[HeldRun]:
     """Of each run that held connections."""
     return [
-        HeldRun(folder, store.run(), costs(r for r in store.records() if r.scenario == HELD.name))
+        HeldRun(folder, store.run(), costs([r for r in store.records() if r.scenario == HELD.name]))
         for folder, store in _stores(root)
         if HELD.name in store.run().plan.scenarios
     ]

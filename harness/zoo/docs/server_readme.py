@@ -9,14 +9,16 @@ from zoo.catalog.manifest import Catalog
 from zoo.docs.origin import REFERENCE, origin
 from zoo.docs.scenario_runs import HeldRun, preferred
 from zoo.model.entry_id import server_of, varied
+from zoo.report.columns import COLUMNS, title_of
+from zoo.report.formatting import format_interval
 from zoo.report.section import NONE, Table
 from zoo.report.summary import Summary
 from zoo.report.text.markdown import render_table
-from zoo.report.text.wording import number, shown
 
 TIER = "1k"
 LEAN = "BUFFERS=lean"
-COLUMNS = ("variant", "hello req/s", "p99 ms", "CPU µs a request", "kB a held connection")
+KEYS = ("rps", "p99_ms", "cpu_us_per_request")
+TITLES = ["variant", *map(title_of, (*KEYS, "kb_per_request"))]
 
 
 def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server: str) -> str:
@@ -30,10 +32,8 @@ def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server:
         body.append(
             [
                 f"`{variant.name}`",
-                shown(row.rps, bound=row.lower_bound) if row else NONE,
-                shown(row.p99_us, 1e-3) if row else NONE,
-                shown(row.cpu_s_per_million) if row else NONE,
-                _cost(slope[1]) if slope else NONE,
+                *(COLUMNS[key].text(row) if row else NONE for key in KEYS),
+                format_interval(slope[1].interval) if slope else NONE,
             ]
         )
         lean += _lean(held, entry, variant.name)
@@ -41,10 +41,10 @@ def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server:
     runs = {one.folder: one.run for one, _ in slopes.values()}
     sources += [f"Held connections: {origin(run, catalog, server)}." for run in runs.values()]
     how = (
-        f"1,000 connections; median (lowest–highest) of {summary.run.plan.rounds} rounds, ≥: a lower bound. "
-        "Memory: the slope over several counts with its 95 % interval."
+        f"`hello` at 1,000 connections; median (lowest–highest) of {summary.run.plan.rounds} rounds, ≥: a lower bound. "
+        "Memory per waiting request: the slope over several counts with its 95 % interval."
     )
-    return "\n\n".join([render_table(Table("results", list(COLUMNS), body)), " ".join([how, *lean, *sources])])
+    return "\n\n".join([render_table(Table("results", TITLES, body)), " ".join([how, *lean, *sources])])
 
 
 def _lean(held: Sequence[HeldRun], entry: str, variant: str) -> list[str]:
@@ -54,8 +54,8 @@ def _lean(held: Sequence[HeldRun], entry: str, variant: str) -> list[str]:
     if not both:
         return []
     return [
-        f"`{LEAN}`: {_cost(both[thin][1])} kB a held connection of `{variant}`, "
-        f"where the usual took {_cost(both[usual][1])} in the same run."
+        f"With `{LEAN}`, `{variant}` takes {format_interval(both[thin][1].interval)} kB per waiting request "
+        f"instead of {format_interval(both[usual][1].interval)}, in the same run."
     ]
 
 
@@ -66,10 +66,3 @@ def _slopes(held: Sequence[HeldRun], server: str) -> dict[str, tuple[HeldRun, Co
         for (entry, quantity), found in preferred(held).items()
         if quantity == "rss" and server_of(entry) == server
     }
-
-
-def _cost(cost: Cost) -> str:
-    low, high = cost.interval.low, cost.interval.high
-    return number(cost.interval.value) + (
-        f" [{number(low)}, {number(high)}]" if low is not None and high is not None else ""
-    )

@@ -55,7 +55,7 @@ class Readings:
 
     def __init__(self, hosted: Hosted, *, deep: bool = False) -> None:
         self._tools, self._pid, self._url = hosted.instruments, hosted.pid, hosted.url
-        self._tools.count_anew(self._pid)
+        self._mark_reset = self._tools.count_anew(self._pid)
         self.info_before = self._tools.info(self._url)
         self.before = self._tools.snapshot(self._pid, deep=deep)
         self._group_before = self._tools.cgroup(self._pid)
@@ -64,7 +64,9 @@ class Readings:
     def end(self) -> None:
         """After the last load."""
         self._group = self._tools.cgroup(self._pid)
-        self._after = self._tools.snapshot(self._pid, deep=True)
+        after = self._tools.snapshot(self._pid, deep=True)
+        # a mark that could not be reset is that of the server's whole life
+        self._after = after if after is None or self._mark_reset else after.model_copy(update={"hwm_kb": None})
         self._counted = self._tools.counters(self._pid)
         self.info = self._tools.info(self._url)
 

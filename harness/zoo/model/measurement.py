@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from zoo.model.data import Data
 from zoo.model.flag import Flag
@@ -116,12 +116,15 @@ class Memory(Data):
 
     rss_idle_kb: int
     rss_before_kb: int
-    rss_peak_kb: int
+    rss_peak_kb: int = Field(description="the highest of the samples")
     rss_after_kb: int
     rss_rested_kb: int | None = Field(default=None, description="after the rest that ends a block")
     pss_after_kb: int | None
     anon_after_kb: int | None
-    hwm_kb: int | None
+    hwm_kb: int | None = Field(
+        description="the kernel's high-water mark of resident memory since the cell began; null where it could not be "
+        "reset, and for several processes"
+    )
     socket_before_kb: int | None
     socket_peak_kb: int | None
     heap_used_kb: int | None
@@ -137,6 +140,16 @@ class Memory(Data):
     direct_used_kb: int | None = Field(
         default=None, description="direct buffers, where a JVM tells: in use, or waiting for its collector"
     )
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def peak_kb(self) -> int:
+        """The peak of resident memory: the kernel's high-water mark, which sees what lies between two samples.
+
+        Without a mark it is the highest sample. A sample above the mark counts too: the kernel counts pages per CPU, so
+        the mark may lag behind by a few hundred kB.
+        """
+        return max(self.rss_peak_kb, self.hwm_kb or 0)
 
 
 class Work(Data):
@@ -257,7 +270,7 @@ class Measurement(Data):
 
     @property
     def rss_peak_mb(self) -> float | None:
-        return self.memory.rss_peak_kb / 1024 if self.memory else None
+        return self.memory.peak_kb / 1024 if self.memory else None
 
     @property
     def threads_peak(self) -> int | None:

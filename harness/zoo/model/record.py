@@ -77,6 +77,20 @@ class Record(Measured):
             return data
         return {**data, "measurement": None, "failure": Failure(kind=why.value, message=why.text)}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_marks_of_whole_lives(cls, data: Any) -> Any:  # noqa: ANN401 (whatever is validated)
+        """Leave out high-water marks of servers on a swarm, which count from the server's start.
+
+        Runs of older versions hold such marks.
+        """
+        condition = data.get("condition") if isinstance(data, dict) else None
+        if not isinstance(condition, dict) or condition.get("runtime") != "swarm":
+            return data
+        parts = {name: part for name in ("measurement", "trial") if (part := data.get(name)) and part.get("memory")}
+        unmarked = {name: {**part, "memory": {**part["memory"], "hwm_kb": None}} for name, part in parts.items()}
+        return {**data, **unmarked}
+
     @property
     def asked(self) -> str:
         """The scenario with its case: cells that differ in it are different loads."""

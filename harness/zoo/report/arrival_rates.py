@@ -14,8 +14,9 @@ from zoo.model.trial_results import OpenResult
 from zoo.report.charts.dots import DOTS
 from zoo.report.charts.figure import Datum, Drawing, Figure, Group, logarithmic, short, slug
 from zoo.report.charts.latency import LATENCY
+from zoo.report.columns import title_of
+from zoo.report.formatting import format_spread
 from zoo.report.section import Section, Table
-from zoo.report.text.wording import shown
 from zoo.report.trial_rows import Kinds, LoadKey, dots, levels, notes, peak_mb, results, said
 
 TEXT = {
@@ -108,16 +109,16 @@ def _table(records: Sequence[Record], level: LoadKey) -> Table:
             [
                 entry,
                 f"{len(each)} of {len(found)}",
-                shown(spread(100 * r.ok_share for r in each)),
-                shown(spread(r.ok_per_s for r in each)),
-                *(shown(spread(getattr(r.latency, name) for r in each), 1e-3) for name in QUANTILES.values()),
-                shown(spread(r.lag.p99_us for r in each), 1e-3),
+                format_spread(spread(100 * r.ok_share for r in each)),
+                format_spread(spread(r.ok_per_s for r in each)),
+                *(format_spread(spread(getattr(r.latency, name) for r in each), 1e-3) for name in QUANTILES.values()),
+                format_spread(spread(r.lag.p99_us for r in each), 1e-3),
                 _failed(each),
-                shown(spread(peak_mb([(record, result) for record, result in found if rate_made(result)]))),
+                format_spread(spread(peak_mb([(record, result) for record, result in found if rate_made(result)]))),
             ]
         )
     columns = ["entry", "sound rounds", "OK %", "OK/s", *(f"{name} ms" for name in QUANTILES), "sent late, p99 ms"]
-    return Table(_title(records, level), [*columns, "failed", "peak RSS MB"], body)
+    return Table(_title(records, level), [*columns, "failed", title_of("rss_peak_mb")], body)
 
 
 def _failed(each: Sequence[OpenResult]) -> str:

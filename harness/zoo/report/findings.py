@@ -14,7 +14,8 @@ from zoo.analysis.summary import Row
 from zoo.model.entry_id import server_of
 from zoo.model.flag import Flag
 from zoo.report.cells import Cells, Level, variant
-from zoo.report.text.wording import within, words
+from zoo.report.formatting import format_interval, format_margin, format_ratio
+from zoo.report.text.wording import words
 
 GOOD, BAD = (Word.FASTER, Word.LESS), (Word.SLOWER, Word.MORE)
 
@@ -82,12 +83,7 @@ class Finding:
     @property
     def figure(self) -> str:
         """`×1.21 [1.10, 1.33]`"""
-        if self.ratio is None:
-            return ""
-        text = f"×{digits(self.ratio.value)}"
-        if self.ratio.low is not None and self.ratio.high is not None:
-            text += f" [{digits(self.ratio.low)}, {digits(self.ratio.high)}]"
-        return text
+        return "" if self.ratio is None else f"×{format_interval(self.ratio, format_ratio)}"
 
 
 def findings(compared: Compared, kind: Kind) -> list[Finding]:
@@ -114,7 +110,7 @@ def bands(compared: Compared, rounds: int) -> list[str]:
     groups: dict[str, list[str]] = {}
     for (scenario, metric, jvm), band in compared.bands.items():
         name = f"{scenario}, {'JVM' if jvm else 'native'}"
-        groups.setdefault(name, []).append(f"{metric.name} {within(band.factor(rounds))}")
+        groups.setdefault(name, []).append(f"{metric.name} {format_margin(band.factor(rounds))}")
     return [f"{name}: {', '.join(told)}" for name, told in groups.items()]
 
 
@@ -144,10 +140,3 @@ def limits(cells: Cells, level: Level) -> list[str]:
 
 def _factor(band: Band | None, comparison: Comparison) -> float | None:
     return None if band is None or comparison.ratio is None else band.factor(comparison.ratio.rounds)
-
-
-def digits(ratio: float) -> str:
-    """Enough of them to tell 2 % apart."""
-    if ratio < 0.1:
-        return f"{ratio:.2g}"
-    return f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:,.0f}"

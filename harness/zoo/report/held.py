@@ -22,15 +22,16 @@ from zoo.report.charts.dots import DOTS
 from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis, shaped
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
 from zoo.report.charts.looks import KINDS
+from zoo.report.columns import title_of
+from zoo.report.formatting import format_interval, format_number, format_spread
 from zoo.report.section import NONE, Section, Table
-from zoo.report.text.wording import number, shown
 from zoo.report.trial_rows import Kinds, dots, latest, levels, notes, results, said
 
 TEXT = (
-    "kB a connection: the slope of a line through the server at rest and all connection counts, in each round; mean of "
-    "the rounds with its 95 % interval (Student). Only rounds in which every count was held. Heap is what was in use, "
-    "garbage included; the kernel's socket memory is no part of RSS. Given back: of what the connections added to RSS, "
-    "the share that is free again after the rest."
+    "kB per waiting request: the slope of a line through the server at rest and all connection counts, in each round; "
+    "mean of the rounds with its 95 % interval (Student). Only rounds in which every count was held. Heap is what was "
+    "in use, garbage included; the kernel's socket memory is no part of RSS. Given back: of what the connections added "
+    "to RSS, the share that is free again after the rest."
 )
 QUANTITIES = {"rss": "RSS", "anon": "anonymous", "heap": "heap in use", "socket": "kernel sockets"}
 
@@ -49,14 +50,14 @@ def section(records: Sequence[Record]) -> Section:
                 entry,
                 _all_held(mine),
                 *(_cost(found.get((entry, name))) for name in QUANTITIES),
-                shown(spread(m.memory.rss_idle_kb / 1024 for m in seen if m.memory)),
-                shown(spread(m.rss_peak_mb for m in seen if m.connections.requested == _top(mine))),
-                shown(spread(100 * share for share in shares(mine))),
-                shown(spread(_slowest(m) for m in seen if m.connections.requested == _top(mine))),
+                format_spread(spread(m.memory.rss_idle_kb / 1024 for m in seen if m.memory)),
+                format_spread(spread(m.rss_peak_mb for m in seen if m.connections.requested == _top(mine))),
+                format_spread(spread(100 * share for share in shares(mine))),
+                format_spread(spread(_slowest(m) for m in seen if m.connections.requested == _top(mine))),
             ]
         )
     columns = ["entry", "all held", *(f"{name} kB" for name in QUANTITIES.values())]
-    columns += ["RSS at rest MB", "peak RSS MB", "given back %", "slowest s"]
+    columns += ["RSS at rest MB", title_of("rss_peak_mb"), "given back %", "slowest s"]
     title = f"held · closed, c = {', '.join(sorted({r.tier for r in records}, key=count))}"
     return Section("Scenario held", [TEXT], [Table(title, columns, body, text=2)], notes(records))
 
@@ -90,7 +91,7 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
         for row in data:
             row |= {"low": intervals[row["entry"]].low, "high": intervals[row["entry"]].high}
         if data:
-            caption = f"{title}, kB a connection"
+            caption = f"{title}, kB per waiting request"
             figures.append(
                 Figure(
                     f"held-{name}",
@@ -107,7 +108,7 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
         figures.append(
             Figure("held-back", "Memory of held connections", caption, f"{caption}: {said(data)}", Drawing(DOTS, data))
         )
-    made = [Group("What a held connection costs", figures)] if figures else []
+    made = [Group("Memory per waiting request", figures)] if figures else []
     return made + lines.groups(Cells.of(run, records, None), records)
 
 
@@ -140,7 +141,7 @@ def heap_section(records: Sequence[Record]) -> Section:
 
 def _smallest(each: Sequence[HeapResult]) -> str:
     """`616`; a search that found none tells how far it went: `over 1,024`."""
-    words = [shown(found)] if (found := spread(r.smallest_mb for r in each)) else []
+    words = [format_spread(found)] if (found := spread(r.smallest_mb for r in each)) else []
     if without := [r for r in each if r.smallest_mb is None]:
         tried = max(trial.mb for r in without for trial in r.trials)
         words.append(f"over {tried:,}" + (f" in {len(without)} of {len(each)}" if words else ""))
@@ -177,7 +178,13 @@ def scale_section(records: Sequence[Record]) -> Section:
                 last = result.steps[-1].rss_kb / 1024 if result.steps else None
                 reached = f"{result.reached:,}"
                 body.append(
-                    [entry, result.stopped_by, str(record.round), reached, NONE if last is None else number(last)]
+                    [
+                        entry,
+                        result.stopped_by,
+                        str(record.round),
+                        reached,
+                        NONE if last is None else format_number(last),
+                    ]
                 )
     columns = ["entry", "what said stop", "round", "held", "RSS MB"]
     return Section("Scenario scale", [SCALE_TEXT], [Table("scale · closed", columns, body, text=2)], notes(records))
@@ -199,7 +206,7 @@ def scale_groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Grou
 
 def _end(result: ScaleResult) -> str:
     last = result.steps[-1]
-    return f"{last.connections:,} with {number(last.rss_kb / 1024)} MB, then {result.stopped_by}"
+    return f"{last.connections:,} with {format_number(last.rss_kb / 1024)} MB, then {result.stopped_by}"
 
 
 def _reaches(kinds: Kinds, lives: Sequence[tuple[str, Record, ScaleResult]]) -> Drawing:
@@ -237,10 +244,7 @@ def _cost(cost: Cost | None) -> str:
     """`18.2 [17.9, 18.5]`, with the fit where the points are far from a line."""
     if cost is None:
         return NONE
-    interval = cost.interval
-    text = number(interval.value)
-    if interval.low is not None and interval.high is not None:
-        text += f" [{number(interval.low)}, {number(interval.high)}]"
+    text = format_interval(cost.interval)
     return text if cost.fit >= 0.9 else f"{text}, R² {cost.fit:.2f}"
 
 

@@ -11,15 +11,16 @@ from zoo.analysis.metrics import CPU, PEAK_RSS, REQUESTS, Metric, Word
 from zoo.analysis.open import rate_made
 from zoo.analysis.pairs import Kind, Pair, compare
 from zoo.analysis.stats import paired_ratio
-from zoo.analysis.stats.interval import Interval
 from zoo.analysis.summary import spread
 from zoo.model.matrix import MatrixPart
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import OpenResult, RampResult
+from zoo.report.columns import title_of
+from zoo.report.formatting import format_interval, format_number, format_percent, format_ratio, format_spread
 from zoo.report.section import NONE, Table
 from zoo.report.text.markdown import render_table
-from zoo.report.text.wording import number, shown
+from zoo.report.text.wording import listed
 from zoo.report.trial_rows import levels, results
 
 SAID = {
@@ -63,7 +64,7 @@ def sweep(run: Run, records: Sequence[Record]) -> list[str]:
     pairs = compare(run.plan.entries, records).of(Kind.MODEL)
     if not pairs:
         return ["No pair was measured."]
-    sentences = [f"At {_listed(tiers)} clients: {word}." for word, tiers in _by_word(pairs).items()]
+    sentences = [f"At {listed(tiers)} clients: {word}." for word, tiers in _by_word(pairs).items()]
     if any(p.comparisons[REQUESTS].verdict.shared for p in pairs):
         sentences.append(
             "Server and wrk shared the cores, so requests a second say who is ahead with wrk beside it; CPU per "
@@ -93,7 +94,7 @@ def held(run: Run, records: Sequence[Record]) -> list[str]:
     for entry in entries:
         cost = found.get((entry, "rss"))
         sentences.append(
-            f"`{_name(entry)}` takes {_interval(cost.interval)} kB of resident memory for each."
+            f"`{_name(entry)}` takes {format_interval(cost.interval)} kB of resident memory for each."
             if cost
             else f"What one takes of `{_name(entry)}` is not known: {LEAST_COUNTS} counts must be held in every round."
         )
@@ -102,7 +103,11 @@ def held(run: Run, records: Sequence[Record]) -> list[str]:
         [tier, *(_peak(records, entry, tier) for entry in entries), _ratio(pair, PEAK_RSS)]
         for tier, pair in pairs.items()
     ]
-    columns = ["connections", *(f"{_name(entry)}, peak RSS MB" for entry in entries), "virtual ÷ platform"]
+    columns = [
+        "connections",
+        *(f"{_name(entry)}, {title_of('rss_peak_mb')}" for entry in entries),
+        "virtual ÷ platform",
+    ]
     return [" ".join(sentences), render_table(Table("", columns, body)), *_failed(records)]
 
 
@@ -121,7 +126,7 @@ def load(run: Run, records: Sequence[Record]) -> list[str]:
             f"From {low:,} to {high:,} requests a second, the peak of `{_name(entry)}` is {peak}, "
             f"its direct buffers {direct}."
         )
-    columns = ["variant", "requests a second", "peak RSS MB", "direct buffers MB"]
+    columns = ["variant", "requests a second", title_of("rss_peak_mb"), "direct buffers MB"]
     return [
         " ".join([*sentences, *_late(records), *_not_made(records)]),
         render_table(Table("", columns, body)),
@@ -153,36 +158,21 @@ def _word(pair: Pair) -> str:
 def _ratio(pair: Pair, metric: Metric) -> str:
     """`0.93 [0.89, 0.97]`"""
     comparison = pair.comparisons.get(metric)
-    if comparison is None or comparison.ratio is None:
-        return NONE
-    ratio = comparison.ratio
-    text = f"{ratio.value:.2f}"
-    return text if ratio.low is None or ratio.high is None else f"{text} [{ratio.low:.2f}, {ratio.high:.2f}]"
-
-
-def _listed(words: Sequence[str]) -> str:
-    """`5, 10 and 20`"""
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
-def _interval(of: Interval) -> str:
-    """`12.3 [11.9, 12.7]`"""
-    value, low, high = (None if x is None else number(round(x, 1)) for x in (of.value, of.low, of.high))
-    return f"{value} [{low}, {high}]" if low and high else f"{value}"
+    return NONE if comparison is None or comparison.ratio is None else format_interval(comparison.ratio, format_ratio)
 
 
 def _reached(entry: str, each: Sequence[RampResult]) -> str:
     """When 95 % were served; else how far it came."""
     times = [r.t95_s for r in each if r.t95_s is not None]
-    threads = number(statistics.median(max(r.threads, default=0) for r in each))
+    threads = format_number(statistics.median(max(r.threads, default=0) for r in each))
     with_threads = f"with up to {threads} OS threads"
     if len(times) == len(each):
-        return f"`{_name(entry)}` serves 95 % of them from second {shown(spread(times))} on, {with_threads}."
+        return f"`{_name(entry)}` serves 95 % of them from second {format_spread(spread(times))} on, {with_threads}."
     rounds = f" in {len(each) - len(times)} of {len(each)} rounds" if times else ""
     late = spread(None if r.late is None else 100 * r.late for r in each)
     return (
         f"`{_name(entry)}` does not come to serve 95 % of them within {each[0].duration_s:g} s{rounds}: in the last "
-        f"third of the time it gives {shown(late)} % of the answers that are possible, {with_threads}."
+        f"third of the time it gives {format_spread(late)} % of the answers that are possible, {with_threads}."
     )
 
 
@@ -216,14 +206,14 @@ def _threads(each: Sequence[RampResult], at_s: float) -> str:
 
 def _peak(records: Sequence[Record], entry: str, tier: str) -> str:
     seen = (r.measurement for r in records if (r.entry, r.tier) == (entry, tier))
-    return shown(spread(m.memory.rss_peak_kb / 1024 for m in seen if m and m.memory))
+    return format_spread(spread(m.rss_peak_mb for m in seen if m))
 
 
 ReadMemory = Callable[[Record], int | None]
 
 
 def _peak_kb(record: Record) -> int | None:
-    return record.trial.memory.rss_peak_kb if record.trial and record.trial.memory else None
+    return record.trial.memory.peak_kb if record.trial and record.trial.memory else None
 
 
 def _direct_kb(record: Record) -> int | None:
@@ -266,7 +256,7 @@ def _opened(records: Sequence[Record]) -> list[tuple[Record, OpenResult]]:
 
 def _spread(records: Iterable[Record], read: ReadMemory) -> str:
     known = [kb / 1024 for record in records if (kb := read(record)) is not None]
-    return shown(spread(known)) if known else NONE
+    return format_spread(spread(known)) if known else NONE
 
 
 def _change(less: dict[int, Record], more: dict[int, Record], read: ReadMemory) -> str:
@@ -276,14 +266,11 @@ def _change(less: dict[int, Record], more: dict[int, Record], read: ReadMemory) 
     if not known:
         return "not known"
     ratio = paired_ratio([float(b) for _, b in known], [float(a) for a, _ in known])
-    text = _percent(ratio.value)
-    if ratio.low is None or ratio.high is None:
-        return text
-    return f"{text} [{_percent(ratio.low)}, {_percent(ratio.high)}]"
+    return format_interval(ratio, _percent)
 
 
 def _percent(ratio: float) -> str:
-    return f"{abs(100 * (ratio - 1)):.0f} % {'larger' if ratio >= 1 else 'smaller'}"
+    return f"{format_percent(abs(ratio - 1))} {'larger' if ratio >= 1 else 'smaller'}"
 
 
 def _failed(records: Iterable[Record]) -> list[str]:

@@ -15,7 +15,8 @@ from zoo.model.record import Record
 from zoo.model.trial_results import AbResult, HeapResult, RampResult, ScaleResult, StartupResult
 from zoo.report.arrival_rates import answered, newest
 from zoo.report.cells import variant
-from zoo.report.text.wording import MODELS, listed, number, ranged
+from zoo.report.formatting import format_number
+from zoo.report.text.wording import MODELS, listed, ranged
 from zoo.report.trial_rows import levels, results
 
 R = TypeVar("R")
@@ -48,7 +49,7 @@ def _t95(each: Sequence[RampResult]) -> str:
     known = [r.t95_s for r in each if r.t95_s is not None]
     if len(known) < len(each):
         return f"not within {each[0].duration_s:g} s by"
-    return f"after {number(round(statistics.median(known), 1))} s by"
+    return f"after {format_number(statistics.median(known))} s by"
 
 
 def _open(records: Sequence[Record]) -> list[str]:
@@ -83,7 +84,7 @@ def _held(records: Sequence[Record]) -> list[str]:
         if name == "rss":
             of.setdefault(name_of(entry), {})[plain(entry)] = cost.interval.value
     told = [(f"with {name} " if name else "") + ranged(found) for name, found in of.items() if found]
-    return [f"Resident memory of a held connection, kB: {'; '.join(told)}."] if told else []
+    return [f"Memory per waiting request, kB: {'; '.join(told)}."] if told else []
 
 
 def _heap(records: Sequence[Record]) -> list[str]:

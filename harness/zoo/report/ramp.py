@@ -14,8 +14,9 @@ from zoo.model.trial_results import RampResult
 from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
 from zoo.report.charts.looks import KINDS, RULE
+from zoo.report.columns import title_of
+from zoo.report.formatting import format_spread
 from zoo.report.section import Section, Table
-from zoo.report.text.wording import shown
 from zoo.report.trial_rows import Kinds, LoadKey, levels, notes, peak_mb, results, thinned
 
 TEXT = (
@@ -57,21 +58,21 @@ def _table(records: Sequence[Record], level: LoadKey) -> Table:
             [
                 entry,
                 _t95(each),
-                shown(spread(_percent(r.plateau) for r in each)),
-                shown(spread(_percent(r.late) for r in each)),
-                shown(spread(max(r.threads, default=None) for r in each)),
+                format_spread(spread(_percent(r.plateau) for r in each)),
+                format_spread(spread(_percent(r.late) for r in each)),
+                format_spread(spread(max(r.threads, default=None) for r in each)),
                 f"{sum(r.answered for r in each):,}",
                 f"{sum(sum(r.failed.values()) for r in each):,}",
-                shown(spread(peak_mb(found))),
+                format_spread(spread(peak_mb(found))),
             ]
         )
-    columns = ["entry", "t95 s", "plateau %", "last third %", "peak threads", "answers", "failed", "peak RSS MB"]
-    return Table(f"{level[0]} · closed, c = {level[1]}, from rest", columns, body)
+    columns = ["entry", "t95 s", "plateau %", "last third %", title_of("threads_peak"), title_of("answers"), "failed"]
+    return Table(f"{level[0]} · closed, c = {level[1]}, from rest", [*columns, title_of("rss_peak_mb")], body)
 
 
 def _t95(each: Sequence[RampResult]) -> str:
     never = sum(result.t95_s is None for result in each)
-    text = shown(spread(result.t95_s for result in each))
+    text = format_spread(spread(result.t95_s for result in each))
     if never == len(each):
         return "never"
     return text if not never else f"{text}, never in {never} of {len(each)}"

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo.analysis.stats.interval import Interval, of_mean, of_median
+from zoo.analysis.stats.interval import of_mean, of_median
 from zoo.analysis.summary import spread
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import AbResult, StartupResult
 from zoo.report.charts.dots import DOTS
 from zoo.report.charts.figure import Drawing, Figure, Group, slug
+from zoo.report.columns import title_of
+from zoo.report.formatting import format_interval, format_number, format_spread
 from zoo.report.section import NONE, Section, Table
-from zoo.report.text.wording import number, shown
 from zoo.report.trial_rows import Kinds, dots, levels, notes, peak_mb, results, said
 
 TEXT = (
@@ -39,7 +40,7 @@ def section(records: Sequence[Record]) -> Section:
                     _median([1000 * s for r in each for s in r.first_answer_s]),
                     _median([kb / 1024 for r in each for kb in r.rss_kb]),
                     _median([kb / 1024 for r in each for kb in r.anon_kb]),
-                    number(max(archives) / 1024) if archives else NONE,
+                    format_number(max(archives) / 1024) if archives else NONE,
                 ]
             )
         columns = ["entry", "starts", "first answer ms", "RSS at rest MB", "anonymous MB", "archive MB"]
@@ -79,15 +80,15 @@ def ab_section(records: Sequence[Record]) -> Section:
             body.append(
                 [
                     entry,
-                    shown(spread(r.requests_per_s for r in each)),
-                    shown(spread(r.percentiles_us[50] for r in each), 1e-3),
-                    shown(spread(r.percentiles_us[99] for r in each), 1e-3),
+                    format_spread(spread(r.requests_per_s for r in each)),
+                    format_spread(spread(r.percentiles_us[50] for r in each), 1e-3),
+                    format_spread(spread(r.percentiles_us[99] for r in each), 1e-3),
                     f"{sum(r.requests - r.complete + r.failed + r.non_2xx + r.write_errors for r in each):,}",
                     f"{sum(r.requests for r in each):,}",
-                    shown(spread(peak_mb(found))),
+                    format_spread(spread(peak_mb(found))),
                 ]
             )
-        columns = ["entry", "req/s", "p50 ms", "p99 ms", "bad", "requests", "peak RSS MB"]
+        columns = ["entry", *map(title_of, ("rps", "p50_ms", "p99_ms")), "bad", "requests", title_of("rss_peak_mb")]
         tables.append(Table(f"{level[0]} · closed, c = {level[1]}, kept alive", columns, body))
     return Section("Scenario ab", [AB_TEXT], tables, notes(records))
 
@@ -98,7 +99,7 @@ def ab_groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     for level in levels(records):
         found = results(records, level, AbResult)
         readings = {
-            "req/s": {entry: [r.requests_per_s for _, r in of] for entry, of in found.items()},
+            title_of("rps"): {entry: [r.requests_per_s for _, r in of] for entry, of in found.items()},
             "peak RSS, MB": {entry: peak_mb(of) for entry, of in found.items()},
         }
         figures = []
@@ -117,8 +118,4 @@ def _median(values: Sequence[float]) -> str:
     """`412 [408, 419]`"""
     if not values:
         return NONE
-    found: Interval = of_median(values)
-    text = number(round(found.value, 1))
-    if found.low is not None and found.high is not None:
-        text += f" [{number(round(found.low, 1))}, {number(round(found.high, 1))}]"
-    return text
+    return format_interval(of_median(values))

@@ -18,8 +18,9 @@ from zoo.plan.tier import count
 from zoo.report.charts.encoding import Chart, coloured, log_axis, named_points, plain_axis, shaped
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, short_if_known, slug
 from zoo.report.charts.looks import KINDS, RULE
+from zoo.report.columns import title_of
+from zoo.report.formatting import format_number, format_ratio, format_spread
 from zoo.report.section import NONE, Section, Table
-from zoo.report.text.wording import number, shown
 from zoo.report.trial_rows import Kinds, latest, notes
 
 Read = Callable[[Measurement], float | None]
@@ -52,7 +53,7 @@ def migrations(seen: Measurement) -> float | None:
     return work.migrations / seen.load.goodput
 
 
-RATE = "req/s"
+RATE = title_of("rps")
 READINGS: dict[str, Read] = {
     RATE: lambda m: m.load.goodput_rps,
     "context switches per request": switches,
@@ -109,7 +110,7 @@ def _table(records: Sequence[Record], asked: str, what: str, read: Read) -> Tabl
     for entry in sorted({r.entry for r in records if r.asked == asked}):
         found = [_spread(records, asked, entry, tier, read) for tier in tiers]
         if any(found):
-            body.append([entry, *(shown(of) if of else NONE for of in found)])
+            body.append([entry, *(format_spread(of) if of else NONE for of in found)])
     return Table(f"{asked}: {what} · closed, c =", ["entry", *tiers], body)
 
 
@@ -137,7 +138,7 @@ def _points(kinds: Kinds, records: Sequence[Record], read: Read) -> list[Datum]:
                 "value": short(found.median),
                 "low": short(found.low),
                 "high": short(found.high),
-                "text": " · ".join(number(v) for v in seen),
+                "text": " · ".join(format_number(v) for v in seen),
             }
         )
     return made
@@ -157,7 +158,7 @@ def _ratios(run: Run, records: Sequence[Record]) -> dict[str, list[Datum]]:
                 "ratio": short(ratio.value),
                 "low": short_if_known(ratio.low),
                 "high": short_if_known(ratio.high),
-                "text": f"×{ratio.value:.2f}",
+                "text": f"×{format_ratio(ratio.value)}",
                 "verdict": comparison.verdict.text,
             }
         )

@@ -11,7 +11,7 @@ from zoo.analysis.stats.interval import Interval
 from zoo.model.flag import Flag
 from zoo.model.record import Record, newest_records
 from zoo.report.charts.figure import Datum, short
-from zoo.report.text.wording import number
+from zoo.report.formatting import format_number
 
 R = TypeVar("R")
 LoadKey = tuple[str, str]
@@ -65,7 +65,7 @@ def flags(record: Record) -> list[Flag]:
 
 def peak_mb(found: Sequence[tuple[Record, R]]) -> list[float]:
     """Peak resident memory of each round, where it was seen."""
-    return [r.trial.memory.rss_peak_kb / 1024 for r, _ in found if r.trial and r.trial.memory]
+    return [r.trial.memory.peak_kb / 1024 for r, _ in found if r.trial and r.trial.memory]
 
 
 def dots(
@@ -89,7 +89,7 @@ def dots(
                 "rounds": [short(v) for v in seen],
                 "bound": False,
                 "note": (notes or {}).get(entry, ""),
-                "text": " · ".join(number(v) for v in seen) or "none",
+                "text": " · ".join(format_number(v) for v in seen) or "none",
                 "flags": "none",
             }
         )
@@ -99,7 +99,7 @@ def dots(
 def said(data: Iterable[Datum]) -> str:
     """Values of such rows in words."""
     return "; ".join(
-        f"{d['entry']} {d['note'] or 'nothing' if d['value'] is None else number(d['value'])}" for d in data
+        f"{d['entry']} {d['note'] or 'nothing' if d['value'] is None else format_number(d['value'])}" for d in data
     )
 
 

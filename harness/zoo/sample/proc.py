@@ -20,8 +20,9 @@ DEAD = ("Z", "X", "x")
 class Snapshot(BaseModel):
     """Sums over a process and its living children; None where this system does not tell.
 
-    `cpu_s` contains children that have ended and were waited for. `hwm_kb` sums peaks that need not have been at the
-    same time. What begins with `thread_`, `heap_` or `lock_` only a JVM tells that was started for it, of itself alone.
+    `cpu_s` contains children that have ended and were waited for. `hwm_kb` is None for several processes: their peaks
+    need not have been at the same time. What begins with `thread_`, `heap_` or `lock_` only a JVM tells that was
+    started for it, of itself alone.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -144,7 +145,7 @@ def _add(first: Snapshot, second: Snapshot) -> Snapshot:
     for name, value in second.model_dump().items():
         if value is not None:
             total[name] = value if total[name] is None else total[name] + value
-    return Snapshot(**total)
+    return Snapshot(**{**total, "hwm_kb": None})
 
 
 def read(path: str) -> str:

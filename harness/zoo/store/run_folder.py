@@ -83,7 +83,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
         """Write records in one piece and force them to disk; those of one turn belong together."""
         self._check_plain()
         with writing(self._records), self._records.open("ab") as out:
-            out.write("".join(record.model_dump_json() + "\n" for record in records).encode())
+            out.write("".join(record.model_dump_json(round_trip=True) + "\n" for record in records).encode())
             out.flush()
             os.fsync(out.fileno())
 

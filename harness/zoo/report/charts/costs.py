@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo.analysis.metrics import held_slopes
+from zoo.analysis.held import slopes
+from zoo.analysis.stats.interval import Interval
 from zoo.analysis.summary import Row
-from zoo.model.record import Record, newest_records
+from zoo.model.record import Record
 from zoo.report.cells import Cells
-from zoo.report.charts.dots import dotted, estimate, told
+from zoo.report.charts.dots import dot, dotted, told
 from zoo.report.charts.figure import Datum, Figure, Group, slug
+from zoo.report.columns import title_of
 
 
 def groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
@@ -18,36 +20,46 @@ def groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
     for scenario in cells.scenarios:
         data = _rows(cells, records, scenario)
         if data:
-            title, caption = f"What a held connection costs, {scenario}", "RSS per held connection, kB"
+            title, caption = f"Memory per waiting request, {scenario}", title_of("kb_per_request")
             said = f"{caption}, {scenario}: " + "; ".join(map(told, data))
             figure = Figure(
                 slug("cost", scenario), title, caption, said, dotted(data, log=True), {"scenario": scenario}
             )
-            groups.append(Group(f"{scenario}: what a held connection costs", [figure]))
+            groups.append(Group(f"{scenario}: memory per waiting request", [figure]))
     return groups
 
 
 def _rows(cells: Cells, records: Sequence[Record], scenario: str) -> list[Datum]:
     """An entry a row: kB of resident memory per held connection, a slope a round; or why there is none."""
-    found = held_slopes(newest_records(records))
+    found = slopes(records)
     made: list[Datum] = []
     for entry in cells.entries:
         rows = [row for (s, _, e), row in cells.rows.items() if (s, e) == (scenario, entry)]
         if rows:
-            held = any(row.kb_per_connection for row in rows)
-            values = [v for v in found.get((entry, scenario), {}).values() if held and v > 0]
+            mean = next((row.kb_per_connection for row in rows if row.kb_per_connection), None)
             made.append(
                 {
                     "entry": entry,
                     "place": len(made),
                     "kind": cells.kinds[entry],
-                    **estimate(values),
+                    **_dot(mean, [line.kb for line in found.get((entry, scenario), {}).values()]),
                     "bound": False,
-                    "note": "" if values else "no rise" if held else unheld(rows),
+                    "note": unheld(rows) if mean is None else "" if mean.value > 0 else "no rise",
                     "flags": "none",
                 }
             )
     return made if any(d["value"] is not None for d in made) else []
+
+
+def _dot(mean: Interval | None, rounds: Sequence[float]) -> Datum:
+    """Return the mean with its interval, or nothing where memory did not rise.
+
+    The logarithmic axis has no 0.
+    """
+    if mean is None or mean.value <= 0:
+        return dot(None, None, None, [])
+    low = None if mean.low is None else max(mean.low, 1e-3)
+    return dot(mean.value, low, mean.high, [kb for kb in rounds if kb > 0])
 
 
 def unheld(rows: Sequence[Row]) -> str:

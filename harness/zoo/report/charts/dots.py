@@ -23,7 +23,8 @@ from zoo.report.charts.encoding import (
 )
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, logarithmic, short, short_if_known, slug
 from zoo.report.charts.looks import KINDS
-from zoo.report.text.wording import number, words
+from zoo.report.formatting import format_number
+from zoo.report.text.wording import words
 
 Read = Callable[[Measurement], float | None]
 
@@ -66,7 +67,11 @@ def dotted(data: list[Datum], *, log: bool) -> Drawing:
 
 def told(d: Datum) -> str:
     """An estimate in words."""
-    value = d["note"] or "nothing" if d["value"] is None else f"{'at least ' if d['bound'] else ''}{number(d['value'])}"
+    value = (
+        d["note"] or "nothing"
+        if d["value"] is None
+        else f"{'at least ' if d['bound'] else ''}{format_number(d['value'])}"
+    )
     return f"{d['entry']} {value}"
 
 
@@ -99,12 +104,17 @@ def estimate(values: Sequence[float]) -> Datum:
     if len(values) > 1 and min(values) > 0:
         mean = paired_ratio(values, [1.0] * len(values))
         low, high = mean.low, mean.high
+    return dot(statistics.median(values) if values else None, low, high, values)
+
+
+def dot(value: float | None, low: float | None, high: float | None, rounds: Sequence[float]) -> Datum:
+    """An estimate with the rounds that it is of."""
     return {
-        "value": short(statistics.median(values)) if values else None,
+        "value": short_if_known(value),
         "low": short_if_known(low),
         "high": short_if_known(high),
-        "rounds": [short(v) for v in values],
-        "text": " · ".join(number(v) for v in values) or "none",
+        "rounds": [short(v) for v in rounds],
+        "text": " · ".join(format_number(v) for v in rounds) or "none",
     }
 
 
@@ -114,7 +124,7 @@ def _note(row: Row, values: Sequence[float], *, bounds: bool) -> str:
     if not values:
         return "not measurable"
     if bounds and row.ceiling_rps is not None:
-        return f"pool: at most {number(row.ceiling_rps)}/s"
+        return f"pool: at most {format_number(row.ceiling_rps)}/s"
     return ""
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 
 import altair as alt
 
-from zoo.analysis.metrics import held_points
+from zoo.analysis.held import points, slope
 from zoo.model.entry_id import server_of
-from zoo.model.record import Record, newest_records
+from zoo.model.record import Record
 from zoo.report.cells import Cells, variant
 from zoo.report.charts.costs import unheld
 from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis, shaped
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
 from zoo.report.charts.looks import KINDS
-from zoo.report.text.wording import shown
+from zoo.report.formatting import format_interval
 
 
 def groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
@@ -41,22 +40,22 @@ def groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
 def _rows(cells: Cells, records: Sequence[Record], of_server: str, scenario: str) -> list[Datum]:
     """Peak resident memory against held connections, a point a tier and round, with the line fitted to each round."""
     made = []
-    for (entry, of_scenario), lives in held_points(newest_records(records)).items():
+    for (entry, of_scenario), lives in points(records).items():
         if server_of(entry) != of_server or of_scenario != scenario:
             continue
-        for life, points in lives.items():
-            fit = statistics.linear_regression([x for x, _ in points], [y for _, y in points])
-            for connections, kb in sorted(points):
-                made.append(
-                    {
-                        "entry": entry,
-                        "kind": cells.kinds[entry],
-                        "round": life,
-                        "connections": connections,
-                        "mb": short(kb / 1024),
-                        "fit": short((fit.intercept + fit.slope * connections) / 1024),
-                    }
-                )
+        for life, seen in lives.items():
+            line = slope(seen)
+            made += [
+                {
+                    "entry": entry,
+                    "kind": cells.kinds[entry],
+                    "round": life,
+                    "connections": point.connections,
+                    "mb": short(point.kb / 1024),
+                    "fit": short((line.rest_kb + line.kb * point.connections) / 1024),
+                }
+                for point in seen
+            ]
     return made
 
 
@@ -71,7 +70,7 @@ def _slopes(cells: Cells, of_server: str, scenario: str) -> list[tuple[str, str]
             continue
         known = next((row.kb_per_connection for row in at if row.kb_per_connection), None)
         if known is not None:
-            found.append((variant(entry), f"{shown(known)} kB"))
+            found.append((variant(entry), f"{format_interval(known)} kB"))
         else:
             found.append((variant(entry), unheld(at)))
     return found

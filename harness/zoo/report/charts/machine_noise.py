@@ -12,7 +12,7 @@ from zoo.model.measurement import Measurement
 from zoo.model.record import Record
 from zoo.report.charts.encoding import Chart, named_points
 from zoo.report.charts.figure import ChartPart, Datum, Drawing, Figure, Form, Group, short_if_known, slug
-from zoo.report.text.wording import number
+from zoo.report.formatting import format_number
 
 
 def _times(value: float | None, scale: float) -> float | None:
@@ -44,7 +44,7 @@ def groups(records: Sequence[Record]) -> list[Group]:
     for name, (title, _, limit) in NOISE.items():
         values = [d[name] for d in data if d[name] is not None]
         if values:
-            said = f"{title}, for each cell over the minutes of the run: at most {number(max(values))}."
+            said = f"{title}, for each cell over the minutes of the run: at most {format_number(max(values))}."
             drawn = _drawing(data, name, limit)
             figures.append(Figure(slug("noise", name), "What else the machine did", title, said, drawn))
     return [Group("Over the minutes of the run, a mark a cell", figures)] if figures else []

@@ -18,7 +18,7 @@ from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, logari
 from zoo.report.charts.looks import KINDS as LOOKS
 from zoo.report.charts.looks import RULE
 from zoo.report.findings import Finding, findings
-from zoo.report.text.wording import number
+from zoo.report.formatting import format_number
 
 KINDS = {
     "cached": "platform-thread",
@@ -147,7 +147,7 @@ def _lines(here: Sequence[Row]) -> list[Datum]:
                 "low": short(min(values)),
                 "high": short(max(values)),
                 "at": short(middle),
-                "text": " · ".join(number(v) for v in values),
+                "text": " · ".join(format_number(v) for v in values),
             }
         )
         if bound is not None:
@@ -193,7 +193,7 @@ def _executors(question: tuple[str, str], found: dict[Cell, Row]) -> list[Figure
 
 def _dot(row: Row, place: int) -> Datum:
     values, bound = row.values("ops_per_s"), row.median("bound_ops_per_s")
-    note = f"bound {number(bound)}" if bound is not None else ""
+    note = f"bound {format_number(bound)}" if bound is not None else ""
     return {
         "entry": row.cell.executor,
         "place": place,
@@ -204,7 +204,7 @@ def _dot(row: Row, place: int) -> Datum:
         "rounds": [short(v) for v in values],
         "bound": row.at_bound,
         "note": note if values else "failed",
-        "text": " · ".join(number(v) for v in values) or "failed",
+        "text": " · ".join(format_number(v) for v in values) or "failed",
         "flags": "at its bound" if row.at_bound else "none",
     }
 
@@ -223,7 +223,7 @@ def _flood(record: FloodRecord, place: int) -> Datum:
         "rounds": [megabytes],
         "bound": result.outcome != "finished",
         "note": result.outcome,
-        "text": number(megabytes),
+        "text": format_number(megabytes),
         "flags": result.outcome,
     }
 

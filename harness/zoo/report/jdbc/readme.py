@@ -7,11 +7,11 @@ from zoo.jdbc.analysis import Row, last_floods, rows
 from zoo.jdbc.pairs import BASELINE, OPS, VIRTUAL, Records, compare, paired
 from zoo.jdbc.published import TABLES
 from zoo.jdbc.records import Cell, JdbcRun, PlanFacts, Profile
+from zoo.report.formatting import format_duration, format_ratio
 from zoo.report.jdbc.text import answer
 from zoo.report.jdbc.wording import median, ratio
 from zoo.report.section import NONE, Table
 from zoo.report.text.markdown import render_table
-from zoo.report.text.wording import duration
 
 OTHER = "forkjoin-15"
 
@@ -32,7 +32,7 @@ def _profile(used: Profile) -> list[str]:
     )
     name = f"`{used.name}`" + (" (default)" if used.name == plan.DEFAULT else "")
     fork = f"{used.warmups} × {used.warmup_s} s warm-up, {used.iterations} × {used.iteration_s} s"
-    about = duration(plan.seconds(planned))
+    about = format_duration(plan.seconds(planned))
     return [name, fork, str(used.rounds), str(len(planned.cells)), str(len(planned.floods)), about]
 
 
@@ -62,6 +62,6 @@ def _ratios(found: dict[Cell, Row]) -> Table:
             for name, row in ((VIRTUAL, virtual), (OTHER, other)):
                 ours = paired(OPS, row, baseline) if row and baseline else None
                 published = table.over(BASELINE, name)
-                line += [ratio(ours), NONE if published is None else f"{published:.2f}"]
+                line += [ratio(ours), NONE if published is None else format_ratio(published)]
             body.append([*line, median(virtual, "ops_per_s"), median(virtual, "bound_ops_per_s")])
     return Table("results", columns, body)

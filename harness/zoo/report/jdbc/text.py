@@ -12,14 +12,16 @@ from zoo.jdbc.published import SOURCE, TABLES
 from zoo.jdbc.published import Table as Published
 from zoo.jdbc.records import Cell, FloodRecord, JdbcRun
 from zoo.model.failure import last_error
-from zoo.report.findings import BAD, GOOD, Finding, digits, findings
+from zoo.report.columns import title_of
+from zoo.report.findings import BAD, GOOD, Finding, findings
+from zoo.report.formatting import format_memory, format_number, format_percent, format_ratio
 from zoo.report.jdbc.wording import median, ratio
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text.comparisons import Titles
 from zoo.report.text.comparisons import sections as compared_sections
-from zoo.report.text.wording import number
 
 BOUND_MARK = "⊤"
+RESOURCES = (title_of("rss_peak_mb"), title_of("threads_peak"))
 
 ANSWER = "What virtual threads give, and when the pool is the bottleneck"
 CELLS = "All cells"
@@ -99,7 +101,7 @@ def _counted(found: Sequence[Finding]) -> str:
 def _range(found: Sequence[Finding]) -> str:
     """` (×1.20 to ×1.31)`"""
     ratios = [f.ratio.value for f in found if f.ratio]
-    low, high = digits(min(ratios)), digits(max(ratios))
+    low, high = format_ratio(min(ratios)), format_ratio(max(ratios))
     return f" (×{low})" if low == high else f" (×{low} to ×{high})"
 
 
@@ -111,7 +113,7 @@ def _shares(found: dict[Cell, Row]) -> dict[str, list[str]]:
         if ops is None or bound is None or row.cell.again:
             continue
         mark = f" {BOUND_MARK}" if row.at_bound else ""
-        said = f"{row.cell.executor} {100 * ops / bound:.0f} % of {number(bound)} ops/s{mark}"
+        said = f"{row.cell.executor} {format_percent(ops / bound)} of {format_number(bound)} ops/s{mark}"
         made.setdefault(f"{row.cell.question}, pool {row.cell.connections}", []).append(said)
     return made
 
@@ -122,7 +124,7 @@ def _flooded(record: FloodRecord) -> str:
         return f"{flood.tasks:,} tasks at once on {flood.executor}: not run."
     return (
         f"{flood.tasks:,} tasks at once on {flood.executor}: {_outcome(result.outcome, result.log_tail)}, "
-        f"{number(result.peak_rss_kb / 1024)} MB, {result.peak_threads:,} threads."
+        f"{format_number(result.peak_rss_kb / 1024)} MB, {result.peak_threads:,} threads."
     )
 
 
@@ -203,13 +205,13 @@ def _cells(found: dict[Cell, Row]) -> Section:
     )
     tables = [
         Table("speed", ["cell", "ops/s", "bound", "connections", "pinned", "added ms", "failures"], speed),
-        Table("cost", ["cell", "client CPU µs/op", "database CPU µs/op", "peak RSS MB", "peak threads", "GC ms"], cost),
+        Table("cost", ["cell", "client CPU µs/op", "database CPU µs/op", *RESOURCES, "GC ms"], cost),
     ]
     return Section(CELLS, [note], tables)
 
 
 def _floods(floods: Sequence[FloodRecord]) -> Section:
-    columns = ["tasks", "executor", "outcome", "seconds", "peak RSS MB", "peak threads"]
+    columns = ["tasks", "executor", "outcome", "seconds", *RESOURCES]
     body = []
     for record in floods:
         flood, result = record.flood, record.result
@@ -222,8 +224,8 @@ def _floods(floods: Sequence[FloodRecord]) -> Section:
                 f"{flood.tasks:,}",
                 flood.executor,
                 _outcome(result.outcome, result.log_tail),
-                number(result.seconds),
-                number(result.peak_rss_kb / 1024),
+                format_number(result.seconds),
+                format_number(result.peak_rss_kb / 1024),
                 f"{result.peak_threads:,}",
             ]
         )
@@ -250,12 +252,11 @@ def _outcome(outcome: str, log_tail: str) -> str:
 def _host(run: JdbcRun, found: dict[Cell, Row]) -> Section:
     host = run.host
     servers = sorted({m.server for row in found.values() for m in row.rounds.values()})
-    memory = f"{host.memory_kb / 1048576:.1f} GiB" if host.memory_kb else "unknown memory"
     return Section(
         "Host",
         bullets=[
-            f"{host.cpu_model or 'unknown CPU'}, {host.shared('client and database')}, {memory}, "
-            f"{host.virtualization or 'no virtualisation seen'}",
+            f"{host.cpu_model or 'unknown CPU'}, {host.shared('client and database')}, "
+            f"{format_memory(host.memory_kb)}, {host.virtualization or 'no virtualisation seen'}",
             f"{host.distribution or host.system}, kernel {host.kernel}, JDK {run.jdk}",
             *servers,
         ],
@@ -266,14 +267,14 @@ def _printed(figure: tuple[float, float | None] | None) -> str:
     if figure is None:
         return NONE
     value, error = figure
-    return number(value) if error is None else f"{number(value)} ± {number(error)}"
+    return format_number(value) if error is None else f"{format_number(value)} ± {format_number(error)}"
 
 
 def _over(table: Published, executor: str) -> str:
     if executor == BASELINE:
         return "1"
     over = table.over(BASELINE, executor)
-    return NONE if over is None else f"{over:.2f}"
+    return NONE if over is None else format_ratio(over)
 
 
 def _ops(row: Row | None) -> str:

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from zoo.analysis.stats import Ratio
+from zoo.analysis.summary import spread
 from zoo.jdbc.analysis import Row
+from zoo.report.formatting import format_interval, format_ratio, format_spread
 from zoo.report.section import NONE
-from zoo.report.text.wording import number
 
 
 def median(row: Row | None, field: str, scale: float = 1.0) -> str:
-    """Over rounds, with the lowest and the highest where they differ."""
-    values = [value * scale for value in row.values(field)] if row else []
-    if row is None or not values:
-        return NONE
-    middle = row.median(field)
-    assert middle is not None
-    text = number(middle * scale)
-    return f"{text} ({number(min(values))}–{number(max(values))})" if min(values) < max(values) else text
+    """The median over rounds, with the lowest and the highest."""
+    return format_spread(spread(row.values(field) if row else []), scale)
 
 
 def ratio(found: Ratio | None) -> str:
     """`1.22 [1.10, 1.35]`; ○: it may be 1."""
     if found is None:
         return NONE
-    if found.low is None or found.high is None:
-        return f"{found.value:.2f}"
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]{'' if found.differs else ' ○'}"
+    return format_interval(found, format_ratio) + (" ○" if found.differs is False else "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,8 +12,9 @@ from zoo.claims.ledger import Article, Claim, Ledger, PublishedFigure
 from zoo.claims.quantities import QUANTITIES
 from zoo.claims.rules import CountRule, DifferenceRule, GainRule, Judged, RatioRule, RecordedRule, Rule, SpreadRule
 from zoo.claims.verdicts import ClaimVerdict, RuleVerdict
+from zoo.report.formatting import format_interval, format_number, format_ratio
 from zoo.report.section import NONE, Section, Table
-from zoo.report.text.wording import capitalized, number
+from zoo.report.text.wording import capitalized
 
 SHARED = "shared by server and generator"
 
@@ -111,7 +111,7 @@ def accepted(claim: Claim) -> str:
 
 def _figure(figure: PublishedFigure) -> str:
     read = "" if figure.quote else " (graph)"
-    return " ".join(filter(None, [figure.of, number(figure.value), figure.unit])) + read
+    return " ".join(filter(None, [figure.of, format_number(figure.value), figure.unit])) + read
 
 
 def measured(verdict: ClaimVerdict) -> str:
@@ -131,21 +131,9 @@ def value(rule: Rule, seen: Estimate) -> str:
     if seen.why:
         return NONE
     if isinstance(rule, CountRule):
-        return ", ".join(dict.fromkeys(f"{number(count)} {seen.unit}".strip() for count in seen.counts))
+        return ", ".join(dict.fromkeys(f"{format_number(count)} {seen.unit}".strip() for count in seen.counts))
     ratio = seen.unit == "×"
-    text = f"×{_digits(seen.value)}" if ratio else f"{number(seen.value)} {seen.unit}".strip()
-    if seen.low is None or seen.high is None:
-        return text
-    return f"{text} [{_end(seen.low, ratio=ratio)}, {_end(seen.high, ratio=ratio)}]"
-
-
-def _end(end: float, *, ratio: bool) -> str:
-    return "∞" if math.isinf(end) else _digits(end) if ratio else number(end)
-
-
-def _digits(ratio: float) -> str:
-    """Enough of them to tell 2 % apart."""
-    return f"{ratio:.2f}" if abs(ratio) < 10 else f"{ratio:,.0f}"
+    return f"×{format_interval(seen, format_ratio)}" if ratio else format_interval(seen, unit=seen.unit)
 
 
 def asked(rule: Rule) -> str:

@@ -9,17 +9,17 @@ from zoo.model.run import Run
 from zoo.plan import blocks
 from zoo.report.cells import Cells, variant
 from zoo.report.charts.looks import KINDS
+from zoo.report.formatting import format_memory
 
 
 def host(run: Run) -> str:
     """The machine in one line."""
     host = run.host
-    memory = f"{host.memory_kb / 1048576:.1f} GiB" if host.memory_kb else "unknown memory"
     return " · ".join(
         [
             host.cpu_model or "unknown CPU",
             run.cores,
-            memory,
+            format_memory(host.memory_kb),
             host.virtualization or "no virtualisation seen",
             host.distribution or host.system,
             f"kernel {host.kernel}",

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
-from zoo.analysis.metrics import cpu_per_million
-from zoo.analysis.summary import Row, Spread, spread
+from zoo.analysis.stats.interval import Interval
+from zoo.analysis.summary import Row, spread
 from zoo.analysis.turns import first_share
 from zoo.model.entry_id import original, server_of
 from zoo.model.flag import Flag
-from zoo.model.measurement import Measurement
 from zoo.model.record import Record, stem
 from zoo.report.cells import Cells, Level, variant
+from zoo.report.columns import COLUMNS, RECORD_COLUMNS, Column, record_figures, title_of
+from zoo.report.formatting import format_interval, format_ratio, format_spread, spread_parts
 from zoo.report.raw_files import RawFiles
 from zoo.report.section import NONE, Table
-from zoo.report.text.wording import number, shown, words
+from zoo.report.text.wording import words
 
 
 @dataclass(frozen=True)
@@ -64,53 +66,23 @@ class Line:
         return variant(original(self.entry))
 
 
-@dataclass(frozen=True)
-class Column:
-    """`scale` turns the figure into that of the title."""
+LEAST = "CPU, least = 1"
+RANKED = "cpu_us_per_request"
 
-    title: str
-    read: Callable[[Row], Spread | None]
-    scale: float = 1.0
-
-
-CPU, LEAST = "server CPU s/M req", "CPU, least = 1"
-
-COLUMNS = (
-    Column("req/s", lambda r: r.rps),
-    Column("answers", lambda r: r.answers),
-    Column("p50 ms", lambda r: r.p50_us, 1e-3),
-    Column("p99 ms", lambda r: r.p99_us, 1e-3),
-    Column(CPU, lambda r: r.cpu_s_per_million),
-    Column("wrk CPU s/M req", lambda r: r.generator_cpu_s_per_million),
-    Column("peak RSS MB", lambda r: r.rss_peak_mb),
-    Column("kB per connection", lambda r: r.kb_per_connection),
-    Column("sockets MB", lambda r: r.socket_mb),
-    Column("peak threads", lambda r: r.threads_peak),
-)
-
-RECORD_COLUMNS: dict[str, Callable[[Measurement], float | None]] = {
-    "req/s": lambda m: m.load.goodput_rps,
-    "CPU s/M req": cpu_per_million,
-    "peak RSS MB": lambda m: m.rss_peak_mb,
-    "Little": lambda m: m.load.little,
-    "busiest wrk thread %": lambda m: _times(m.load.busiest_thread, 100),
-    "other CPU %": lambda m: _times(m.noise.foreign_share, 100),
-    "steal %": lambda m: _times(m.noise.steal_share, 100),
-    "CPU pressure %": lambda m: _times(m.noise.pressure_cpu, 1e-4),
-    "memory pressure %": lambda m: _times(m.noise.pressure_memory, 1e-4),
-    "I/O pressure %": lambda m: _times(m.noise.pressure_io, 1e-4),
-    "canary ms": lambda m: _times(m.canary_s, 1000),
-}
+SPEED_KEYS = ("rps", "answers", "p50_ms", "p99_ms", RANKED, "wrk_cpu_us_per_request")
+CELL_KEYS = (*SPEED_KEYS, "rss_peak_mb", "kb_per_request", "socket_mb", "threads_peak", "errors")
+RECORD_KEYS = ("rps", RANKED, "rss_peak_mb", *RECORD_COLUMNS)
 
 
-def columns(cells: Cells) -> list[Column]:
+def columns(cells: Cells) -> dict[str, Column]:
     """Those that any cell fills: an emulated host has no figures of speed, a run without waits no held connections."""
-    return [column for column in COLUMNS if any(column.read(row) for row in cells.rows.values())]
+    chosen = {key: COLUMNS[key] for key in CELL_KEYS}
+    return {key: column for key, column in chosen.items() if any(column.read(row) for row in cells.rows.values())}
 
 
 def heads(cells: Cells) -> list[str]:
-    titles = [column.title for column in columns(cells)]
-    return [*titles, *([LEAST] if CPU in titles else []), "errors"]
+    titles = [(column.title, *([LEAST] if key == RANKED else [])) for key, column in columns(cells).items()]
+    return list(chain(*titles))
 
 
 def lines(cells: Cells, records: Sequence[Record]) -> list[Line]:
@@ -119,15 +91,17 @@ def lines(cells: Cells, records: Sequence[Record]) -> list[Line]:
     behind: dict[tuple[str, str, str], dict[int, int]] = {}
     for line, record in enumerate(records, start=1):
         behind.setdefault((record.asked, record.tier, record.entry), {})[record.round] = line
-    ranked = LEAST in heads(cells)
     made = []
     for level in cells.levels:
         at = cells.at(level, again=True)
         least = min((row.cpu_s_per_million.median for row in at if row.cpu_s_per_million), default=None)
         for row in at:
             lines_of = sorted(behind[level.scenario, level.tier, row.entry].items())
-            figures = [_cell(column, row) for column in filled]
-            made.append(_line(level, row, [*figures, *([_relative(row, least)] if ranked else [])], lines_of))
+            figures = [
+                (_cell(column, row), *([_relative(row, least)] if key == RANKED else []))
+                for key, column in filled.items()
+            ]
+            made.append(_line(level, row, list(chain(*figures)), lines_of))
     return made
 
 
@@ -138,7 +112,8 @@ def first_turns(cells: Cells) -> list[Table]:
         level for level in cells.levels if any(s and k[:2] == (level.scenario, level.tier) for k, s in found.items())
     ]
     body = [
-        [entry, *(shown(found.get((level.scenario, level.tier, entry))) for level in levels)] for entry in cells.entries
+        [entry, *(format_spread(found.get((level.scenario, level.tier, entry))) for level in levels)]
+        for entry in cells.entries
     ]
     table = Table(
         "First turn ÷ mean of the others, requests a second", ["entry", *(level.short for level in levels)], body
@@ -157,10 +132,9 @@ def choices(cells: Cells) -> dict[str, list[str]]:
     }
 
 
-def _line(level: Level, row: Row, cells: Sequence[TableCell], behind: list[tuple[int, int]]) -> Line:
-    errors = TableCell(f"{row.errors:,}", row.errors) if row.measured else TableCell(NONE)
+def _line(level: Level, row: Row, cells: list[TableCell], behind: list[tuple[int, int]]) -> Line:
     marks = [FlagMark(flag, "" if count == row.measured else f"{count} of {row.measured}") for flag, count in row.flags]
-    return Line(row.entry, row.model, level, [*cells, errors], marks, row.outliers, row.failures, behind)
+    return Line(row.entry, row.model, level, cells, marks, row.outliers, row.failures, behind)
 
 
 def _relative(row: Row, least: float | None) -> TableCell:
@@ -168,17 +142,18 @@ def _relative(row: Row, least: float | None) -> TableCell:
     if not least or row.cpu_s_per_million is None:
         return TableCell(NONE)
     ratio = row.cpu_s_per_million.median / least
-    return TableCell(f"{ratio:.2f}", ratio)
+    return TableCell(format_ratio(ratio), ratio)
 
 
 def _cell(column: Column, row: Row) -> TableCell:
     value = column.read(row)
     if value is None:
         return TableCell(NONE)
-    bound = column.title == "req/s" and row.lower_bound
-    text, _, over = shown(value, column.scale, bound=bound).partition(" (")
-    one = number(value.low * column.scale) == number(value.high * column.scale)
-    return TableCell(text, value.median * column.scale, "" if one else over.rstrip(")"))
+    if isinstance(value, Interval):
+        text, _, over = format_interval(value).partition(" ")
+    else:
+        text, over = spread_parts(value, column.scale, bound=column.bounded and row.lower_bound)
+    return TableCell(text, column.value(row), over)
 
 
 def sources(records: Sequence[Record], evidence: RawFiles) -> dict[str, Any]:
@@ -187,19 +162,21 @@ def sources(records: Sequence[Record], evidence: RawFiles) -> dict[str, Any]:
     As HTML they would be half of the page of a long run. `files` are the patterns of the names of raw files: a row has
     the places of those that there are, and its own words take the places of the numbers in them.
     """
-    measured = [r.measurement for r in records if r.measurement is not None]
-    filled = {title: read for title, read in RECORD_COLUMNS.items() if any(read(m) is not None for m in measured)}
+    figures = [record_figures(record) for record in records]
+    filled = [key for key in RECORD_KEYS if any(key in of for of in figures)]
     patterns: dict[str, int] = {}
     by_cell = _logs(evidence.files)
     rows = []
-    for record in records:
+    for record, of in zip(records, figures, strict=True):
         names = [name for name in _names(record) if name in evidence.files] + logs(record, by_cell)
         places = [patterns.setdefault(_pattern(name, record), len(patterns)) for name in names]
-        seen = record.measurement
-        values = [None if seen is None else read(seen) for read in filled.values()]
-        figures = [None if value is None else float(f"{value:.4g}") for value in values]
-        rows.append([record.entry, record.asked, record.tier, record.round, *figures, places])
-    return {"columns": ["entry", "scenario", "tier", "round", *filled], "rows": rows, "files": list(patterns)}
+        values = [float(f"{of[key]:.4g}") if key in of else None for key in filled]
+        rows.append([record.entry, record.asked, record.tier, record.round, *values, places])
+    return {
+        "columns": ["entry", "scenario", "tier", "round", *map(title_of, filled)],
+        "rows": rows,
+        "files": list(patterns),
+    }
 
 
 def failures(records: Sequence[Record], evidence: RawFiles) -> list[tuple[int, Record, list[str]]]:
@@ -242,7 +219,3 @@ def _pattern(name: str, record: Record) -> str:
     for place, part in enumerate((_stem(record), f"-{record.tier}-r{record.round}", f"-r{record.round}")):
         name = name.replace(part, f"{{{place}}}", 1)
     return name
-
-
-def _times(value: float | None, scale: float) -> float | None:
-    return None if value is None else value * scale

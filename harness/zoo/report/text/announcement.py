@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from zoo.model.entry_id import plain
 from zoo.model.program import Program
 from zoo.model.run import PlanFacts
-from zoo.report.text.wording import duration
+from zoo.report.formatting import format_duration
 
 
 def announcement(planned: PlanFacts, seconds: float, settings: Mapping[str, str], cores: str | None = None) -> str:
@@ -22,8 +22,8 @@ def announcement(planned: PlanFacts, seconds: float, settings: Mapping[str, str]
     machine = f"\nmachine: {cores}" if cores else ""
     other = "".join(f", of {name} {rounds}" for name, rounds in planned.rounds_of.items())
     return (
-        f"{plain} cells = {_groups(planned)} × {planned.rounds} round(s){other}{twice}, about {duration(seconds)}"
-        f"{_added(planned)}\n"
+        f"{plain} cells = {_groups(planned)} × {planned.rounds} round(s){other}{twice}, "
+        f"about {format_duration(seconds)}{_added(planned)}\n"
         f"entries: {', '.join(entry for entry in planned.entries if entry in asked)}\n"
         f"condition: {setting}; order seed {planned.seed}{_left_out(planned)}"
         f"{machine}"
@@ -42,7 +42,7 @@ def _added(planned: PlanFacts) -> str:
     """What may follow."""
     if planned.precision is None or planned.budget_s is None:
         return ""
-    return f"; then rounds until ±{100 * planned.precision:g} %, at most {duration(planned.budget_s)} in all"
+    return f"; then rounds until ±{100 * planned.precision:g} %, at most {format_duration(planned.budget_s)} in all"
 
 
 def _groups(planned: PlanFacts) -> str:

@@ -13,7 +13,8 @@ from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.plan.answer import ARRIVING, COST, WAITING
 from zoo.report.arrival_rates import answered, newest
-from zoo.report.text.wording import MODELS, capitalized, compared, listed, number
+from zoo.report.formatting import format_number
+from zoo.report.text.wording import MODELS, capitalized, compared, listed
 
 Found = Mapping[str, tuple[Run, Sequence[Record]]]
 """By part of the answer: its run and what that measured."""
@@ -113,7 +114,7 @@ def _count(row: Row, seen: Answered) -> str:
 def _memory(pool: Row, other: Row) -> str:
     if not pool.rss_peak_mb or not other.rss_peak_mb:
         return ""
-    return f" (peak memory {number(pool.rss_peak_mb.median)} and {number(other.rss_peak_mb.median)} MB)"
+    return f" (peak memory {format_number(pool.rss_peak_mb.median)} and {format_number(other.rss_peak_mb.median)} MB)"
 
 
 def _cost(sides: Sides, found: Found) -> list[str]:
@@ -145,7 +146,9 @@ def _levels(sides: Sides, records: Sequence[Record]) -> list[str]:
     for entry in (sides.pool, sides.other):
         seen = spread(cpu_per_million(r.measurement) for r in records if r.entry == entry and r.measurement)
         if seen:
-            told.append(f"{number(seen.median)} µs with {'the pool' if entry == sides.pool else sides.other_name}")
+            told.append(
+                f"{format_number(seen.median)} µs with {'the pool' if entry == sides.pool else sides.other_name}"
+            )
     return [f"A request takes {' and '.join(told)} of CPU time."] if len(told) == 2 else []
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from zoo.analysis.stats.interval import of_median
 from zoo.model.jvm_run import JvmRecord
+from zoo.report.formatting import format_interval, format_number
 from zoo.report.section import NONE, Section, Table
-from zoo.report.text.wording import number
 
 
 def section(jdk: str, found: list[JvmRecord]) -> Section:
@@ -28,8 +28,4 @@ def section(jdk: str, found: list[JvmRecord]) -> Section:
 def _shown(values: Sequence[float], factor: float) -> str:
     if not values:
         return NONE
-    interval = of_median(values)
-    text = number(interval.value * factor)
-    if interval.low is None or interval.high is None:
-        return text
-    return f"{text} ({number(interval.low * factor)}–{number(interval.high * factor)})"
+    return format_interval(of_median(values), lambda value: format_number(value * factor))

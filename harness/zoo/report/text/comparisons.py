@@ -8,8 +8,9 @@ from zoo.analysis.metrics import Metric, Word
 from zoo.analysis.pairs import Compared, Kind, Pair
 from zoo.analysis.two_runs import Contrast
 from zoo.analysis.verdict import MARGIN
+from zoo.report.formatting import format_interval, format_margin, format_ratio
 from zoo.report.section import NONE, Section, Table
-from zoo.report.text.wording import decided, within
+from zoo.report.text.wording import decided
 
 Titles = Mapping[Kind, tuple[str, str]]
 """Heading of a section and title of its table."""
@@ -59,7 +60,7 @@ def again(compared: Compared, rounds: int) -> Section:
         *outside(pairs),
     ]
     bullets = [
-        f"noise band of {scenario}, {'JVM' if jvm else 'native'}, {metric.name}: {within(band.factor(rounds))}"
+        f"noise band of {scenario}, {'JVM' if jvm else 'native'}, {metric.name}: {format_margin(band.factor(rounds))}"
         for (scenario, metric, jvm), band in compared.bands.items()
         if scenario in {p.scenario for p in pairs}
     ]
@@ -132,9 +133,7 @@ def _ratio(pair: Pair, metric: Metric) -> str:
     ratio = pair.comparisons[metric].ratio if metric in pair.comparisons else None
     if ratio is None:
         return NONE
-    text = f"{ratio.value:.2f}"
-    if ratio.low is not None and ratio.high is not None:
-        text += f" [{ratio.low:.2f}, {ratio.high:.2f}]"
+    text = format_interval(ratio, format_ratio)
     return text if ratio.rounds == pair.rounds else f"{text} n={ratio.rounds}"
 
 

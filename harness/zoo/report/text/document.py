@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from zoo.analysis.pairs import Compared
 from zoo.analysis.summary import Row
@@ -12,13 +12,15 @@ from zoo.model.record import Record, newest_records
 from zoo.model.run import Run, Target
 from zoo.report import scenario_sections
 from zoo.report.cells import Cells
+from zoo.report.columns import cell_table, flag_letter
 from zoo.report.findings import findings
-from zoo.report.section import NONE, Section, Table
+from zoo.report.formatting import format_memory
+from zoo.report.section import Section
 from zoo.report.summary import Summary
 from zoo.report.text import comparisons
 from zoo.report.text.ending import waits
 from zoo.report.text.sentences import QUESTIONS, answers, limited
-from zoo.report.text.wording import number, shown, tier_label
+from zoo.report.text.wording import tier_label
 from zoo.scenarios import is_trial
 
 COUNT = "A×2: in 2 of the rounds; without a number: in all of them."
@@ -29,7 +31,7 @@ TIMED = (
     "Load: wrk, closed model (each connection sends its next request when the last is answered). Latency is "
     "read from wrk's histogram with its coordinated-omission correction taken out again."
 )
-EMULATED = (
+EMULATED_HOST = (
     "Emulated host: QEMU stands in for the processor, because this machine does not hold such tiers and offers no "
     "hardware virtualisation. Connections, memory and threads are real; time is not, so no figure of throughput, "
     "latency or CPU was recorded."
@@ -38,6 +40,12 @@ PACED = (
     "Every request waits, long enough for this host to read those of all connections before the first is answered "
     "(wait s). A pool of threads serves so many at a time."
 )
+
+SLOPE, THREADS, CPU = "kb_per_request", "threads_peak", "cpu_us_per_request"
+BUSY = ("rps", "p50_ms", "p99_ms", "errors", "rss_peak_mb", THREADS, CPU, "wrk_cpu_us_per_request")
+WAITING = ("held", "rps", "ceiling", "p50_ms", "p99_ms", "errors", "rss_peak_mb", SLOPE, THREADS, CPU, "socket_mb")
+EMULATED = ("held", "answers", "wait_s", "errors", "rss_peak_mb", SLOPE, THREADS, "socket_mb")
+"""Columns where requests do not wait, where they do, and where nothing may depend on how fast the host is."""
 
 
 def document(summary: Summary, notes: Sequence[str] = ()) -> list[Section]:
@@ -85,7 +93,7 @@ def head(run: Run, records: Sequence[Record], notes: Sequence[str] = ()) -> Sect
             f"{state}. {rounds}. Commit {(run.commit or 'unknown')[:12]}{dirty}; protocol {run.protocol}; "
             f"runtime {_runtime(run)}, network {plan.condition.network}; "
             f"JDK {plan.condition.jdk or 'none'}; order seed {plan.seed}.",
-            *([EMULATED] if plan.condition.emulated else [] if _only_trials(records) else [TIMED]),
+            *([EMULATED_HOST] if plan.condition.emulated else [] if _only_trials(records) else [TIMED]),
             *(_target(name, target) for name, target in plan.targets.items()),
             *notes,
         ],
@@ -129,20 +137,21 @@ def _scenario(scenario: str, found: Sequence[Row]) -> Section:
         labels = list(dict.fromkeys(tier_label(r) for r in at if r.measured)) or [at[0].tier]
         actual = next((r.actual for r in at if r.actual is not None), requested)
         title = f"{scenario} {' / '.join(labels)} · closed, c = {actual:,}"
+        keys: tuple[str, ...] = WAITING if scenario == "sleep" else BUSY
         if all(r.emulated for r in at):
-            section.tables.append(_emulated_table(f"{title} · emulated host", at, highest=requested == top))
-        elif scenario == "sleep":
-            section.tables.append(_sleep_table(title, at, highest=requested == top))
-        else:
-            section.tables.append(_busy_table(title, at))
+            keys, title = EMULATED, f"{title} · emulated host"
+        if requested < top:
+            keys = tuple(key for key in keys if key != SLOPE)  # it is the same at all connection counts
+        section.tables.append(cell_table(title, at, keys))
     return section
 
 
 def _question(scenario: str, found: Sequence[Row]) -> str:
     if scenario == "sleep":
         cost = (
-            "RSS per connection is the slope of peak RSS over the tiers' connection counts from rest, shown for "
-            "entries that held every tier; kernel socket memory is not in it."
+            "Memory per waiting request is the slope of peak RSS over the tiers' connection counts from rest: the mean "
+            "of the rounds with its interval, shown for entries that held every tier. Kernel socket memory is not in "
+            "it."
         )
         if any(r.emulated for r in found):
             return f"{PACED} {cost}"
@@ -154,112 +163,9 @@ def _question(scenario: str, found: Sequence[Row]) -> str:
     return "13 bytes, no wait. `≥` marks a lower bound: the server was not what limited the figure (see the flags)."
 
 
-def _busy_table(title: str, at: Sequence[Row]) -> Table:
-    columns = ["entry", "req/s", "p50 ms", "p99 ms", "errors", "peak RSS MB", "peak threads"]
-    columns += ["server CPU s/M req", "wrk CPU s/M req", "flags"]
-
-    def cells(row: Row) -> list[str]:
-        return [
-            row.entry,
-            shown(row.rps, bound=row.lower_bound),
-            shown(row.p50_us, 1e-3),
-            shown(row.p99_us, 1e-3),
-            f"{row.errors:,}",
-            shown(row.rss_peak_mb),
-            shown(row.threads_peak),
-            shown(row.cpu_s_per_million),
-            shown(row.generator_cpu_s_per_million),
-            _marks(row),
-        ]
-
-    return Table(title, columns, _body(at, columns, cells))
-
-
-def _sleep_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
-    columns = ["entry", "all held", "req/s", "ceiling", "p50 s", "p99 s", "errors", "peak RSS MB", "peak threads"]
-    columns += ["server CPU s/M req", "sockets MB", "flags"]
-    if highest:
-        columns.insert(8, "RSS per connection kB")
-
-    def cells(row: Row) -> list[str]:
-        words = [
-            row.entry,
-            "yes" if row.held else "no",
-            shown(row.rps),
-            NONE if row.ceiling_rps is None else f"{number(row.ceiling_rps)}/s",
-            shown(row.p50_us, 1e-6),
-            shown(row.p99_us, 1e-6),
-            f"{row.errors:,}",
-            shown(row.rss_peak_mb),
-            shown(row.threads_peak),
-            shown(row.cpu_s_per_million),
-            shown(row.socket_mb),
-            _marks(row),
-        ]
-        if highest:
-            words.insert(8, shown(row.kb_per_connection))
-        return words
-
-    return Table(title, columns, _body(at, columns, cells), text=2)
-
-
-def _emulated_table(title: str, at: Sequence[Row], *, highest: bool) -> Table:
-    """What does not depend on how fast the host is."""
-    columns = ["entry", "all held", "answers", "wait s", "errors", "peak RSS MB", "peak threads", "sockets MB", "flags"]
-    if highest:
-        columns.insert(6, "RSS per connection kB")
-
-    def cells(row: Row) -> list[str]:
-        words = [
-            row.entry,
-            _held(row),
-            shown(row.answers),
-            number(row.delay_s),
-            f"{row.errors:,}",
-            shown(row.rss_peak_mb),
-            shown(row.threads_peak),
-            shown(row.socket_mb),
-            _marks(row),
-        ]
-        if highest:
-            words.insert(6, shown(row.kb_per_connection))
-        return words
-
-    return Table(title, columns, _body(at, columns, cells), text=2)
-
-
-def _body(at: Sequence[Row], columns: Sequence[str], cells: Callable[[Row], list[str]]) -> list[list[str]]:
-    """A line a row; one without a measurement says why."""
-    return [cells(row) if row.measured else _failed(row, len(columns)) for row in at]
-
-
-def _held(row: Row) -> str:
-    """Of a pool of threads, how many it served at a time."""
-    if row.held or row.ceiling_rps is None:
-        return "yes" if row.held else "no"
-    return f"{row.ceiling_rps * row.delay_s:,.0f} at a time"
-
-
-def _failed(row: Row, width: int) -> list[str]:
-    return [row.entry, f"failed: {row.failures[-1]}", *[NONE] * (width - 2)]
-
-
-def letter(flag: Flag) -> str:
-    """A flag's letter in tables."""
-    return chr(ord("A") + list(Flag).index(flag))
-
-
-def _marks(row: Row) -> str:
-    marks = [f"{letter(flag)}×{count}" if count < row.measured else letter(flag) for flag, count in row.flags]
-    if row.failures:
-        marks.append(f"failed in {len(row.failures)} round(s): {row.failures[-1]}")
-    marks += [f"{metric}: round {place} outlying" for metric, place in row.outliers]
-    return " ".join(marks) or NONE
-
-
 def _flags(found: Sequence[Row]) -> Section:
     used = {flag for row in found for flag, _ in row.flags}
-    bullets = [f"{letter(flag)} `{flag.value}`: {flag.text}" for flag in Flag if flag in used]
+    bullets = [f"{flag_letter(flag)} `{flag.value}`: {flag.text}" for flag in Flag if flag in used]
     if bullets:
         bullets.append(COUNT)
     if any(row.outliers for row in found):
@@ -275,11 +181,10 @@ def _toolchains(run: Run) -> str:
 
 def _host(run: Run) -> Section:
     host, limits = run.host, run.host.limits
-    memory = f"{host.memory_kb / 1048576:.1f} GiB" if host.memory_kb else "unknown memory"
     return Section(
         "Host",
         bullets=[
-            f"{host.cpu_model or 'unknown CPU'}, {run.cores}, {memory}, "
+            f"{host.cpu_model or 'unknown CPU'}, {run.cores}, {format_memory(host.memory_kb)}, "
             f"{host.virtualization or 'no virtualisation seen'}",
             f"{host.distribution or host.system}, kernel {host.kernel}, {host.libc or 'unknown libc'}",
             f"descriptors {limits.nofile_hard}, somaxconn {limits.somaxconn}, "

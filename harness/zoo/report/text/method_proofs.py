@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from zoo.analysis.method_proof import CHANGES, SHORT, WIDTHS_OF, Alarms, Power, Width, alarms, power
 from zoo.analysis.metrics import METRICS, Metric
 from zoo.analysis.pairs import Compared, Kind
-from zoo.analysis.stats import Ratio
 from zoo.model.run import Run
+from zoo.report.formatting import format_interval, format_percent
 from zoo.report.section import Section, Table
 from zoo.report.text.comparisons import verdicts
 
@@ -49,13 +49,13 @@ def counted(run: Run, runs: Sequence[Compared]) -> str:
 def found_of(run: Run, runs: Sequence[Compared]) -> Section:
     """How often a true difference of each size is found, in the noise of equal servers."""
     rows = [
-        [metric.name, tier, f"± {100 * sizes[0].half_width:.1f} %", *(_share(one) for one in sizes)]
+        [metric.name, tier, f"± {format_percent(sizes[0].half_width, 1)}", *(_share(one) for one in sizes)]
         for metric in WIDTHS_OF
         for tier in run.plan.tiers
         for sizes in [[power(runs, metric, tier, change) for change in CHANGES]]
         if sizes[0].tried
     ]
-    columns = ["metric", "connections", "half-width", *(f"{100 * change:.0f} % found" for change in CHANGES)]
+    columns = ["metric", "connections", "half-width", *(f"{format_percent(change)} found" for change in CHANGES)]
     return Section(
         "Power",
         [
@@ -87,11 +87,11 @@ def designs(found: Sequence[Width]) -> Section:
             w.design,
             w.metric.name,
             f"{w.rounds} in {w.minutes:.1f} min",
-            f"{100 * w.sd_log:.1f} %",
-            f"± {100 * w.half_width(w.minutes):.1f} %",
-            f"± {100 * w.half_width(PROJECTED_MIN):.1f} %",
-            _interval(w.pair),
-            f"{_interval(w.again)} {'leaves out 1' if w.again.differs else 'contains 1'}",
+            format_percent(w.sd_log, 1),
+            f"± {format_percent(w.half_width(w.minutes), 1)}",
+            f"± {format_percent(w.half_width(PROJECTED_MIN), 1)}",
+            format_interval(w.pair, "{:.3f}".format),
+            f"{format_interval(w.again, '{:.3f}'.format)} {'leaves out 1' if w.again.differs else 'contains 1'}",
         ]
         for w in sorted(found, key=lambda w: (w.a, w.b, WIDTHS_OF.index(w.metric)))
     ]
@@ -126,9 +126,3 @@ def _summed(found: Sequence[Width]) -> str:
     outside = Counter(w.design for w in found if w.again.differs)
     false = ", ".join(f"{design} {outside[design]} of {sum(w.design == design for w in found)}" for design in designs)
     return f"Narrowest after an hour: {narrowest}. A/A intervals that leave out 1: {false}."
-
-
-def _interval(ratio: Ratio) -> str:
-    if ratio.low is None or ratio.high is None:
-        return f"{ratio.value:.3f}"
-    return f"{ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"

@@ -21,13 +21,17 @@ class Keyed(Protocol):
     def model_dump(self, *, mode: str) -> dict[str, Any]: ...
 
 
-def to_csv(records: Iterable[Keyed]) -> str:
+def to_csv(records: Iterable[Keyed], figures: Mapping[Hashable, Mapping[str, float]] | None = None) -> str:
     """Comma-separated values with a heading; of records of one cell and round the last counts.
 
     A column is named after its place in the record (`measurement.load.goodput_rps`); lists are joined by spaces, and
-    what is not known is empty.
+    what is not known is empty. `figures` are those of the report, by the records' keys (`report.cpu_us_per_request`).
     """
-    rows = [_usable(dict(_flat(record.model_dump(mode="json")))) for record in newest_records(records)]
+    rows = [
+        _usable(dict(_flat(record.model_dump(mode="json"))))
+        | {f"report.{name}": value for name, value in (figures or {}).get(record.key, {}).items()}
+        for record in newest_records(records)
+    ]
     out = io.StringIO()
     writer = csv.DictWriter(out, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
     writer.writeheader()

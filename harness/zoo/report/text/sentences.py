@@ -9,8 +9,9 @@ from zoo.analysis.answered import of_row
 from zoo.analysis.metrics import METRICS, Word
 from zoo.analysis.pairs import Kind
 from zoo.report.cells import Cells
-from zoo.report.findings import BAD, GOOD, LIMITS, SIDES, Finding, digits, limiting
-from zoo.report.text.wording import listed, shown, words
+from zoo.report.findings import BAD, GOOD, LIMITS, SIDES, Finding, limiting
+from zoo.report.formatting import format_ends, format_interval, format_ratio
+from zoo.report.text.wording import listed, words
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def _by(found: Sequence[Finding]) -> str:
     if len(found) == 1:
         return f" ({least}{found[0].figure})"
     ratios = [f.ratio.value for f in found if f.ratio]
-    low, high = digits(min(ratios)), digits(max(ratios))
+    low, high = format_ratio(min(ratios)), format_ratio(max(ratios))
     return f" ({least}×{low})" if low == high else f" ({least}×{low} to ×{high})"
 
 
@@ -153,9 +154,9 @@ def _reach(word: Word, found: Sequence[Finding]) -> str:
         why = found[0].comparison.verdict.why if seen[0].low is not None else None
         return f" ({found[0].figure}{f': {why}' if why else ''})"
     ratios = [r.value for r in seen]
-    text = f"×{digits(min(ratios))} to ×{digits(max(ratios))}"
+    text = f"×{format_ratio(min(ratios))} to ×{format_ratio(max(ratios))}"
     lows, highs = [r.low for r in seen if r.low is not None], [r.high for r in seen if r.high is not None]
-    within = f", intervals within [{digits(min(lows))}, {digits(max(highs))}]" if lows else ""
+    within = f", intervals within {format_ends(min(lows), max(highs), format_ratio)}" if lows else ""
     return f" ({text}{within}{_more(found)})"
 
 
@@ -185,8 +186,8 @@ def limited(cells: Cells, scenario: str) -> list[str]:
 def held(cells: Cells, scenario: str) -> list[str]:
     """Who was answered, and what a held connection costs, where one was."""
     cost = {row.entry: row.kb_per_connection for (of, _, _), row in cells.rows.items() if of == scenario}
-    told = [f"{entry} {shown(cost[entry])}" for entry in cells.entries if cost.get(entry) is not None]
-    return [*served(cells, scenario), *([f"Memory per held connection, kB: {', '.join(told)}."] if told else [])]
+    told = [f"{entry} {format_interval(found)}" for entry in cells.entries if (found := cost.get(entry))]
+    return [*served(cells, scenario), *([f"Memory per waiting request, kB: {', '.join(told)}."] if told else [])]
 
 
 def served(cells: Cells, scenario: str) -> list[str]:

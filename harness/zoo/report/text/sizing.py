@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from zoo.analysis.held import Cost
 from zoo.plan.sizing import ALL_PORTS, USUAL_PORTS, generator_need, server_need
+from zoo.report.columns import title_of
+from zoo.report.formatting import format_number
 from zoo.report.section import Section, Table
-from zoo.report.text.wording import number
 
 GB = 1 / 1024**2
 
@@ -21,7 +22,14 @@ def section(connections: int, hosts: int, costs: Mapping[tuple[str, str], Cost])
             continue
         need = server_need(connections, rss.interval.value, socket.interval.value)
         sockets.append(socket.interval.value)
-        rows.append([entry, number(rss.interval.value), number(need.memory_kb * GB), number(need.sockets_kb * GB)])
+        rows.append(
+            [
+                entry,
+                format_number(rss.interval.value),
+                format_number(need.memory_kb * GB),
+                format_number(need.sockets_kb * GB),
+            ]
+        )
     if not rows:
         return Section("What each host needs", ["No held connection was measured: nothing to reckon with."])
     descriptors = server_need(connections, 0, 0).descriptors
@@ -35,13 +43,13 @@ def section(connections: int, hosts: int, costs: Mapping[tuple[str, str], Cost])
         [
             Table(
                 "Memory of the server's host",
-                ["entry", "kB a connection", "process, GB", "kernel's sockets, GB"],
+                ["entry", title_of("kb_per_request"), "process, GB", "kernel's sockets, GB"],
                 rows,
             )
         ],
         [
             f"Each of {hosts} generator hosts: {usual.connections:,} connections and as many descriptors, "
-            f"{number(usual.sockets_kb * GB)} GB for sockets, besides wrk's own memory.",
+            f"{format_number(usual.sockets_kb * GB)} GB for sockets, besides wrk's own memory.",
             f"Addresses of the server (SERVER_ADDRESS=, with commas between): {usual.addresses} with the usual ports, "
             f"{wide.addresses} after `sysctl -w net.ipv4.ip_local_port_range='{ALL_PORTS[0]} {ALL_PORTS[1]}'` there.",
         ],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from zoo.analysis.growth import BOUNDS, Growth, growth, lasted
 from zoo.model.soak import Soak
+from zoo.report.formatting import format_number
 from zoo.report.section import NONE, Section, Table
-from zoo.report.text.wording import number
 
 COLUMNS = {"heap_kb": "live heap, MB", "rss_kb": "RSS, MB", "threads": "threads", "descriptors": "descriptors"}
 
@@ -61,7 +61,7 @@ def _shown(grown: Growth | None, field: str) -> str:
     if grown is None:
         return NONE
     scale = 1024 if field.endswith("_kb") else 1
-    text = f"{number(grown.first / scale)} → {number(grown.last / scale)}"
+    text = f"{format_number(grown.first / scale)} → {format_number(grown.last / scale)}"
     return text if grown.bounded else f"**{text}**"
 
 

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table as RichTable
 
+from zoo.report.formatting import RANGE
 from zoo.report.section import Section, Table
 
 WIDE = 160
@@ -18,8 +19,7 @@ WIDE = 160
 
 SPACE = 1
 
-RANGES = re.compile(r" \([\d.,]+–[\d.,]+\)| \[[\d.]+, [\d.]+\]")
-RATIO = re.compile(r"[\d.]+ \[[\d.]+, [\d.]+\]")
+RATIO = re.compile(r"[\d.,]+ \[[\d.,]+, [\d.,]+\]")
 
 
 def show(sections: Sequence[Section], console: Console) -> None:
@@ -53,7 +53,7 @@ def _show_table(table: Table, console: Console) -> None:
 
 def _cells(table: Table, row: list[str], *, ranges: bool) -> list[str]:
     """A row without ranges and intervals where these have no room; a ratio and its interval stay on one line."""
-    shown = row if ranges else [*row[: table.text], *(RANGES.sub("", cell) for cell in row[table.text :])]
+    shown = row if ranges else [*row[: table.text], *(RANGE.sub("", cell) for cell in row[table.text :])]
     return [RATIO.sub(_unbroken, cell) for cell in shown]
 
 

@@ -1,4 +1,4 @@
-"""Figures as text. Pure."""
+"""Comparisons, names and lists in words. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from zoo.analysis.metrics import Word
 from zoo.analysis.pairs import Comparison
 from zoo.analysis.stats import Ratio
-from zoo.analysis.summary import Row, Spread
+from zoo.analysis.summary import Row
 from zoo.analysis.verdict import MARGIN
 from zoo.model.entry_id import server_of
 from zoo.model.flag import Flag
-from zoo.report.section import NONE
+from zoo.report.formatting import format_number
 
 MODELS = {
     "platform-thread": "the pool of platform threads",
@@ -23,38 +23,11 @@ MODELS = {
 """Thread models as a sentence names them."""
 
 
-def number(value: float) -> str:
-    """Three significant digits at least, thousands separated: 1234.5 → 1,234; 12.34 → 12.3; 0.1234 → 0.123."""
-    if value == round(value) or abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
-
-
-def shown(value: Spread | None, scale: float = 1.0, bound: bool = False) -> str:
-    """Median with the range over rounds: `63,100 (61,900–64,000)`; `≥` marks a lower bound."""
-    if value is None:
-        return NONE
-    text = number(value.median * scale)
-    if value.rounds > 1:
-        text += f" ({number(value.low * scale)}–{number(value.high * scale)})"
-    return f"≥ {text}" if bound else text
-
-
 def tier_label(row: Row) -> str:
     """`25k → 19,500 (nofile hard limit 20,000)` where a limit cut the tier."""
     if row.limited_by is None or row.actual is None:
         return row.tier
     return f"{row.tier} → {row.actual:,} ({row.limited_by})"
-
-
-def duration(seconds: float) -> str:
-    """About how long: `40 s`, `3 min`; never `0 min`."""
-    return f"{max(10, 10 * round(seconds / 10))} s" if seconds < 90 else f"{seconds / 60:.0f} min"
-
-
-def within(factor: float) -> str:
-    """`± 2.1 %`; as a factor where percent would say that a ratio can fall below 0."""
-    return f"± {100 * (factor - 1):.1f} %" if factor < 1.5 else f"÷ or × {factor:.1f}"
 
 
 def size(ratio: Ratio) -> str:
@@ -109,7 +82,7 @@ def ranged(values: Mapping[str, float], unit: str = "") -> str:
         by_server.setdefault(server_of(entry), {})[entry] = value
     told = []
     for server, each in sorted(by_server.items(), key=lambda one: min(one[1].values())):
-        low, high = (number(end(each.values())) for end in (min, max))
+        low, high = (format_number(end(each.values())) for end in (min, max))
         figure = low if low == high else f"{low}–{high}"
         told.append(f"{figure}{unit} in {server if len(each) > 1 else next(iter(each))}")
     return listed(told)

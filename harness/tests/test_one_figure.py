@@ -1,0 +1,110 @@
+"""A figure of a committed run is the same in every document that prints it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from zoo.analysis.metrics import CPU, REQUESTS, Metric
+from zoo.report.columns import round_figures, title_of
+from zoo.report.formatting import format_number
+from zoo.report.text.records_csv import to_csv
+from zoo.store.run_folder import Store
+
+ROOT = Path(__file__).parents[2]
+RUN = ROOT / "results/reference/bench-all"
+SERVER, VARIANT, SCENARIO, TIER = "java-tomcat", "virtual", "hello", "1k"
+ENTRY = f"{SERVER}:{VARIANT}"
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def page_row(text: str, begin: str) -> str:
+    """A row of a table of the page, from the element that it begins with."""
+    return text.partition(begin)[2].partition("</tr>")[0]
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|\n").split("|")]
+
+
+def in_table(text: str, first: list[str], title: str) -> str:
+    """The cell of a Markdown table's row that begins so, under the title of a column."""
+    heads, _, *rows = [cells(line) for line in text.splitlines() if line.startswith("|")]
+    return dict(zip(heads, next(row for row in rows if row[: len(first)] == first), strict=True))[title]
+
+
+def in_report(key: str) -> str:
+    table = text_of(RUN / "report.md").partition(f"**{SCENARIO} {TIER} · closed")[2].split("\n\n")[1]
+    return in_table(table, [ENTRY], title_of(key))
+
+
+def in_readme(key: str) -> str:
+    part = re.search(r"<!-- generated: results -->(.*?)<!-- end -->", text_of(ROOT / SERVER / "README.md"), re.DOTALL)
+    assert part
+    return in_table(part[1], [f"`{VARIANT}`"], title_of(key))
+
+
+def on_page(key: str) -> str:
+    _, _, table = text_of(RUN / "report.html").partition('id="cells-table">')
+    heads = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', table.partition("</thead>")[0])
+    begin = f'data-scenario="{SCENARIO}" data-tier="{TIER}">\n<th scope="row">{ENTRY}<small>'
+    found = re.findall(r"<td[^>]*>(.*?)</td>", page_row(table, begin), re.DOTALL)
+    cell = dict(zip(heads[1:], found, strict=True))[title_of(key)]
+    return re.sub(r"<small>(.*)</small>", r" (\1)", cell)
+
+
+def in_export(key: str) -> str:
+    """The median and the range over the lines of the cell."""
+    records = Store.open(RUN).records()
+    lines = csv.DictReader(io.StringIO(to_csv(records, round_figures(records))))
+    cell = [line for line in lines if (line["entry"], line["scenario"], line["tier"]) == (ENTRY, SCENARIO, TIER)]
+    values = [float(line[f"report.{key}"]) for line in cell]
+    median, low, high = (format_number(of(values)) for of in (statistics.median, min, max))
+    return f"{median} ({low}–{high})"
+
+
+PRINTED: tuple[Callable[[str], str], ...] = (in_report, on_page, in_readme, in_export)
+"""All that print a figure of a cell, by the key of its column."""
+
+
+@pytest.mark.parametrize("key", ["rps", "p99_ms", "cpu_us_per_request"])
+def test_a_figure_has_one_value_and_one_range_wherever_it_is_printed(key: str) -> None:
+    """Only documents mark lower bounds; in an export that is a matter of its flags."""
+    assert len({read(key).removeprefix("≥ ") for read in PRINTED}) == 1, {read.__name__: read(key) for read in PRINTED}
+
+
+def ratio_in_report(metric: Metric) -> str:
+    table = text_of(RUN / "report.md").partition("**virtual ÷ platform, same server, same round**")[2]
+    return in_table(table.split("\n\n")[1], [ENTRY, SCENARIO, TIER], metric.name)
+
+
+def ratio_on_page(metric: Metric) -> str:
+    begin = f'<tr data-scenario="{SCENARIO}" data-tier="{TIER}">\n<th scope="row">'
+    _, _, table = text_of(RUN / "report.html").partition('<table class="verdicts">')
+    of = re.search(
+        rf'<p title="{SERVER}, virtual ÷ platform, {re.escape(metric.title)}: .*?</p>',
+        page_row(table, begin),
+        re.DOTALL,
+    )
+    assert of
+    return of[0]
+
+
+RATIOS: tuple[Callable[[Metric], str], ...] = (ratio_in_report, ratio_on_page)
+"""All that print the ratio of the entry to its server's pool of threads, by metric."""
+
+
+@pytest.mark.parametrize("metric", [REQUESTS, CPU], ids=lambda metric: metric.name)
+def test_a_ratio_has_one_value_and_one_interval_wherever_it_is_printed(metric: Metric) -> None:
+    found = {read.__name__: re.findall(r"[\d.]+ \[[\d.]+, [\d.]+\]", read(metric)) for read in RATIOS}
+    assert [len(texts) for texts in found.values()] == [1] * len(RATIOS), found
+    assert len({text for texts in found.values() for text in texts}) == 1, found

@@ -1,0 +1,88 @@
+"""Figures as text: numbers, ranges over rounds, intervals, ratios, durations. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Protocol
+
+from zoo.analysis.summary import Spread
+from zoo.report.section import NONE
+
+RANGE = re.compile(r" \([\d.,]+–[\d.,]+\)| \[[\d.,]+, [\d.,]+\]")
+"""The range or interval after a figure, as the functions below write it."""
+
+
+class Estimated(Protocol):
+    """A figure with its interval; low and high are None where there is none."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+
+
+def format_number(value: float) -> str:
+    """Three significant digits at least, thousands separated: 1234.5 → 1,234; 12.34 → 12.3; 0.1234 → 0.123."""
+    if value == round(value) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
+
+
+def format_ratio(ratio: float) -> str:
+    """Enough digits to tell 2% apart: 1.21, 0.034, 12."""
+    if abs(ratio) < 0.1:
+        return f"{ratio:.2g}"
+    return f"{ratio:.2f}" if abs(ratio) < 9.995 else f"{ratio:,.0f}"
+
+
+def format_percent(share: float, places: int = 0) -> str:
+    """`24 %`"""
+    return f"{100 * share:.{places}f} %"
+
+
+def spread_parts(value: Spread, scale: float = 1.0, *, bound: bool = False) -> tuple[str, str]:
+    """The median, and the range over rounds: `63,100` and `61,900–64,000`; `≥` marks a lower bound.
+
+    There is no range where its ends print the same.
+    """
+    text = f"{'≥ ' if bound else ''}{format_number(value.median * scale)}"
+    low, high = format_number(value.low * scale), format_number(value.high * scale)
+    return text, "" if low == high else f"{low}–{high}"
+
+
+def format_spread(value: Spread | None, scale: float = 1.0, *, bound: bool = False) -> str:
+    """The median with the range over rounds: `63,100 (61,900–64,000)`."""
+    if value is None:
+        return NONE
+    text, over = spread_parts(value, scale, bound=bound)
+    return f"{text} ({over})" if over else text
+
+
+def format_interval(found: Estimated, figure: Callable[[float], str] = format_number, unit: str = "") -> str:
+    """`44.1 MB [43.8, 44.6]`; without brackets where there is no interval."""
+    text = f"{figure(found.value)} {unit}".strip()
+    return text if found.low is None or found.high is None else f"{text} {format_ends(found.low, found.high, figure)}"
+
+
+def format_ends(low: float, high: float, figure: Callable[[float], str] = format_number) -> str:
+    """`[43.8, 44.6]`"""
+    return f"[{', '.join('∞' if math.isinf(end) else figure(end) for end in (low, high))}]"
+
+
+def format_duration(seconds: float) -> str:
+    """About how long: `40 s`, `3 min`; never `0 min`."""
+    return f"{max(10, 10 * round(seconds / 10))} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def format_margin(factor: float) -> str:
+    """`± 2.1 %`; as a factor where percent would say that a ratio can fall below 0."""
+    return f"± {format_percent(factor - 1, 1)}" if factor < 1.5 else f"÷ or × {factor:.1f}"
+
+
+def format_memory(kb: int | None) -> str:
+    """The memory of a host: `31.3 GiB`."""
+    return f"{kb / 1048576:.1f} GiB" if kb else "unknown memory"
