@@ -1,0 +1,126 @@
+"""The table of committed runs: it lists what is committed, and each command plans what its run measured."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from zoo.catalog.load import load_catalog
+from zoo.jdbc import plan as databases
+from zoo.jdbc.request import JdbcWish
+from zoo.jdbc.store import JdbcStore
+from zoo.model.option import parse
+from zoo.plan.request import Wish, plan_of
+from zoo.reference import runs
+from zoo.reference.runs import COMMITTED, TABLE, CommittedRun, TableError
+from zoo.store.run_folder import Store
+
+REPOSITORY = Path(__file__).parents[2]
+LISTED = runs.load(REPOSITORY).runs
+DOCUMENTS = sorted({*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md"), *REPOSITORY.glob("*-*/README.md")})
+LINK = re.compile(r"results/reference/([\w./-]*[\w-])")
+
+
+def of_command(*words: str) -> list[CommittedRun]:
+    return [run for run in LISTED if run.words[: len(words)] == list(words) and run.measured]
+
+
+def by_name(run: CommittedRun) -> str:
+    return run.name
+
+
+# --- the table and the tree
+
+
+def test_every_committed_run_is_listed() -> None:
+    files = [path for path in (REPOSITORY / COMMITTED).rglob("*") if path.is_file() and path != REPOSITORY / TABLE]
+    listed = {REPOSITORY / run.path for run in LISTED if run.measured}
+    assert [path for path in files if not listed.intersection((path, path.parent))] == []
+
+
+def test_every_listed_run_is_committed_unless_it_is_marked_as_not_measured() -> None:
+    there = {
+        run.name for run in LISTED if (REPOSITORY / run.path).is_file() or (REPOSITORY / run.path / "run.json").exists()
+    }
+    assert there == {run.name for run in LISTED if run.measured}
+
+
+def test_every_link_to_a_committed_run_is_one_of_those_that_the_table_knows() -> None:
+    quoted = {(run.name, document) for run in LISTED for document in run.quoted_by}
+    for document in DOCUMENTS:
+        links = LINK.findall(document.read_text(encoding="utf-8"))
+        names = {re.sub(r"/report\.\w+$", "", link) for link in links}
+        name = document.relative_to(REPOSITORY).as_posix()
+        assert {(one, name) for one in names} <= quoted, f"add {name} to quoted_by in {TABLE}"
+
+
+def test_what_quotes_a_run_is_a_document() -> None:
+    documents = {document.relative_to(REPOSITORY).as_posix() for document in DOCUMENTS}
+    assert {document for run in LISTED for document in run.quoted_by} <= documents
+
+
+# --- the commands
+
+
+@pytest.mark.parametrize("run", of_command("bench"), ids=by_name)
+def test_a_bench_command_plans_the_cells_of_its_run(run: CommittedRun) -> None:
+    catalog = load_catalog(REPOSITORY, REPOSITORY / run.env["ZOO"] if "ZOO" in run.env else None)
+    wish = parse(Wish, run.words[1:])
+    measured = Store.open(REPOSITORY / run.path).run().plan
+    if run.by_hand and set(measured.guests):
+        assert list(wish.variants) == measured.entries
+        return
+    planned = plan_of(wish, catalog, measured.condition, dict.fromkeys(wish.vary, measured.condition))
+    assert sorted(planned.entries) == sorted(measured.entries)
+    assert planned.scenarios == measured.scenarios
+    assert sorted(planned.variations) == sorted(measured.variations)
+    assert planned.design == measured.design
+    assert planned.programs.keys() == measured.programs.keys()
+    assert planned.programs or planned.tiers == measured.tiers
+    for name, program in planned.programs.items():
+        assert program.tiers == measured.programs[name].tiers
+        assert [case.name for case in program.cases] == [case.name for case in measured.programs[name].cases]
+
+
+@pytest.mark.parametrize("run", of_command("jdbc", "bench"), ids=by_name)
+def test_a_database_command_plans_the_cells_of_its_run(run: CommittedRun) -> None:
+    wish = parse(JdbcWish, run.words[2:])
+    measured = JdbcStore.open(REPOSITORY / run.path).run().plan
+    assert databases.profile(wish.profile, wish.rounds).rounds == measured.profile.rounds
+    assert bool(measured.floods) == (wish.only_floods or not wish.choice.is_made)
+    if not wish.only_floods:
+        assert {str(cell) for cell in databases.chosen(wish.profile, wish.choice)} == {str(c) for c in measured.cells}
+
+
+# --- the reader
+
+
+def table(root: Path, text: str) -> Path:
+    (root / TABLE).parent.mkdir(parents=True)
+    (root / TABLE).write_text(text, encoding="utf-8")
+    return root
+
+
+ONE = '[[runs]]\nname = "a"\ncommand = "bench"\nquoted_by = ["README.md"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (ONE + ONE, "two runs are called a"),
+        (ONE.replace("command", "comand"), r"runs\.toml: runs\.0\.command: Field required"),
+        (ONE.replace('["README.md"]', "[]"), r"runs\.0\.quoted_by: List should have at least 1 item"),
+    ],
+)
+def test_a_wrong_table_is_told_with_its_file(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(TableError, match=complaint):
+        runs.load(table(tmp_path, text))
+
+
+def test_a_run_is_found_by_its_name(tmp_path: Path) -> None:
+    found = runs.load(table(tmp_path, ONE))
+    assert found.named("a").words == ["bench", "--runtime", "process"]
+    with pytest.raises(TableError, match='no run "b"; zoo reference status shows all names'):
+        found.named("b")
