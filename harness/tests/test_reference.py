@@ -5,16 +5,22 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import builders
 import pytest
+from test_cli import MANIFEST
+from typer.testing import CliRunner
 
+from zoo.catalog.build import source_hash
 from zoo.catalog.load import load_catalog
+from zoo.cli import app, checkout
 from zoo.jdbc import plan as databases
 from zoo.jdbc.request import JdbcWish
 from zoo.jdbc.store import JdbcStore
 from zoo.model.option import parse
 from zoo.plan.request import Wish, plan_of
-from zoo.reference import runs
+from zoo.reference import estimate, runs
 from zoo.reference.runs import COMMITTED, TABLE, CommittedRun, TableError
+from zoo.runtime import conditions
 from zoo.store.run_folder import Store
 
 REPOSITORY = Path(__file__).parents[2]
@@ -66,8 +72,7 @@ def test_what_quotes_a_run_is_a_document() -> None:
 
 @pytest.mark.parametrize("run", of_command("bench"), ids=by_name)
 def test_a_bench_command_plans_the_cells_of_its_run(run: CommittedRun) -> None:
-    catalog = load_catalog(REPOSITORY, REPOSITORY / run.env["ZOO"] if "ZOO" in run.env else None)
-    wish = parse(Wish, run.words[1:])
+    catalog, wish = run.catalog(REPOSITORY), parse(Wish, run.words[1:])
     measured = Store.open(REPOSITORY / run.path).run().plan
     if run.by_hand and set(measured.guests):
         assert list(wish.variants) == measured.entries
@@ -124,3 +129,68 @@ def test_a_run_is_found_by_its_name(tmp_path: Path) -> None:
     assert found.named("a").words == ["bench", "--runtime", "process"]
     with pytest.raises(TableError, match='no run "b"; zoo reference status shows all names'):
         found.named("b")
+
+
+# --- the status
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout of one native server, whose run `a` is current; its run `b` is not measured yet."""
+    (tmp_path / "rust-a" / "src").mkdir(parents=True)
+    (tmp_path / "rust-a" / "src" / "main").write_text("one\n", encoding="utf-8")
+    (tmp_path / "rust-a" / "server.toml").write_text(MANIFEST.format(name="rust-a", port=8201), encoding="utf-8")
+    table(tmp_path, ONE + ONE.replace('"a"', '"b"') + "measured = false\n")
+    found = load_catalog(tmp_path)
+    run = builders.run([entry.id for entry in found.entries], ["hello"]).model_copy(
+        update={"id": "a", "builds": {"rust-a": source_hash(found.servers[0])}}
+    )
+    Store.create(tmp_path / COMMITTED, run)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    for name in (*conditions.PASSED_ON, "ZOO", "RUNTIME"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def status() -> dict[str, str]:
+    """The rows of the status by the run's name, and its summary."""
+    done = CliRunner().invoke(app.of(["reference"]), ["reference", "status"])
+    assert done.exit_code == 0, done.output
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    return {
+        name: line
+        for line in lines
+        for name in ("a", "b", "summary")
+        if line.startswith(f"{name} ") or (name == "summary" and "are current" in line)
+    }
+
+
+def test_the_status_tells_current_runs_from_those_that_are_missing(root: Path) -> None:
+    found = status()
+    assert re.fullmatch(r"a current 2026-01-02 \d+", found["a"])
+    assert re.fullmatch(r"b not measured – \d+", found["b"])
+    assert found["summary"].startswith("1 of 2 runs are current. To refresh the others takes about ")
+
+
+def test_the_status_names_the_servers_that_changed_since(root: Path) -> None:
+    (root / "rust-a" / "src" / "main").write_text("two\n", encoding="utf-8")
+    assert re.fullmatch(r"a earlier: rust-a changed since 2026-01-02 \d+", status()["a"])
+
+
+def test_the_status_says_why_a_run_cannot_be_refreshed(root: Path) -> None:
+    path = root / TABLE
+    path.write_text(path.read_text(encoding="utf-8").replace("bench", "bench --server gone", 1), encoding="utf-8")
+    assert re.fullmatch(r"a current 2026-01-02 –", status()["a"])
+
+
+@pytest.mark.parametrize("run", [run for run in LISTED if not run.by_hand], ids=by_name)
+def test_the_time_of_every_command_is_known_or_why_it_cannot_run_here(run: CommittedRun) -> None:
+    found = estimate.of_run(run, REPOSITORY)
+    assert bool(found.seconds) != bool(found.impossible)
+    assert "no option" not in found.impossible
+
+
+def test_a_command_that_makes_no_committed_run_is_a_fault_of_the_table() -> None:
+    run = CommittedRun(name="a", command="doctor", quoted_by=["README.md"])
+    with pytest.raises(TableError, match="a: no command of a committed run: doctor"):
+        estimate.of_run(run, REPOSITORY)

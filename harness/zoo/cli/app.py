@@ -23,11 +23,12 @@ COMMANDS = {
     "docs": "Generate what documents quote of the reference runs.",
     "site": "Write reports, claims and an index as static pages.",
     "claims": "Which published claims hold on this machine.",
+    "reference": "The committed runs that documents quote.",
     "jdbc": "Database access by executor: java-jdbc on PostgreSQL and MariaDB.",
 }
 """Each is the module of its name beside this one."""
 
-GROUPS = frozenset({"claims", "jdbc"})
+GROUPS = frozenset({"claims", "jdbc", "reference"})
 """Commands of several words."""
 
 HIDDEN = frozenset({"measure"})

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
@@ -16,11 +15,9 @@ from zoo.catalog.manifest import Catalog
 from zoo.host.jdk import JdkError
 from zoo.model.matrix import MatrixPart
 from zoo.model.option import words
-from zoo.plan import blocks
-from zoo.plan.budget import seconds
-from zoo.plan.request import Wish, plan_of
+from zoo.plan.request import Wish
+from zoo.reference import estimate
 from zoo.runtime.condition_checks import ConditionError
-from zoo.runtime.conditions import condition_of, runtime_named, varied
 
 
 @dataclass(frozen=True)
@@ -49,16 +46,11 @@ def wish_of(part: MatrixPart, server: str) -> Wish:
 
 def planned(part: MatrixPart, server: str, catalog: Catalog, root: Path, runtime: str) -> Planned:
     """How long the part takes. A JDK or a condition that is not to be had here leaves it out."""
-    wish = wish_of(part, server)
-    entries = catalog.select(wish.servers, wish.variants)
-    with _environment(part.env):
-        try:
-            condition = condition_of(runtime_named(runtime, wish.tiers), entries, root)
-            variations = varied(wish.vary, condition, entries, root)
-        except (JdkError, ConditionError) as error:
-            return Planned(part, left_out=str(error))
-    facts = plan_of(wish, catalog, condition, variations)
-    return Planned(part, facts.cells, seconds(blocks.blocks_of(facts), blocks.profile_of(facts), catalog))
+    try:
+        found = estimate.of_bench(replace(wish_of(part, server), runtime=runtime), part.env, catalog, root)
+    except (JdkError, ConditionError) as error:
+        return Planned(part, left_out=str(error))
+    return Planned(part, found.cells, found.seconds)
 
 
 def measure(part: MatrixPart, server: str, results: Path, runtime: str) -> int:
@@ -92,15 +84,3 @@ def bench(words: Sequence[str], env: Mapping[str, str]) -> int:
     if stopped:
         raise KeyboardInterrupt
     return code
-
-
-@contextmanager
-def _environment(changes: Mapping[str, str]) -> Iterator[None]:
-    """This process's own, as it will be in front of the part's command."""
-    before = dict(os.environ)
-    os.environ.update(changes)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)

@@ -9,6 +9,8 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from zoo.catalog import toml_file
+from zoo.catalog.load import load_catalog
+from zoo.catalog.manifest import Catalog
 from zoo.model.data import Data
 from zoo.model.errors import UserError
 
@@ -45,6 +47,10 @@ class CommittedRun(Data):
         """The words of `zoo`, in which a bench names its runtime: the default depends on the machine."""
         found = shlex.split(self.command)
         return [*found, "--runtime", "process"] if found[:1] == ["bench"] and "--runtime" not in found else found
+
+    def catalog(self, root: Path) -> Catalog:
+        """The servers of this checkout, and those that ZOO names next to them."""
+        return load_catalog(root, root / self.env["ZOO"] if "ZOO" in self.env else None)
 
 
 class CommittedRuns(Data):
