@@ -32,6 +32,7 @@ from zoo.model.record import Record
 from zoo.model.run import PlanFacts, Run
 from zoo.plan.blocks import Block, blocks_of
 from zoo.plan.tier import Tier
+from zoo.reference.runs import TABLE
 
 TIERS = {"100": 100, "1k": 1_000, "25k": 25_000}
 MATRIX = """
@@ -80,6 +81,14 @@ def catalog() -> Catalog:
             server("rust-n", 8105, "async-task", language="rust", variants=[bare]),
         )
     )
+
+
+def list_runs(root: Path, *names: str, command: str = "bench") -> None:
+    """Add runs to the table of committed runs."""
+    (root / TABLE).parent.mkdir(parents=True, exist_ok=True)
+    with (root / TABLE).open("a", encoding="utf-8") as out:
+        for name in names:
+            out.write(f'[[runs]]\nname = "{name}"\ncommand = "{command}"\nquoted_by = ["README.md"]\n')
 
 
 def console() -> Console:

@@ -29,7 +29,6 @@ from zoo.analysis.metrics import CPU, METRICS, PER_CONNECTION, REQUESTS, Metric
 from zoo.analysis.pairs import Compared, Kind, compare
 from zoo.analysis.stats import paired_ratio
 from zoo.cli import app, prove
-from zoo.docs.method_proofs import SLOWDOWN as SLOWDOWN_RUN
 from zoo.model.entry_id import twin
 from zoo.model.record import Record
 from zoo.model.run import Run
@@ -263,7 +262,7 @@ def test_the_options_of_a_trial_are_understood_and_give_the_plan_it_means() -> N
 
 
 def test_the_fixture_has_the_variants_that_the_proof_speaks_of() -> None:
-    catalog = prove.ProofRun(SLOWDOWN_RUN, Wish(), prove.FIXTURE).catalog()
+    catalog = prove.ProofRun(prove.SLOWDOWN, Wish(), prove.FIXTURE).catalog()
     assert [e.id for e in catalog.entries if e.server.guest] == [PLAIN, SLOWED, UNCHANGED]
     assert [e.variant.env for e in catalog.entries if e.server.guest] == [{}, {"SLOWDOWN": "0.05"}, {}]
 

@@ -19,6 +19,8 @@ from zoo.jdbc.store import JdbcStore
 from zoo.model.option import parse
 from zoo.plan.request import Wish, plan_of
 from zoo.reference import estimate, runs
+from zoo.reference.committed import Reference
+from zoo.reference.documents import parts, quoted
 from zoo.reference.runs import COMMITTED, TABLE, CommittedRun, TableError
 from zoo.runtime import conditions
 from zoo.store.run_folder import Store
@@ -57,14 +59,33 @@ def test_every_link_to_a_committed_run_is_one_of_those_that_the_table_knows() ->
     quoted = {(run.name, document) for run in LISTED for document in run.quoted_by}
     for document in DOCUMENTS:
         links = LINK.findall(document.read_text(encoding="utf-8"))
-        names = {re.sub(r"/report\.\w+$", "", link) for link in links}
+        names = {re.sub(r"/report\.\w+$", "", link) for link in links} - {TABLE.name}
         name = document.relative_to(REPOSITORY).as_posix()
         assert {(one, name) for one in names} <= quoted, f"add {name} to quoted_by in {TABLE}"
 
 
-def test_what_quotes_a_run_is_a_document() -> None:
-    documents = {document.relative_to(REPOSITORY).as_posix() for document in DOCUMENTS}
-    assert {document for run in LISTED for document in run.quoted_by} <= documents
+def test_every_part_has_its_document_and_its_runs() -> None:
+    catalog = load_catalog(REPOSITORY)
+    committed = Reference(REPOSITORY, catalog)
+    for part in parts(catalog):
+        assert (REPOSITORY / part.document).is_file()
+        runs_of_part = quoted(part.runs, committed)
+        assert runs_of_part is not None, f"{part.document}, {part.marker}: no run is called {part.runs[0]}"
+
+
+def test_what_the_table_says_of_a_document_is_so() -> None:
+    """It links the run, or has a part that the run is rendered in."""
+    catalog = load_catalog(REPOSITORY)
+    committed = Reference(REPOSITORY, catalog)
+    rendered = {
+        (run.listed.name, part.document) for part in parts(catalog) for run in quoted(part.runs, committed) or ()
+    }
+    for run in LISTED:
+        for document in run.quoted_by:
+            text = (REPOSITORY / document).read_text(encoding="utf-8")
+            assert run.path.as_posix() in text or (run.name, document) in rendered, (
+                f"{document} does not quote {run.name}"
+            )
 
 
 # --- the commands

@@ -23,7 +23,6 @@ from zoo.analysis.pairs import Compared, compare
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog
 from zoo.cli.screen import console
-from zoo.docs.method_proofs import AA, DESIGNS, SLOWDOWN
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError, UserError
 from zoo.model.option import words
@@ -31,6 +30,7 @@ from zoo.model.run import Run
 from zoo.plan import blocks, budget, request
 from zoo.plan.blocks import Design
 from zoo.plan.request import Wish
+from zoo.reference.runs import COMMITTED
 from zoo.report.section import Section
 from zoo.report.text import method_proofs, terminal
 from zoo.report.text.wording import duration
@@ -38,6 +38,7 @@ from zoo.scenarios.hello import HELLO
 from zoo.store import kept
 from zoo.store.run_folder import Store
 
+AA, SLOWDOWN, DESIGNS = (COMMITTED / name for name in ("aa", "slowdown", "designs"))
 FIXTURE = ROOT / "harness" / "tests" / "fixtures" / "slowed"
 NATIVE, JVM = ("rust-axum:async", "rust-axum:hyper"), ("java-tomcat:platform", "java-tomcat:virtual")
 PAIRS = {"native": NATIVE, "jvm": JVM}

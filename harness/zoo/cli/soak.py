@@ -16,7 +16,6 @@ from zoo.cli.alone import be_alone, warn_of_environment
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Servers
 from zoo.cli.screen import console
-from zoo.docs.soak import KEPT
 from zoo.host import facts
 from zoo.host.begun import Begun, begun, now
 from zoo.host.interrupts import interruptible
@@ -24,6 +23,7 @@ from zoo.measure import soak as measuring
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError, RuntimeFailure
 from zoo.model.soak import Mark, Soak
+from zoo.reference.runs import COMMITTED
 from zoo.report.text import soak as soak_text
 from zoo.report.text import terminal
 from zoo.report.text.wording import duration
@@ -117,6 +117,6 @@ def _end(path: Path, *, keep: bool) -> None:
     terminal.show([soak_text.section(soak)], console)
     console.print(f"\nsoak: {checkout.shown(path)}")
     if keep:
-        write_whole(checkout.ROOT / KEPT, text)
+        write_whole(checkout.ROOT / COMMITTED / "soak.json", text)
     if soak.ended or not all(map(lasted, soak.marks.values())):
         raise typer.Exit(1)

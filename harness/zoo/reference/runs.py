@@ -56,7 +56,7 @@ class CommittedRun(Data):
 class CommittedRuns(Data):
     """All committed runs, in the order of the file."""
 
-    runs: list[CommittedRun]
+    runs: list[CommittedRun] = Field(default=[])
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:

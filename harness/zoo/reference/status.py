@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from zoo.catalog.build import program_hash, source_hash
+from zoo.docs.archives import PROGRAM_OF
 from zoo.model.entry_id import server_of
 from zoo.reference.runs import CommittedRun
-
-PROGRAM_OF = {"jvm": "java-hello", "jdbc": "java-jdbc"}
-"""The program that a kind of run measures, where that is not a server."""
 
 
 @dataclass(frozen=True)
