@@ -42,6 +42,7 @@ QUERY ?=
 POOL ?=
 LATENCY ?=
 RUN ?= results/latest
+NAME ?=
 TO ?=
 SVG ?=
 ARTICLE ?=
@@ -89,7 +90,7 @@ unexport PYTHONPATH PYTHONHOME
 CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
 
 .PHONY: compose help setup wrk browser qemu registry tools toxiproxy build plan bench bench-all bench-quick bench-25k answer bench-liberty bench-jdbc plan-jdbc report site compare \
-	export claims claims-plan list doctor docs up down images base-image prove-aa prove-slowdown prove-designs test test-unit test-contract \
+	export claims claims-plan list doctor reference docs up down images base-image prove-aa prove-slowdown prove-designs test test-unit test-contract \
 	test-fuzz test-faults test-reproducible audit soak test-tools test-runs test-containers test-swarm test-browser test-ab test-vm test-rust lint lint-python lint-rust clean
 
 help: ## Understand: list these commands
@@ -192,6 +193,9 @@ list: $(VENV)/.ready ## Understand: the servers and their variants
 
 doctor: $(VENV)/.ready ## Understand: check the limits of this machine and suggest fixes
 	@$(HARNESS) doctor
+
+reference: setup tools ## Develop: measure committed runs of earlier builds again, the oldest first (BUDGET=150; NAME=aa,java-liberty/*)
+	@$(HARNESS) reference run $(if $(NAME),$(foreach word,$(subst $(comma), ,$(NAME)),$(call quoted,$(word))),$(if $(BUDGET),--budget $(BUDGET)))
 
 docs: $(VENV)/.ready ## Develop: generate what documents quote of committed runs: tables, charts, reports, the schema
 	@$(HARNESS) docs

@@ -12,16 +12,18 @@ from typer.testing import CliRunner
 
 from zoo.catalog.build import source_hash
 from zoo.catalog.load import load_catalog
-from zoo.cli import app, checkout
+from zoo.cli import app, checkout, child_process
 from zoo.jdbc import plan as databases
 from zoo.jdbc.request import JdbcWish
 from zoo.jdbc.store import JdbcStore
 from zoo.model.option import parse
 from zoo.plan.request import Wish, plan_of
-from zoo.reference import estimate, runs
+from zoo.reference import estimate, rerun, runs
 from zoo.reference.committed import Reference
 from zoo.reference.documents import parts, quoted
+from zoo.reference.estimate import Estimate
 from zoo.reference.runs import COMMITTED, TABLE, CommittedRun, TableError
+from zoo.reference.status import Build
 from zoo.runtime import conditions
 from zoo.store.run_folder import Store
 
@@ -146,10 +148,11 @@ def test_a_wrong_table_is_told_with_its_file(tmp_path: Path, text: str, complain
 
 
 def test_a_run_is_found_by_its_name(tmp_path: Path) -> None:
-    found = runs.load(table(tmp_path, ONE))
-    assert found.named("a").words == ["bench", "--runtime", "process"]
+    found = runs.load(table(tmp_path, ONE + ONE.replace('"a"', '"x/b"') + ONE.replace('"a"', '"x/c"')))
+    assert found.matching("a")[0].words == ["bench", "--runtime", "process"]
+    assert [run.name for run in found.matching("x/*")] == ["x/b", "x/c"]
     with pytest.raises(TableError, match='no run "b"; zoo reference status shows all names'):
-        found.named("b")
+        found.matching("b")
 
 
 # --- the status
@@ -215,3 +218,82 @@ def test_a_command_that_makes_no_committed_run_is_a_fault_of_the_table() -> None
     run = CommittedRun(name="a", command="doctor", quoted_by=["README.md"])
     with pytest.raises(TableError, match="a: no command of a committed run: doctor"):
         estimate.of_run(run, REPOSITORY)
+
+
+# --- the refresh
+
+
+def zoo_that_measures(root: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """A `zoo` that leaves a finished run in its --results folder, and the words it was called with in a file."""
+    made = Store.create(root / "made", builders.run(["rust-a:async"]).model_copy(update={"id": "new"}))
+    script = f'#!/bin/sh\necho "$MAX_THREADS $@" >>{root}/called\nfor last; do :; done\n'
+    script += f'mkdir -p "$last"\ncp -r {made.folder} "$last/new"\nexit {code}\n'
+    (root / "zoo").write_text(script, encoding="utf-8")
+    (root / "zoo").chmod(0o755)
+    monkeypatch.setattr(child_process, "COMMAND", (str(root / "zoo"),))
+
+
+def refresh(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app.of(["reference"]), ["reference", "run", *words])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.output
+
+
+def committed_id(root: Path, name: str) -> str:
+    return Store.open(root / COMMITTED / name).run().id
+
+
+def test_a_refreshed_run_takes_the_place_of_the_committed_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zoo_that_measures(root, monkeypatch, code=0)
+    path = root / TABLE
+    path.write_text(path.read_text(encoding="utf-8").replace("quoted_by", 'env = { MAX_THREADS = "7" }\nquoted_by', 1))
+    code, out = refresh("a")
+    assert code == 0, out
+    assert committed_id(root, "a") == "new"
+    called = (root / "called").read_text(encoding="utf-8").split()
+    assert called == ["7", "bench", "--runtime", "process", "--results", f"{root}/results/refreshed/a"]
+    assert {file.name for file in (root / COMMITTED).iterdir()} == {"runs.toml", "a", "latest"}
+
+
+def test_a_run_with_failed_cells_leaves_the_committed_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zoo_that_measures(root, monkeypatch, code=1)
+    code, out = refresh("a")
+    assert code == 1
+    assert committed_id(root, "a") == "a"
+    assert "a: exit code 1; the committed run stays, the new one is in results/refreshed/a" in out
+    assert "not refreshed: a" in out
+
+
+def test_without_names_what_is_not_current_is_refreshed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zoo_that_measures(root, monkeypatch, code=0)
+    assert refresh()[0] == 0
+    assert (committed_id(root, "a"), committed_id(root, "b")) == ("a", "new")
+
+
+def test_a_budget_that_is_too_small_measures_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zoo_that_measures(root, monkeypatch, code=0)
+    code, out = refresh("--budget", "1")
+    assert (code, out.partition(";")[0]) == (0, "nothing to refresh within 1 minutes")
+    assert not (root / "called").exists()
+
+
+def test_what_cannot_be_made_here_is_told_before_anything_is_measured(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zoo_that_measures(root, monkeypatch, code=0)
+    path = root / TABLE
+    path.write_text(path.read_text(encoding="utf-8").replace("quoted_by", 'by_hand = "it is old"\nquoted_by', 1))
+    assert refresh("b", "a") == (2, "zoo: a: it is old\n")
+    assert not (root / "called").exists()
+
+
+def test_the_oldest_builds_come_first_and_no_more_than_fit() -> None:
+    def build(name: str, started_at: str | None, *changed: str) -> Build:
+        return Build(CommittedRun(name=name, command="bench", quoted_by=["README.md"]), started_at, changed)
+
+    builds = [build("new", "2026-03-01", "s"), build("old", "2026-01-01", "s"), build("current", "2025-01-01")]
+    builds += [build("long", "2025-02-01", "s"), build("missing", None)]
+    estimates = [Estimate(seconds) for seconds in (60.0, 60.0, 1.0, 600.0, 60.0)]
+    found = [run.name for run, _ in rerun.oldest(builds, estimates, budget_s=180.0)]
+    assert found == ["missing", "old", "new"]
+    assert [run.name for run, _ in rerun.oldest(builds, estimates, budget_s=120.0)] == ["missing", "old"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
@@ -58,9 +59,7 @@ class Reference:
 
     def matching(self, name: str) -> list[Committed]:
         """The committed runs of this name; `scenarios/*` stands for all whose names begin with `scenarios/`."""
-        if name.endswith("*"):
-            return [run for run in self._there if run.listed.name.startswith(name[:-1])]
-        return [run for run in self._there if run.listed.name == name]
+        return [run for run in self._there if fnmatchcase(run.listed.name, name)]
 
     @property
     def judging(self) -> Sequence[Path]:

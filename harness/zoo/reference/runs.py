@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Self
 
@@ -65,10 +66,10 @@ class CommittedRuns(Data):
             raise ValueError(f"two runs are called {twice[0]}")
         return self
 
-    def named(self, name: str) -> CommittedRun:
-        """The run of this name; `TableError` if the table does not list it."""
-        found = next((run for run in self.runs if run.name == name), None)
-        if found is None:
+    def matching(self, name: str) -> list[CommittedRun]:
+        """The run of this name; `java-liberty/*` stands for all that begin like that. `TableError` if there is none."""
+        found = [run for run in self.runs if fnmatchcase(run.name, name)]
+        if not found:
             raise TableError(f'{TABLE} lists no run "{name}"; zoo reference status shows all names')
         return found
 
