@@ -35,23 +35,6 @@ from zoo.plan.tier import Tier
 from zoo.reference.runs import TABLE
 
 TIERS = {"100": 100, "1k": 1_000, "25k": 25_000}
-MATRIX = """
-[[parts]]
-name = "few"
-asks = "Few?"
-scenario = "hello"
-tiers = ["10", "20"]
-rounds = 2
-
-[[parts]]
-name = "wide"
-asks = "Wide?"
-needs = "a larger machine"
-scenario = "hello"
-rounds = 1
-env = { SERVER_CPUS = "4096" }
-"""
-"""A `matrix.toml` of two parts, the second of which no machine can measure."""
 
 
 def manifest(name: str, port: int, *models: str, language: str = "java", **changes: object) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from builders import record
-from test_matrix import behind, loaded
+from test_study import behind, loaded
 
 from zoo.model.flag import Flag
 from zoo.model.record import Record

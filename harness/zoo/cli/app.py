@@ -14,7 +14,6 @@ COMMANDS = {
     "plan": "Which cells a bench would measure and how long that takes.",
     "answer": "Should a server switch to virtual threads? Ten minutes, one paragraph.",
     "bench": "Measure entries, or a server that already runs.",
-    "matrix": "Measure the runs that a server's matrix.toml names.",
     "report": "Show a run again and write its report.html and report.md.",
     "compare": "Compare two runs: two commits, two JDKs, two days on one host.",
     "export": "Print a run's records as a table for other programs.",

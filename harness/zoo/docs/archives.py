@@ -22,7 +22,7 @@ from zoo.store import kept
 from zoo.store.run_folder import Store
 from zoo.store.writing import StoreError
 
-LEFT_OUT = {"reference", "refreshed", "proof"}
+LEFT_OUT = {"reference", "refreshed"}
 UNDERSTOOD = {"servers": {2, 3, 4, PROTOCOL}, "jvm": {1, 2}, "jdbc": {1, 2}}
 """Kinds of runs, and their protocols. A ratio's two sides are of one protocol; which one, does not matter to it."""
 PROGRAM_OF = {"jvm": "java-hello", "jdbc": "java-jdbc"}
@@ -34,8 +34,8 @@ LEAST_WARMUP_S = 10
 def folders(root: Path) -> list[Path]:
     """All runs below results/, each once, whatever links there are to them.
 
-    Without the committed ones, which may be another machine's, and without those that check the method, which have
-    short warm-ups.
+    Without the committed ones, which may be another machine's, and without those that were made to replace them, some
+    of which have short warm-ups.
     """
     found = (path.parent for path in root.rglob("run.json"))
     return sorted({path.resolve() for path in found if not LEFT_OUT.intersection(path.relative_to(root).parts)})

@@ -16,10 +16,10 @@ from zoo.reference import first_screen, held, highest_tier, method, percentiles,
 from zoo.reference.committed import Committed, Reference
 from zoo.reference.experiments import experiments
 from zoo.reference.quoting import quote
-from zoo.report import matrix_study
+from zoo.report import study as studies
 from zoo.report.jdbc import readme as databases
-from zoo.report.matrix_study import Answered
 from zoo.report.section import Table
+from zoo.report.study import Answered
 from zoo.report.text import comparisons
 from zoo.report.text import soak as soak_text
 from zoo.report.text.ending import ending
@@ -137,7 +137,7 @@ def study(runs: Sequence[Committed], catalog: Catalog) -> str:
     """The questions of a study about one server, each with what its run shows."""
     server = runs[0].listed.path.parent.name
     answered = [Answered(one.listed.asks, one.run, one.records, f"../{one.link}") for one in runs]
-    return matrix_study.told(answered, lambda run: origin(run, catalog, server))
+    return studies.told(answered, lambda run: origin(run, catalog, server))
 
 
 def database_results(runs: Sequence[Committed], catalog: Catalog) -> str:
