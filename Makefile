@@ -3,7 +3,6 @@
 PYTHON ?= python3
 VENV := .venv
 HARNESS := $(VENV)/bin/zoo
-PROVE := $(VENV)/bin/python -I -m zoo.cli.prove
 PYTEST := $(VENV)/bin/python -m pytest -c harness/pyproject.toml --rootdir .
 # each of these measures, and only one run at a time is allowed
 RUNS := $(addprefix harness/tests/,test_whole_run.py test_target_run.py test_whole_jdbc_run.py test_faults.py test_soak.py)
@@ -26,7 +25,6 @@ RESUME ?=
 TARGET ?=
 PID ?=
 REMOTE ?=
-KEEP ?=
 MINUTES ?=
 PRECISION ?=
 BUDGET ?=
@@ -42,6 +40,7 @@ QUERY ?=
 POOL ?=
 LATENCY ?=
 RUN ?= results/latest
+NAME ?=
 TO ?=
 SVG ?=
 ARTICLE ?=
@@ -89,7 +88,7 @@ unexport PYTHONPATH PYTHONHOME
 CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
 
 .PHONY: compose help setup wrk browser qemu registry tools toxiproxy build plan bench bench-all bench-quick bench-25k answer bench-liberty bench-jdbc plan-jdbc report site compare \
-	export claims claims-plan list doctor docs up down images base-image prove-aa prove-slowdown prove-designs test test-unit test-contract \
+	export claims claims-plan list doctor reference docs up down images base-image test test-unit test-contract \
 	test-fuzz test-faults test-reproducible audit soak test-tools test-runs test-containers test-swarm test-browser test-ab test-vm test-rust lint lint-python lint-rust clean
 
 help: ## Understand: list these commands
@@ -141,8 +140,8 @@ answer: setup tools ## Try: should SERVER=java-spring switch to virtual threads?
 	$(if $(SERVER),,$(error SERVER= must name a server))
 	@$(HARNESS) answer $(call quoted,$(SERVER)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
-bench-liberty: setup tools ## Measure: Liberty's pool, which tunes itself, and virtual threads: java-liberty/matrix.toml (over 1 h)
-	@$(HARNESS) matrix java-liberty
+bench-liberty: setup tools ## Measure: Liberty's pool, which tunes itself, and virtual threads, for docs/liberty.md (over 1 h)
+	@$(HARNESS) reference run 'java-liberty/*'
 
 bench: setup $(if $(filter open rate ramp ab,$(subst $(comma), ,$(SCENARIO))),tools) ## Measure: what SERVER VARIANT SCENARIO CASE TIERS ROUNDS DURATION say; TARGET=URL PID=n or ZOO=folder: your own
 	@$(HARNESS) bench $(if $(RESUME),$(call lengthened,$(BENCH)),$(BENCH))
@@ -161,16 +160,6 @@ plan: $(VENV)/.ready ## Measure: the cells and the time of `make bench` with the
 
 report: $(VENV)/.ready ## Understand: show a run again, write its report.html (RUN=results/…; SVG=folder: its charts as pictures)
 	@$(HARNESS) report $(call quoted,$(RUN)) $(if $(SVG),--svg $(call quoted,$(SVG)))
-
-prove-aa: setup ## Develop: the method on itself: how often equal servers seem to differ (46 min)
-	@$(PROVE) aa $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) $(if $(KEEP),--keep)
-
-prove-slowdown: setup ## Develop: whether a server slowed down by 5 % is found slower (17 min)
-	@$(PROVE) slowdown $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) $(if $(KEEP),--keep)
-
-prove-designs: setup ## Develop: rounds, turns and parallel load compared for equal time (MINUTES=25)
-	@$(HARNESS) build --server rust-axum --server java-tomcat
-	@$(PROVE) designs $(if $(MINUTES),--minutes $(MINUTES)) $(TIMES) $(if $(KEEP),--keep)
 
 site: $(VENV)/.ready ## Understand: reports, claims and an index as static pages for any web host (RUN=results/…; TO=site)
 	@$(HARNESS) site $(if $(filter-out results/latest,$(RUN)),--run $(call quoted,$(RUN))) $(if $(TO),--to $(call quoted,$(TO)))
@@ -192,6 +181,9 @@ list: $(VENV)/.ready ## Understand: the servers and their variants
 
 doctor: $(VENV)/.ready ## Understand: check the limits of this machine and suggest fixes
 	@$(HARNESS) doctor
+
+reference: setup tools ## Develop: measure committed runs of earlier builds again, the oldest first (BUDGET=150; NAME=aa,java-liberty/*)
+	@$(HARNESS) reference run $(if $(NAME),$(foreach word,$(subst $(comma), ,$(NAME)),$(call quoted,$(word))),$(if $(BUDGET),--budget $(BUDGET)))
 
 docs: $(VENV)/.ready ## Develop: generate what documents quote of committed runs: tables, charts, reports, the schema
 	@$(HARNESS) docs

@@ -32,25 +32,9 @@ from zoo.model.record import Record
 from zoo.model.run import PlanFacts, Run
 from zoo.plan.blocks import Block, blocks_of
 from zoo.plan.tier import Tier
+from zoo.reference.runs import TABLE
 
 TIERS = {"100": 100, "1k": 1_000, "25k": 25_000}
-MATRIX = """
-[[parts]]
-name = "few"
-asks = "Few?"
-scenario = "hello"
-tiers = ["10", "20"]
-rounds = 2
-
-[[parts]]
-name = "wide"
-asks = "Wide?"
-needs = "a larger machine"
-scenario = "hello"
-rounds = 1
-env = { SERVER_CPUS = "4096" }
-"""
-"""A `matrix.toml` of two parts, the second of which no machine can measure."""
 
 
 def manifest(name: str, port: int, *models: str, language: str = "java", **changes: object) -> dict[str, Any]:
@@ -80,6 +64,14 @@ def catalog() -> Catalog:
             server("rust-n", 8105, "async-task", language="rust", variants=[bare]),
         )
     )
+
+
+def list_runs(root: Path, *names: str, command: str = "bench") -> None:
+    """Add runs to the table of committed runs."""
+    (root / TABLE).parent.mkdir(parents=True, exist_ok=True)
+    with (root / TABLE).open("a", encoding="utf-8") as out:
+        for name in names:
+            out.write(f'[[runs]]\nname = "{name}"\ncommand = "{command}"\nquoted_by = ["README.md"]\n')
 
 
 def console() -> Console:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import builders
 import pytest
@@ -11,10 +12,9 @@ from test_experiments import opened, tried
 
 from zoo.catalog.manifest import Catalog
 from zoo.cli.answer import compared
-from zoo.cli.matrix_runs import wish_of
 from zoo.model.condition import Condition
 from zoo.model.record import Record
-from zoo.plan.answer import ANSWER, ARRIVING, COST, WAITING
+from zoo.plan.answer import ARRIVING, COST, QUESTIONS, WAITING
 from zoo.plan.request import plan_of
 from zoo.plan.tier import PlanError
 from zoo.report.text.answer import Found, paragraph, rounds_needed
@@ -128,7 +128,8 @@ def test_a_server_of_one_model_has_nothing_to_switch_to() -> None:
 
 def test_its_runs_can_be_planned_for_a_server() -> None:
     catalog = Catalog((builders.catalog().servers[0],))
-    plans = {p.name: plan_of(wish_of(p, "java-a"), catalog, Condition(jdk="25")) for p in ANSWER.parts}
+    wishes = {q.name: replace(q.wish, servers=["java-a"]) for q in QUESTIONS}
+    plans = {name: plan_of(wish, catalog, Condition(jdk="25")) for name, wish in wishes.items()}
     assert {name: (plan.rounds, plan.cells) for name, plan in plans.items()} == {
         WAITING: (1, 2),
         ARRIVING: (1, 2),

@@ -8,7 +8,7 @@ from typing import Any
 import builders
 import pytest
 from claimed import PLATFORM, STEADY, UNSTEADY, VIRTUAL, archive, claim, hello, records, said, times
-from test_matrix import behind, loaded
+from test_study import behind, loaded
 
 from zoo.analysis.held import costs
 from zoo.analysis.summary import rows

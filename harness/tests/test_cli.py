@@ -377,6 +377,7 @@ def test_report_of_a_damaged_run_names_file_and_line(root: Path) -> None:
 
 def test_docs_says_what_is_stale_and_writes_it(root: Path) -> None:
     (root / "README.md").write_text("<!-- generated: entries -->\n<!-- end -->\n", encoding="utf-8")
+    builders.list_runs(root)
     code, out, err = zoo("docs", "--check")
     assert code == 1
     assert sorted(out.splitlines()) == [
@@ -482,23 +483,3 @@ def test_export_prints_a_table(root: Path) -> None:
     code, out, _ = zoo("export", folder, "--csv")
     assert (code, len(out.splitlines())) == (0, 3)
     assert out.startswith("protocol,entry,")
-
-
-def test_the_plan_says_how_long_each_part_takes_and_what_is_left_out(root: Path) -> None:
-    (root / "rust-a" / "matrix.toml").write_text(builders.MATRIX, encoding="utf-8")
-    code, out, _ = zoo("matrix", "rust-a", "--plan")
-    assert code == 0
-    assert "few: 8 cells, about" in out
-    assert "wide: left out: a process can have 1 to" in out
-    assert "min in all" in out
-    assert not (root / "results").exists()
-    code, out, _ = zoo("matrix", "rust-a", "--plan", "--part", "few", "--rounds", "1")
-    assert "few: 4 cells" in out
-    assert "wide" not in out
-
-
-def test_an_unknown_part_is_told_with_the_known_ones(root: Path) -> None:
-    (root / "rust-a" / "matrix.toml").write_text(builders.MATRIX, encoding="utf-8")
-    code, _, err = zoo("matrix", "rust-a", "--part", "other")
-    assert code == 2
-    assert 'no part "other"; known: few, wide' in err

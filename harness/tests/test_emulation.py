@@ -14,7 +14,6 @@ from zoo.analysis.metrics import PEAK_RSS, PER_CONNECTION, held_all
 from zoo.analysis.pairs import Kind, compare
 from zoo.analysis.summary import Row, rows
 from zoo.cli.progress import line
-from zoo.docs import guest_agreement, highest_tier
 from zoo.measure.emulation import timeless
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError
@@ -29,6 +28,8 @@ from zoo.plan.defaults import EMULATED, FULL
 from zoo.plan.request import Wish, plan_of
 from zoo.plan.tier import PlanError
 from zoo.plan.tier import tier as tier_of
+from zoo.reference.highest_tier import tier as tier_table
+from zoo.reference.method import guest_table
 from zoo.report.page.contents import Contents
 from zoo.report.page.html import ENVIRONMENT, ChartTools, page
 from zoo.report.raw_files import RawFiles
@@ -172,7 +173,7 @@ def test_the_findings_say_what_the_tier_costs_beside_the_article() -> None:
     pool = emulated("java-tomcat:platform", flags=[Flag.POOL_CEILING], ceiling_rps=4.0)
     slow = emulated("java-liberty:virtual", flags=[Flag.NOT_AT_ONCE])
     lower = emulated("rust-axum:hyper", "1k")
-    told = highest_tier.tier({"results/reference/vm-25k/report.md": ({}, rows([held, pool, slow, lower]))})
+    told = tier_table({"results/reference/vm-25k/report.md": ({}, rows([held, pool, slow, lower]))})
     assert "in an [emulated host]" in told
     assert "| `java-tomcat:virtual` | all | [400](results/reference/vm-25k/report.md) | 3,800 |" in told
     assert "| `java-tomcat:platform` | as many as it has threads | – | – |" in told
@@ -186,7 +187,7 @@ def test_the_findings_name_an_entry_once_and_by_the_settings_that_it_was_held_wi
     first, again = (rows([emulated("java-a:platform", rss_peak_kb=mb << 10)]) for mb in (100, 200))
     threads = {"MAX_THREADS": "25500"}
     missed = rows([emulated("java-a:platform", flags=[Flag.POOL_CEILING], ceiling_rps=4.0)])
-    told = highest_tier.tier({"one.md": ({}, first), "two.md": (threads, again), "three.md": ({}, [*again, *missed])})
+    told = tier_table({"one.md": ({}, first), "two.md": (threads, again), "three.md": ({}, [*again, *missed])})
     assert "| `java-a:platform` | all | [100](one.md) | – |" in told
     assert "| `java-a:platform` with `MAX_THREADS=25500` | all | [200](two.md) | – |" in told
     assert "as it has threads" not in told
@@ -201,7 +202,7 @@ def test_guests_are_held_against_processes() -> None:
             for name, count in tiers.items()
         )
 
-    told = guest_agreement.agreement(run(10), [*run(11), *rows([emulated("java-a:virtual", delay_s=20.0)])])
+    told = guest_table(run(10), [*run(11), *rows([emulated("java-a:virtual", delay_s=20.0)])])
     assert told.count("| `rust-axum:hyper` | 10 | 11 | +10% |") == told.count("hyper") == 1
     assert "java-a" not in told
 

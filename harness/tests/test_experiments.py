@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zoo.cli.progress import line
-from zoo.docs import scenario_runs
 from zoo.model.measurement import Connections
 from zoo.model.record import Record, Trial
 from zoo.model.run import Run
@@ -33,6 +32,10 @@ from zoo.model.trial_results import (
     ScaleStep,
     StartupResult,
 )
+from zoo.reference.committed import Committed, Reference
+from zoo.reference.experiments import experiments
+from zoo.reference.held import held as held_runs
+from zoo.reference.runs import COMMITTED
 from zoo.report.charts import svg
 from zoo.report.held import apart
 from zoo.report.page.contents import Contents
@@ -43,6 +46,7 @@ from zoo.report.text.document import document
 from zoo.report.text.markdown import render
 from zoo.store.run_folder import Store
 
+SCENARIOS = COMMITTED / "scenarios"
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
 PLAIN = ChartTools(library=lambda: "/* Vega */", svg=lambda figure: "<svg></svg>")
 
@@ -382,13 +386,17 @@ def test_a_failed_trial_is_told_with_its_reason() -> None:
     assert "vegeta is not there" in page(Contents.of(Summary.of(run("ramp"), [failed]), RawFiles()), PLAIN)
 
 
+def committed(root: Path, *names: str) -> list[Committed]:
+    builders.list_runs(root, *(f"scenarios/{name}" for name in names))
+    return Reference(root, builders.catalog()).matching("scenarios/*")
+
+
 def test_a_document_quotes_each_scenario_of_the_committed_runs(tmp_path: Path) -> None:
     for name, scenarios in (("a", ["ramp"]), ("b", ["ab", "held"])):
-        store = Store.create(tmp_path / scenario_runs.FOLDER, run(*scenarios).model_copy(update={"id": name}))
+        store = Store.create(tmp_path / SCENARIOS, run(*scenarios).model_copy(update={"id": name}))
         for one in (one for scenario in scenarios for one in RECORDS[scenario]):
             store.append(one)
-    (tmp_path / scenario_runs.FOLDER / "latest").unlink()
-    text = scenario_runs.told(tmp_path, builders.catalog())
+    text = experiments(committed(tmp_path, "a", "b"), builders.catalog())
     for scenario in ("ramp", "held", "ab"):
         assert all(expected in text for expected in EXPECTED[scenario])
     headings = [line for line in text.splitlines() if line.startswith("### ")]
@@ -399,14 +407,10 @@ def test_a_document_quotes_each_scenario_of_the_committed_runs(tmp_path: Path) -
 
 def test_the_cost_of_a_held_connection_is_read_from_committed_runs_of_held_alone(tmp_path: Path) -> None:
     for name in ("held", "ramp"):
-        store = Store.create(tmp_path / scenario_runs.FOLDER, run(name).model_copy(update={"id": name}))
+        store = Store.create(tmp_path / SCENARIOS, run(name).model_copy(update={"id": name}))
         for one in RECORDS[name]:
             store.append(one)
-    [found] = scenario_runs.held(tmp_path)
+    [found] = held_runs(committed(tmp_path, "held", "ramp"))
     assert found.run.id == "held"
-    assert found.folder.name == "held"
+    assert found.link == f"{SCENARIOS}/held"
     assert {entry for entry, quantity in found.costs if quantity == "rss"} == {r.entry for r in RECORDS["held"]}
-
-
-def test_without_committed_runs_nothing_is_quoted(tmp_path: Path) -> None:
-    assert scenario_runs.told(tmp_path, builders.catalog()) == ""

@@ -7,7 +7,7 @@ import json
 import pytest
 from builders import record
 from test_analysis import holding
-from test_matrix import behind, loaded
+from test_study import behind, loaded
 
 from zoo.analysis.cells import cells
 from zoo.analysis.metrics import PEAK_RSS

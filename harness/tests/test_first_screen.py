@@ -8,17 +8,21 @@ import builders
 from test_experiments import opened, tried
 from test_jdbc import measured, run_of, two
 
-from zoo.docs import first_screen
-from zoo.docs.origin import COMMITTED
 from zoo.jdbc.store import JdbcStore
-from zoo.report.summary import Summary
+from zoo.reference import first_screen
+from zoo.reference.committed import Reference
+from zoo.reference.runs import COMMITTED
 from zoo.store.run_folder import Store
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
 
 
 def told(root: Path) -> str:
-    return first_screen.told(root, Summary.of(builders.run(), []), [], builders.catalog())
+    builders.list_runs(root, "bench-all")
+    Store.create(root / COMMITTED, builders.run().model_copy(update={"id": "bench-all"}))
+    catalog = builders.catalog()
+    committed = Reference(root, catalog)
+    return first_screen.first_screen([*committed.matching("bench-all"), *committed.matching("*")], catalog)
 
 
 def commit_open(root: Path, name: str, started_at: str, *rounds: tuple[float, float]) -> None:
@@ -27,6 +31,7 @@ def commit_open(root: Path, name: str, started_at: str, *rounds: tuple[float, fl
     for number, shares in enumerate(rounds, 1):
         for entry, share in zip((PLATFORM, VIRTUAL), shares, strict=True):
             made.append(tried("open", opened(share), entry, number=number))
+    builders.list_runs(root, name)
     to = root / COMMITTED / name
     to.parent.mkdir(parents=True, exist_ok=True)
     made.folder.rename(to)
@@ -35,6 +40,7 @@ def commit_open(root: Path, name: str, started_at: str, *rounds: tuple[float, fl
 def commit_databases(root: Path, name: str, started_at: str, rounds: int) -> None:
     run = run_of(two(), rounds).model_copy(update={"started_at": started_at})
     made = measured(JdbcStore.create(root / "made", run))
+    builders.list_runs(root, name, command="jdbc bench")
     to = root / COMMITTED / name
     to.parent.mkdir(parents=True, exist_ok=True)
     made.folder.rename(to)

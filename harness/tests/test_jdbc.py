@@ -21,7 +21,6 @@ from zoo.analysis.metrics import Word
 from zoo.analysis.pairs import Kind
 from zoo.analysis.two_runs import slower
 from zoo.cli import app
-from zoo.docs import refresh
 from zoo.host.engine import EngineError
 from zoo.jdbc import jmh, plan
 from zoo.jdbc.jmh import JmhError
@@ -34,6 +33,7 @@ from zoo.jdbc.session import Session
 from zoo.jdbc.store import JdbcStore, is_jdbc
 from zoo.model.failure import Failure
 from zoo.plan.tier import PlanError
+from zoo.reference import refresh
 from zoo.report.charts import svg
 from zoo.report.jdbc import readme
 from zoo.report.jdbc.charts import answer
@@ -534,6 +534,7 @@ def test_a_reference_run_fills_the_readme_and_is_seen_when_it_changes(tmp_path: 
     (tmp_path / "java-jdbc").mkdir()
     path = tmp_path / "java-jdbc" / "README.md"
     path.write_text("<!-- generated: results -->\n<!-- end -->\n", encoding="utf-8")
+    builders.list_runs(tmp_path, "jdbc", command="jdbc bench")
     reference = run_of(two()).model_copy(update={"id": "jdbc"})
     store = measured(JdbcStore.create(tmp_path / "results/reference", reference))
     assert path in refresh.refresh(tmp_path, builders.catalog(), write=True)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import from_models
 from zoo.jdbc.request import JdbcWish
-from zoo.model.option import Option, made, options_of, words
+from zoo.model.option import Option, made, options_of, parse, words
 from zoo.plan.blocks import Design
 from zoo.plan.request import Wish
 
@@ -58,6 +58,7 @@ def dive(*typed: str, env: dict[str, str] | None = None) -> tuple[Dive | None, s
 )
 def test_a_command_is_given_its_model(typed: list[str], asked: Dive) -> None:
     assert dive(*typed)[0] == asked
+    assert parse(Dive, [word for word in typed if word != "--loud"]) == asked
 
 
 def test_bounds_variables_and_help_stand_at_the_field() -> None:

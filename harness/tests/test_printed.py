@@ -9,10 +9,10 @@ import pytest
 from fixtures.scripted_server import ScriptedServer
 from waits import PATIENCE_S, stopping
 
-from zoo.docs import wrk_percentiles
-from zoo.docs.wrk_percentiles import QUANTILES, Printed
 from zoo.load.shards import LocalShards, Shard
 from zoo.load.spec import LoadSpec
+from zoo.reference import percentiles
+from zoo.reference.percentiles import QUANTILES, Printed
 
 MICROSECONDS = {"µs": 1.0, "ms": 1e3, "s": 1e6}
 
@@ -52,12 +52,12 @@ def test_the_correction_invents_samples_and_the_table_counts_them(stalled: Print
     invented = seen.corrected.total - seen.raw.total
     assert seen.raw.total == seen.requests
     assert invented > 0
-    text = wrk_percentiles.told(stalled)
+    text = percentiles.told(stalled)
     assert f"the {invented:,} (" in text
     assert [row.count("|") for row in text.splitlines()[:6]] == [5] * 6
 
 
 def test_it_is_kept_as_it_was(stalled: Printed, tmp_path: Path) -> None:
     path = tmp_path / "printed.json.gz"
-    wrk_percentiles.write(path, stalled)
-    assert wrk_percentiles.read(path) == stalled
+    percentiles.write(path, stalled)
+    assert percentiles.read(path) == stalled

@@ -9,8 +9,8 @@ import builders
 import numpy as np
 import pytest
 from builders import record
-from typer.testing import CliRunner
 
+from zoo import ROOT
 from zoo.analysis import method_proof
 from zoo.analysis.method_proof import (
     PLAIN,
@@ -28,15 +28,12 @@ from zoo.analysis.method_proof import (
 from zoo.analysis.metrics import CPU, METRICS, PER_CONNECTION, REQUESTS, Metric
 from zoo.analysis.pairs import Compared, Kind, compare
 from zoo.analysis.stats import paired_ratio
-from zoo.cli import app, prove
-from zoo.docs.method_proofs import SLOWDOWN as SLOWDOWN_RUN
+from zoo.catalog.load import load_catalog
 from zoo.model.entry_id import twin
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.plan.blocks import Design
-from zoo.plan.request import Wish
 from zoo.report.text import method_proofs
-from zoo.store.run_folder import Store
 
 NATIVE, JVM = "rust-n:bare", "java-a:virtual"
 METRICS_OF_HELLO = [m for m in METRICS if m is not PER_CONNECTION]
@@ -240,38 +237,7 @@ def test_a_run_that_has_not_ended_took_no_time_that_is_known() -> None:
         method_proof.minutes_of(builders.run())
 
 
-# --- the commands
-
-
-def test_the_designs_fit_into_their_time_with_a_pair_and_a_a_in_each_run() -> None:
-    trials = prove.equal_time(25)
-    assert 0.8 * 1_500 < sum(trial.seconds() for trial in trials) <= 1_500
-    assert sorted({(trial.wish.variants, trial.wish.design) for trial in trials}) == sorted(
-        (pair, design) for pair in (prove.NATIVE, prove.JVM) for design in Design
-    )
-    assert all(trial.wish.rounds is not None and trial.wish.rounds >= 3 for trial in trials)
-
-
-def test_the_options_of_a_trial_are_understood_and_give_the_plan_it_means() -> None:
-    trial = next(t for t in prove.equal_time(25) if t.wish.variants == prove.NATIVE)
-    done = CliRunner().invoke(app.of(["plan"]), ["plan", *trial.words()])
-    assert done.exit_code == 0, done.output
-    assert f"{', '.join(prove.NATIVE)}\n" in done.stdout
-    assert f"hello × 100 connections × {trial.wish.rounds} round(s), and {trial.wish.rounds} of A/A" in " ".join(
-        done.stdout.split()
-    )
-
-
 def test_the_fixture_has_the_variants_that_the_proof_speaks_of() -> None:
-    catalog = prove.ProofRun(SLOWDOWN_RUN, Wish(), prove.FIXTURE).catalog()
+    catalog = load_catalog(ROOT, ROOT / "harness/tests/fixtures/slowed")
     assert [e.id for e in catalog.entries if e.server.guest] == [PLAIN, SLOWED, UNCHANGED]
     assert [e.variant.env for e in catalog.entries if e.server.guest] == [{}, {"SLOWDOWN": "0.05"}, {}]
-
-
-def test_false_differences_are_counted_over_a_run_that_is_there(tmp_path_factory: pytest.TempPathFactory) -> None:
-    store = Store.create(tmp_path_factory.mktemp("results"), builders.run([NATIVE], ["hello"], rounds=5))
-    for one in [*noisy(NATIVE, np.random.default_rng(5), 5), *noisy(twin(NATIVE), np.random.default_rng(6), 5)]:
-        store.append(one)
-    done = CliRunner().invoke(prove.app, ["aa", "--run", str(store.folder)])
-    assert done.exit_code == 0, done.output
-    assert f"of {len(METRICS_OF_HELLO)} intervals leave out 1" in " ".join(done.stdout.split())

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from zoo.analysis.held import Cost
 from zoo.analysis.stats.interval import Interval
 from zoo.catalog.manifest import Catalog
-from zoo.docs import cores_apart, method_proofs, origin, refresh, server_readme, zoo_results
-from zoo.docs.refresh import DocumentError
-from zoo.docs.scenario_runs import HeldRun
 from zoo.model.entry_id import twin, varied
 from zoo.model.flag import Flag
 from zoo.model.record import Record
 from zoo.model.run import Run, schema
+from zoo.reference import readme, refresh, server_readme
+from zoo.reference.held import HeldRun
+from zoo.reference.refresh import DocumentError
+from zoo.reference.runs import COMMITTED
 from zoo.report.summary import Summary
 from zoo.store.run_folder import Store
 from zoo.store.writing import StoreError
@@ -163,6 +164,7 @@ def root(tmp_path: Path) -> Path:
         (tmp_path / server.name).mkdir()
         (tmp_path / server.name / "README.md").write_text(f"# {server.name}\n{RESULTS}", encoding="utf-8")
     (tmp_path / "README.md").write_text(README.format(results=""), encoding="utf-8")
+    builders.list_runs(tmp_path, "bench-all", "aa", "slowdown", "designs/jvm-rounds", "cores-split")
     return tmp_path
 
 
@@ -177,7 +179,7 @@ def reference(root: Path, records: list[Record]) -> None:
     made = Store.create(root / "results" / "reference", builders.run([PLATFORM, VIRTUAL, BARE]))
     for one in records:
         made.append(one)
-    made.folder.rename(root / origin.REFERENCE)
+    made.folder.rename(root / COMMITTED / "bench-all")
     (root / "README.md").write_text(README.format(results=FIRST_SCREEN), encoding="utf-8")
 
 
@@ -251,8 +253,8 @@ def test_what_was_made_of_the_reference_run_is_stale_when_it_differs_or_is_not_w
     reference(root, [record(e) for e in (PLATFORM, VIRTUAL)])
     refresh.refresh(root, at(root), write=True)
     html, chart = (
-        root / origin.REFERENCE / "report.html",
-        root / zoo_results.CHARTS / "forest-model-hello-cpu-per-request.svg",
+        root / COMMITTED / "bench-all" / "report.html",
+        root / readme.CHARTS / "forest-model-hello-cpu-per-request.svg",
     )
     for path in (html, chart):
         path.write_text(path.read_text(encoding="utf-8").replace("java-a", "java-b"), encoding="utf-8")
@@ -278,7 +280,7 @@ def test_what_committed_runs_prove_stands_in_the_method(root: Path) -> None:
     run = builders.run([PLATFORM, VIRTUAL], ["hello"], ["1k"]).model_copy(
         update={"finished_at": "2026-01-02T03:14:05+00:00"}
     )
-    for folder in (method_proofs.AA, method_proofs.DESIGNS / "jvm-rounds"):
+    for folder in (COMMITTED / "aa", COMMITTED / "designs/jvm-rounds"):
         made = Store.create(root / "made", run)
         for entry in (PLATFORM, VIRTUAL, twin(VIRTUAL)):
             for number, wobble in enumerate((1.0, 1.01, 0.99), 1):
@@ -302,35 +304,36 @@ def test_what_cores_of_their_own_change_stands_in_the_method(root: Path) -> None
     for number, wobble in enumerate((1.0, 1.01, 0.99), 1):
         made.append(record(PLATFORM, round_number=number, rps=50_000 * wobble))
         made.append(record(apart, round_number=number, rps=30_000))
-    (root / cores_apart.FOLDER).parent.mkdir(parents=True)
-    made.folder.rename(root / cores_apart.FOLDER)
+    (root / COMMITTED).mkdir(parents=True, exist_ok=True)
+    made.folder.rename(root / COMMITTED / "cores-split")
     assert method in refresh.refresh(root, at(root), write=True)
     assert re.search(rf"^\| {apart} \| hello \| 1k \| 3 \| slower 3\d–4\d %", method.read_text(encoding="utf-8"), re.M)
 
 
 def held_run(started_at: str, kb: dict[str, float]) -> HeldRun:
     run = builders.run(list(kb), ["held"]).model_copy(update={"started_at": started_at})
-    return HeldRun(
-        Path(started_at), run, {(e, "rss"): Cost(Interval(cost, None, None, 1), 1.0) for e, cost in kb.items()}
-    )
+    return HeldRun(started_at, run, {(e, "rss"): Cost(Interval(cost, None, None, 1), 1.0) for e, cost in kb.items()})
 
 
 def test_a_held_connection_costs_what_the_newest_run_says_and_lean_buffers_are_set_beside_it(root: Path) -> None:
     run = builders.run([PLATFORM, VIRTUAL, BARE])
     summary = Summary.of(run, [record(entry) for entry in (PLATFORM, VIRTUAL, BARE)])
     lean = varied(VIRTUAL, server_readme.LEAN)
+
+    def results(*held: HeldRun) -> str:
+        return server_readme.results(summary, held, at(root), "java-a", "report.html")
+
     newest = held_run("2026-02-01", {VIRTUAL: 128.0, lean: 100.0})
-    part = server_readme.results(summary, [newest, held_run("2026-01-01", {VIRTUAL: 70.0})], at(root), "java-a")
+    part = results(newest, held_run("2026-01-01", {VIRTUAL: 70.0}))
     assert re.search(r"^\| `virtual` .* \| 128 \|$", part, re.M)
     told = "With `BUFFERS=lean`, `virtual` takes 100 kB per waiting request instead of 128, in the same run."
     assert told in part
     assert part.count("Held connections:") == 1
-    later = held_run("2026-03-01", {VIRTUAL: 140.0})
-    part = server_readme.results(summary, [newest, later], at(root), "java-a")
+    part = results(newest, held_run("2026-03-01", {VIRTUAL: 140.0}))
     assert re.search(r"^\| `virtual` .* \| 140 \|$", part, re.M)
     assert told in part
-    apart = [held_run("2026-02-01", {lean: 100.0}), held_run("2026-03-01", {VIRTUAL: 70.0})]
-    assert "lean" not in server_readme.results(summary, apart, at(root), "java-a"), "of two runs they are no pair"
+    part = results(held_run("2026-02-01", {lean: 100.0}), held_run("2026-03-01", {VIRTUAL: 70.0}))
+    assert "lean" not in part, "of two runs they are no pair"
 
 
 def test_raw_data_is_read_as_written_and_every_file_is_listed(store: Store) -> None:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from zoo.catalog.manifest import Catalog
-from zoo.cli import checkout, matrix_runs
-from zoo.cli.matrix_runs import Planned
+from zoo.cli import checkout, child_process
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import Hosting, Results
 from zoo.cli.screen import console
+from zoo.model.option import words
 from zoo.model.record import Record
 from zoo.model.run import Run
-from zoo.plan.answer import ANSWER, COST
+from zoo.plan.answer import COST, QUESTIONS
 from zoo.plan.tier import PlanError
+from zoo.reference import estimate
 from zoo.report.formatting import format_duration
 from zoo.report.text.answer import Found, paragraph, rounds_needed, sides_of
 from zoo.store.run_folder import Store
@@ -45,12 +47,18 @@ def command(
     variants = compared(server, catalog)
     into = (results or checkout.ROOT / "results") / "answers" / server
     if rounds is not None:
-        _go_on(into / COST, rounds)
+        if _bench(["--resume", "--rounds", str(rounds)], into / COST) == 2:
+            raise typer.Exit(2)
     elif not show:
-        parts = [part.model_copy(update={"variants": variants}) for part in ANSWER.parts]
-        planned = [matrix_runs.planned(p, server, catalog, checkout.ROOT, runtime) for p in parts]
-        console.print(f"{server}: three questions, about {format_duration(sum(p.seconds for p in planned))} in all")
-        _measure(planned, server, into, runtime)
+        asked = [
+            replace(question, wish=replace(question.wish, servers=[server], variants=variants, runtime=runtime))
+            for question in QUESTIONS
+        ]
+        seconds = [estimate.of_bench(one.wish, {}, catalog, checkout.ROOT).seconds for one in asked]
+        console.print(f"{server}: three questions, about {format_duration(sum(seconds))} in all")
+        for number, (one, took) in enumerate(zip(asked, seconds, strict=True), start=1):
+            console.print(f"\n{number} of {len(asked)}, about {format_duration(took)}: {one.asks}", highlight=False)
+            _bench(words(one.wish), into / one.name)
     found = _found(into)
     console.print(f"\n{paragraph(server, found)}", highlight=False)
     if needed := rounds_needed(found):
@@ -71,28 +79,19 @@ def compared(server: str, catalog: Catalog) -> list[str]:
     return [entries[sides.pool].name, entries[sides.other].name]
 
 
-def _go_on(results: Path, rounds: int) -> None:
-    words = ["bench", "--resume", "--rounds", str(rounds), "--results", str(results)]
-    if matrix_runs.bench(words, {}) == 2:
-        raise typer.Exit(2)
-
-
-def _measure(planned: Sequence[Planned], server: str, into: Path, runtime: str) -> None:
-    for number, one in enumerate(planned, start=1):
-        console.print(
-            f"\n{number} of {len(planned)}, about {format_duration(one.seconds)}: {one.part.asks}", highlight=False
-        )
-        try:
-            matrix_runs.measure(one.part, server, into / one.part.name, runtime)
-        except KeyboardInterrupt:
-            raise typer.Exit(130) from None
+def _bench(options: Sequence[str], results: Path) -> int:
+    """The exit code of `zoo bench`; Ctrl-C ends the whole command."""
+    code = child_process.run(["bench", *options, "--results", str(results)], {}, checkout.ROOT)
+    if code == child_process.INTERRUPTED:
+        raise typer.Exit(code)
+    return code
 
 
 def _found(into: Path) -> Found:
-    """Of each part the newest run, as far as it came."""
+    """The newest run for each question, as far as it came."""
     found: dict[str, tuple[Run, list[Record]]] = {}
-    for part in ANSWER.parts:
-        if (into / part.name / "latest" / "run.json").exists():
-            store = Store.open(into / part.name / "latest")
-            found[part.name] = (store.run(), store.records())
+    for question in QUESTIONS:
+        if (into / question.name / "latest" / "run.json").exists():
+            store = Store.open(into / question.name / "latest")
+            found[question.name] = (store.run(), store.records())
     return found

@@ -14,7 +14,6 @@ COMMANDS = {
     "plan": "Which cells a bench would measure and how long that takes.",
     "answer": "Should a server switch to virtual threads? Ten minutes, one paragraph.",
     "bench": "Measure entries, or a server that already runs.",
-    "matrix": "Measure the runs that a server's matrix.toml names.",
     "report": "Show a run again and write its report.html and report.md.",
     "compare": "Compare two runs: two commits, two JDKs, two days on one host.",
     "export": "Print a run's records as a table for other programs.",
@@ -23,11 +22,12 @@ COMMANDS = {
     "docs": "Generate what documents quote of the reference runs.",
     "site": "Write reports, claims and an index as static pages.",
     "claims": "Which published claims hold on this machine.",
+    "reference": "The committed runs that documents quote.",
     "jdbc": "Database access by executor: java-jdbc on PostgreSQL and MariaDB.",
 }
 """Each is the module of its name beside this one."""
 
-GROUPS = frozenset({"claims", "jdbc"})
+GROUPS = frozenset({"claims", "jdbc", "reference"})
 """Commands of several words."""
 
 HIDDEN = frozenset({"measure"})

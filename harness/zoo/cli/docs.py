@@ -10,7 +10,7 @@ import typer
 from zoo.catalog.load import load_catalog
 from zoo.cli import checkout
 from zoo.cli.mistakes import plainly
-from zoo.docs import refresh
+from zoo.reference import refresh
 
 
 @plainly()

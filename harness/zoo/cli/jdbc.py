@@ -24,7 +24,7 @@ from zoo.host.begun import begun, now
 from zoo.host.engine import Engine, EngineError
 from zoo.host.interrupts import interruptible
 from zoo.host.jdk import find_jdk
-from zoo.jdbc import plan
+from zoo.jdbc import plan, request
 from zoo.jdbc.launcher import Launcher, project, recorded
 from zoo.jdbc.records import PROTOCOL, CellRecord, FloodRecord, JdbcRun, PlanFacts
 from zoo.jdbc.request import JdbcWish
@@ -150,23 +150,14 @@ def _databases(runtime: str, console: Console) -> Databases:
 
 def _planned(wish: JdbcWish, seed: int) -> PlanFacts:
     """The plan of what was asked for."""
-    runtime, profile, choice = _runtime(wish.runtime), plan.profile(wish.profile, wish.rounds), wish.choice
-    cells = [] if wish.only_floods else plan.chosen(profile.name, choice)
-    database = "postgresql"
-    if runtime == "external":
-        url = os.environ["JDBC_URL"]
-        database = url.removeprefix("jdbc:").partition(":")[0]
-        cells = plan.on_another_server(cells, database)
-        if not (cells or wish.only_floods):
-            raise PlanError(f"JDBC_URL must begin with jdbc:postgresql: or jdbc:mariadb:, and a cell be of that: {url}")
-    flooded = wish.floods and (wish.only_floods or not choice.is_made)
-    return PlanFacts(
-        cells=cells,
-        floods=plan.floods(profile.name, database) if flooded else [],
-        profile=profile,
-        seed=seed,
-        runtime=runtime,
-    )
+    runtime = _runtime(wish.runtime)
+    if runtime != "external":
+        return request.plan_of(wish, seed=seed, runtime=runtime)
+    url = os.environ["JDBC_URL"]
+    planned = request.plan_of(wish, seed=seed, runtime=runtime, database=url.removeprefix("jdbc:").partition(":")[0])
+    if not (planned.cells or wish.only_floods):
+        raise PlanError(f"JDBC_URL must begin with jdbc:postgresql: or jdbc:mariadb:, and a cell be of that: {url}")
+    return planned
 
 
 def _announce(planned: PlanFacts, console: Console) -> None:

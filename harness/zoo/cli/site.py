@@ -11,6 +11,10 @@ from zoo.cli import checkout
 from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
 from zoo.docs import site
+from zoo.reference.committed import Reference
+
+REPORTED = ("bench-all", "scenarios/*")
+"""The committed runs that have a report on the site."""
 
 
 @plainly()
@@ -24,5 +28,8 @@ def command(
 
     Example: zoo site --run results/latest --to /tmp/site
     """
-    written = site.write(to, run or site.chosen(checkout.ROOT), checkout.ROOT, checkout.catalog(), console.print)
+    catalog = checkout.catalog()
+    committed = Reference(checkout.ROOT, catalog)
+    reported = run or [one.folder for name in REPORTED for one in committed.matching(name)]
+    written = site.write(to, reported, committed.judging, checkout.ROOT, catalog, console.print)
     console.print(f"site: {checkout.shown(written)}")

@@ -16,7 +16,6 @@ from zoo.cli.alone import be_alone, warn_of_environment
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Servers
 from zoo.cli.screen import console
-from zoo.docs.soak import KEPT
 from zoo.host import facts
 from zoo.host.begun import Begun, begun, now
 from zoo.host.interrupts import interruptible
@@ -30,14 +29,13 @@ from zoo.report.text import terminal
 from zoo.runtime import conditions
 from zoo.runtime.environment import recorded
 from zoo.runtime.hosting import hosting
-from zoo.store.writing import write_data, write_whole
+from zoo.store.writing import write_data
 
 
 @plainly()
 def command(
     minutes: Annotated[float, typer.Option(min=measuring.LEAST_MINUTES, help="of load, in twelve parts")] = 10,
     server: Servers = None,
-    keep: Annotated[bool, typer.Option("--keep", help="store it for docs/reliability.md")] = False,
     results: Results = None,
 ) -> None:
     """Load all servers at once for minutes, and look at each in between: heap, RSS, threads, descriptors, errors.
@@ -71,7 +69,7 @@ def command(
     except KeyboardInterrupt:
         console.print(f"\ninterrupted; what was seen is in {checkout.shown(path)}")
         raise typer.Exit(130) from None
-    _end(path, keep=keep)
+    _end(path)
 
 
 def _new(named: Begun, minutes: float, entries: list[Entry], condition: Condition) -> Soak:
@@ -113,12 +111,9 @@ def _write(path: Path, soak: Soak) -> None:
     write_data(path / "run.json", soak, indent=1)
 
 
-def _end(path: Path, *, keep: bool) -> None:
-    text = (path / "run.json").read_text(encoding="utf-8")
-    soak = Soak.model_validate_json(text)
+def _end(path: Path) -> None:
+    soak = Soak.model_validate_json((path / "run.json").read_text(encoding="utf-8"))
     terminal.show([soak_text.section(soak)], console)
     console.print(f"\nsoak: {checkout.shown(path)}")
-    if keep:
-        write_whole(checkout.ROOT / KEPT, text)
     if soak.ended or not all(map(lasted, soak.marks.values())):
         raise typer.Exit(1)

@@ -1,1 +1,1 @@
-"""The generated parts of the documents, and the reports of runs, read from their folders."""
+"""The reports of runs, the ledger of claims and the site, made from the folders of runs."""

@@ -15,8 +15,6 @@ from zoo.catalog.manifest import Catalog
 from zoo.claims import evidence
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import LedgerError
-from zoo.docs.first_turns import FOLDER as FIRST_TURNS
-from zoo.docs.method_proofs import AA, DESIGNS, SLOWDOWN
 from zoo.docs.origin import older_builds
 from zoo.model.data import NewerProtocol, check_protocol
 from zoo.model.record import PROTOCOL
@@ -24,7 +22,7 @@ from zoo.store import kept
 from zoo.store.run_folder import Store
 from zoo.store.writing import StoreError
 
-LEFT_OUT = {"reference", "proof", *(path.name for path in (AA, SLOWDOWN, DESIGNS, FIRST_TURNS))}
+LEFT_OUT = {"reference", "refreshed"}
 UNDERSTOOD = {"servers": {2, 3, 4, PROTOCOL}, "jvm": {1, 2}, "jdbc": {1, 2}}
 """Kinds of runs, and their protocols. A ratio's two sides are of one protocol; which one, does not matter to it."""
 PROGRAM_OF = {"jvm": "java-hello", "jdbc": "java-jdbc"}
@@ -34,8 +32,11 @@ LEAST_WARMUP_S = 10
 
 
 def folders(root: Path) -> list[Path]:
-    """All runs below a folder, each once, whatever links there are to them; committed ones only where they are asked
-    for, as they may be another machine's, and none that proves the method (short warm-ups, designs not chosen)."""
+    """All runs below results/, each once, whatever links there are to them.
+
+    Without the committed ones, which may be another machine's, and without those that were made to replace them, some
+    of which have short warm-ups.
+    """
     found = (path.parent for path in root.rglob("run.json"))
     return sorted({path.resolve() for path in found if not LEFT_OUT.intersection(path.relative_to(root).parts)})
 

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from zoo.analysis.summary import Row
 from zoo.catalog.build import source_hash
 from zoo.catalog.manifest import Catalog, Server
 from zoo.model.entry_id import server_of
 from zoo.model.run import Run
-
-COMMITTED = Path("results/reference")
-
-REFERENCE = COMMITTED / "bench-all"
-"""The run of the whole zoo that documents quote."""
 
 
 def preference(rounds: int, started_at: str) -> tuple[int, str]:

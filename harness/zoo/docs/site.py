@@ -12,7 +12,7 @@ from zoo.claims.evidence import Archive
 from zoo.claims.sources import ClaimEvidence
 from zoo.claims.verdicts import ClaimVerdict, verdicts
 from zoo.docs import archives, ledger, run_reports
-from zoo.docs.origin import REFERENCE, origin
+from zoo.docs.origin import origin
 from zoo.model.entry_id import server_of
 from zoo.report.ledger import page as ledger_page
 from zoo.report.page.contents import Contents
@@ -20,7 +20,6 @@ from zoo.report.page.site import SiteEntry, index, listing
 from zoo.store import kept
 from zoo.store.run_folder import Store
 
-SCENARIOS = Path("results/reference/scenarios")
 RUNS = "runs"
 """The folder of the site that has one folder a run."""
 
@@ -28,21 +27,20 @@ RECORDS = ("run.json", kept.RECORDS, kept.PACKED_RECORDS)
 """Files of a run that its pages link to, whichever of them there are."""
 
 
-def chosen(root: Path) -> list[Path]:
-    """The committed runs that documents quote: the whole zoo, and each scenario."""
-    found = [root / REFERENCE, *sorted((root / SCENARIOS).glob("*"))]
-    return [folder for folder in found if (folder / "run.json").is_file()]
+def write(
+    to: Path, runs: Sequence[Path], judging: Sequence[Path], root: Path, catalog: Catalog, say: Callable[[str], None]
+) -> Path:
+    """Write the site of these runs, and of the ledger as `judging` runs decide it; return its index.
 
-
-def write(to: Path, runs: Sequence[Path], root: Path, catalog: Catalog, say: Callable[[str], None]) -> Path:
-    """The site of these runs in this folder, which gives its index; `say` is told of each page."""
+    `say` is called with a line for each report.
+    """
     to.mkdir(parents=True, exist_ok=True)
     entries = []
     for folder in runs:
         store = Store.open(folder)
         say(f"{store.run().id}: report")
         entries.append(_report(to, store, catalog))
-    said = _ledger(to, root, catalog, {entry.id for entry in entries})
+    said = _ledger(to, judging, root, catalog, {entry.id for entry in entries})
     written = to / "index.html"
     written.write_text(index(entries, said), encoding="utf-8")
     return written
@@ -70,12 +68,12 @@ def _entry(contents: Contents, where: str) -> SiteEntry:
     )
 
 
-def _ledger(to: Path, root: Path, catalog: Catalog, reported: set[str]) -> list[ClaimVerdict]:
-    """The ledger by the committed runs, each of which gets its records beside it."""
+def _ledger(to: Path, judging: Sequence[Path], root: Path, catalog: Catalog, reported: set[str]) -> list[ClaimVerdict]:
+    """The page of the ledger; each run that decides a claim gets its records on the site."""
     if not (root / ledger.FOLDER).is_dir():
         return []
     found = ledger.read(root, catalog)
-    given, _ = archives.read(archives.folders(root / ledger.REFERENCE), root, catalog)
+    given, _ = archives.read(judging, root, catalog)
     moved = [replace(archive, folder=f"{RUNS}/{archive.id}") for archive in given]
     said = verdicts(found.claims, ClaimEvidence(moved, ledger.KNOWN))
     (to / "claims.html").write_text(ledger_page.page(found, said), encoding="utf-8")

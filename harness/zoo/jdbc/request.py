@@ -7,6 +7,7 @@ from typing import Annotated
 
 from zoo.jdbc import plan
 from zoo.jdbc.plan import Choice
+from zoo.jdbc.records import PlanFacts
 from zoo.model.option import Option
 
 
@@ -27,3 +28,17 @@ class JdbcWish:
         str,
         Option("--runtime", "process: databases of its own; container: those of the compose file", variable="RUNTIME"),
     ] = "auto"
+
+
+def plan_of(wish: JdbcWish, *, seed: int, runtime: str = "process", database: str = "postgresql") -> PlanFacts:
+    """The plan of a new run; `PlanError` for a profile or cells that there are not.
+
+    `external` names a server that is there: its cells are those of its database.
+    """
+    profile, choice = plan.profile(wish.profile, wish.rounds), wish.choice
+    cells = [] if wish.only_floods else plan.chosen(profile.name, choice)
+    if runtime == "external":
+        cells = plan.on_another_server(cells, database)
+    flooded = wish.floods and (wish.only_floods or not choice.is_made)
+    floods = plan.floods(profile.name, database) if flooded else []
+    return PlanFacts(cells=cells, floods=floods, profile=profile, seed=seed, runtime=runtime)

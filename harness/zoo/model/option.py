@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
+
+from pydantic import TypeAdapter
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,32 @@ def made(model: type[Any], values: dict[str, Any]) -> Any:  # noqa: ANN401 (an i
     names = [field.name for field in fields(model)]
     given = {name: values[name] for name in names if name in values}
     return model(**given, **{name: made(hints[name], values) for name in names if is_dataclass(hints[name])})
+
+
+def parse(model: type[Any], given: Sequence[str]) -> Any:  # noqa: ANN401 (an instance of the model)
+    """Return what a command line of these words asks for, the reverse of `words`; `ValueError` for an unknown word."""
+    known = {
+        name: (found, on)
+        for found in options_of(model)
+        for name, on in zip(found.option.name.split("/"), (True, False), strict=False)
+    }
+    values: dict[str, Any] = {}
+    left = iter(given)
+    for word in left:
+        if word not in known:
+            raise ValueError(f"{word} is not an option; known: {', '.join(known)}")
+        found, on = known[word]
+        is_switch = bool in (found.type, *get_args(found.type))
+        values[found.field] = on if is_switch else _value(found, next(left, ""), values.get(found.field, ()))
+    return made(model, values)
+
+
+def _value(found: OptionField, text: str, before: Sequence[Any]) -> Any:  # noqa: ANN401 (of the field's type)
+    """The value of this word; a list that is given as several words is added to."""
+    value: object = text
+    if get_origin(found.type) is Sequence:
+        value = tuple(text.split(",")) if found.option.empty is not None else (*before, text)
+    return TypeAdapter(found.type).validate_python(value)
 
 
 def words(asked: object) -> list[str]:

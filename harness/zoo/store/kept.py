@@ -13,6 +13,8 @@ import tarfile
 from functools import cache
 from pathlib import Path
 
+from zoo.host.interrupts import held
+
 RECORDS = "records.ndjson"
 PACKED_RECORDS = "records.ndjson.gz"
 PACKED_RAW = "raw.tar.xz"
@@ -44,19 +46,28 @@ def packed_raw(folder: Path) -> dict[str, bytes]:
 
 
 def keep(source: Path, target: Path, *, raw: bool = False) -> None:
-    """Copy what is kept of a run: `run.json`, its records, and of `raw/` at most histograms and samples."""
-    target.mkdir(parents=True, exist_ok=True)
-    for old in (RECORDS, PACKED_RECORDS, PACKED_RAW):
-        (target / old).unlink(missing_ok=True)
-    shutil.copyfile(source / "run.json", target / "run.json")
+    """Copy what is kept of a run: `run.json`, its records, and of `raw/` at most histograms and samples.
+
+    A run that is already there is replaced as a whole, once the copy is complete.
+    """
+    new, old = (target.with_name(f"{target.name}.{state}") for state in ("new", "old"))
+    for left in (new, old):
+        shutil.rmtree(left, ignore_errors=True)
+    new.mkdir(parents=True)
+    shutil.copyfile(source / "run.json", new / "run.json")
     lines = records_file(source)
     if lines.name == PACKED_RECORDS or lines.stat().st_size <= LARGEST:
-        shutil.copyfile(lines, target / lines.name)
+        shutil.copyfile(lines, new / lines.name)
     else:
-        with gzip.GzipFile(target / PACKED_RECORDS, "wb", mtime=0) as out:
+        with gzip.GzipFile(new / PACKED_RECORDS, "wb", mtime=0) as out:
             out.write(lines.read_bytes())
     if raw:
-        _pack(source / "raw", target / PACKED_RAW)
+        _pack(source / "raw", new / PACKED_RAW)
+    with held():
+        if target.exists():
+            target.rename(old)
+        new.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _pack(raw: Path, target: Path) -> None:

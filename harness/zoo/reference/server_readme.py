@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from zoo.analysis.held import Cost
 from zoo.catalog.manifest import Catalog
-from zoo.docs.origin import REFERENCE, origin
-from zoo.docs.scenario_runs import HeldRun, preferred
+from zoo.docs.origin import origin
 from zoo.model.entry_id import server_of, varied
+from zoo.reference.committed import Committed
+from zoo.reference.held import HeldRun, held, preferred
 from zoo.report.columns import COLUMNS, title_of
 from zoo.report.formatting import format_interval
 from zoo.report.section import NONE, Table
@@ -21,7 +22,16 @@ KEYS = ("rps", "p99_ms", "cpu_us_per_request")
 TITLES = ["variant", *map(title_of, (*KEYS, "kb_per_request"))]
 
 
-def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server: str) -> str:
+def server_results(runs: Sequence[Committed], catalog: Catalog, server: str) -> str:
+    """The results of a server, from the run of the whole zoo and from runs that held connections."""
+    whole, *others = runs
+    summary = whole.contents.summary
+    if server not in summary.cells.servers:
+        return ""
+    return results(summary, held(others), catalog, server, f"../{whole.link}/report.html")
+
+
+def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server: str, report: str) -> str:
     """`hello` at 1,000 connections, from the run of the whole zoo; the slope of memory, from the preferred run."""
     rows = {(r.entry, r.scenario, r.tier): r for r in summary.cells.rows.values() if not r.again}
     slopes = _slopes(held, server)
@@ -37,8 +47,8 @@ def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server:
             ]
         )
         lean += _lean(held, entry, variant.name)
-    sources = [f"[Report](../{REFERENCE}/report.html): {origin(summary.run, catalog, server)}."]
-    runs = {one.folder: one.run for one, _ in slopes.values()}
+    sources = [f"[Report]({report}): {origin(summary.run, catalog, server)}."]
+    runs = {one.link: one.run for one, _ in slopes.values()}
     sources += [f"Held connections: {origin(run, catalog, server)}." for run in runs.values()]
     how = (
         f"`hello` at 1,000 connections; median (lowest–highest) of {summary.run.plan.rounds} rounds, ≥: a lower bound. "

@@ -1,7 +1,7 @@
 """What wrk prints of its latencies beside what it measured, in one and the same run of it.
 
-`python -m zoo.docs.wrk_percentiles java-tomcat:virtual 100 results/reference/wrk-percentiles.json.gz` measures one cell
-of hello and keeps what wrk printed and its whole histogram; `zoo docs` makes the table of docs/method.md of that.
+`python -m zoo.reference.percentiles java-tomcat:virtual 100 results/reference/wrk-percentiles.json.gz` measures one
+cell of hello and keeps what wrk printed and its whole histogram; `zoo docs` makes the table of docs/method.md of it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import re
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,16 @@ from pydantic import BaseModel, ConfigDict
 from zoo import ROOT
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog, Entry
-from zoo.docs.generated import Generated
 from zoo.host import facts, revision
 from zoo.load.shards import LocalShards, Shard
 from zoo.load.spec import LoadSpec
 from zoo.load.wrk import Report, read_report, split
 from zoo.plan.tier import tier as tier_of
+from zoo.reference.committed import Committed
 from zoo.runtime import conditions
 from zoo.runtime.base import Launch
 from zoo.runtime.process import ProcessRuntime
 
-KEPT = Path("results/reference/wrk-percentiles.json.gz")
 WINDOW_S = 10
 WARM_UP_S = 30
 QUANTILES = {"50": 0.5, "75": 0.75, "90": 0.9, "99": 0.99}
@@ -66,10 +66,10 @@ class Printed(BaseModel):
         return {percent: f"{value} {unit.replace('us', 'µs')}" for percent, value, unit in LINE.findall(self.output)}
 
 
-def generated(root: Path, catalog: Catalog) -> Generated:
-    if not (root / KEPT).exists():
-        return Generated()
-    return Generated({root / "docs/method.md": {"percentiles": told(read(root / KEPT))}})
+def render(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """The part of docs/method.md."""
+    [one] = runs
+    return told(read(one.folder))
 
 
 def read(path: Path) -> Printed:

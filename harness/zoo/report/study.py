@@ -1,4 +1,4 @@
-"""What the runs of a server's matrix say, in sentences and short tables for its document. Pure."""
+"""What the runs of a study about one server say, in sentences and short tables for its document. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from zoo.analysis.open import rate_made
 from zoo.analysis.pairs import Kind, Pair, compare
 from zoo.analysis.stats import paired_ratio
 from zoo.analysis.summary import spread
-from zoo.model.matrix import MatrixPart
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import OpenResult, RampResult
@@ -35,27 +34,23 @@ CURVE_S = (2, 5, 10, 20, 30, 60, 90, 120, 180, 240)
 
 @dataclass(frozen=True)
 class Answered:
-    """A part with its run and where that is kept; None and empty where it was not measured."""
+    """A question with the run that answers it and where that is kept."""
 
-    part: MatrixPart
-    run: Run | None = None
-    records: Sequence[Record] = ()
-    link: str = ""
+    asks: str
+    run: Run
+    records: Sequence[Record]
+    link: str
 
 
-def told(parts: Iterable[Answered], where: Callable[[Run], str]) -> str:
-    """All parts as Markdown; `where` says on what machine a run was made."""
+def told(questions: Iterable[Answered], where: Callable[[Run], str]) -> str:
+    """All questions as Markdown; `where` says on what machine a run was made."""
     made = []
-    for answered in parts:
-        made.append(f"**{answered.part.asks}**")
-        if answered.run is None:
-            needs = f"; it needs {answered.part.needs}" if answered.part.needs else ""
-            made.append(f"Not measured yet{needs}.")
-            continue
-        made += TELLERS[answered.part.scenario](answered.run, answered.records)
-        rounds = answered.run.plan.rounds
+    for one in questions:
+        [scenario] = one.run.plan.scenarios
+        made += [f"**{one.asks}**", *TELLERS[scenario](one.run, one.records)]
+        rounds = one.run.plan.rounds
         count = f"{rounds} rounds" if rounds > 1 else "One round"
-        made.append(f"[Committed run]({answered.link}): {count}. {where(answered.run)}.")
+        made.append(f"[Committed run]({one.link}): {count}. {where(one.run)}.")
     return "\n\n".join(made)
 
 

@@ -1,112 +1,20 @@
-"""The runs that a server's matrix names: what they are, and what is said of them."""
+"""What is said of the runs of a study about one server."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import builders
-import pytest
 from test_experiments import PLATFORM, VIRTUAL, held, opened, ramp, swept, tried
 
-from zoo import COMMAND
-from zoo.catalog import matrix_file
-from zoo.catalog.load import load_catalog
-from zoo.cli import matrix_runs
-from zoo.cli.matrix_runs import wish_of
-from zoo.model.condition import Condition
-from zoo.model.matrix import MatrixError, MatrixPart
-from zoo.model.option import words
 from zoo.model.record import Record
 from zoo.model.run import Run
-from zoo.plan.request import plan_of
-from zoo.report.matrix_study import TELLERS, Answered, told
-from zoo.runtime.conditions import varied
-
-REPOSITORY = Path(__file__).parents[2]
-MATRICES = sorted(path.parent for path in REPOSITORY.glob(f"*/{matrix_file.NAME}"))
+from zoo.report.study import Answered, told
 
 
-def part(**changes: object) -> MatrixPart:
-    return MatrixPart.model_validate({"name": "a", "asks": "Why?", "scenario": "cpu", "rounds": 2, **changes})
-
-
-# --- what is measured
-
-
-@pytest.mark.parametrize("folder", MATRICES, ids=lambda folder: folder.name)
-def test_every_part_can_be_planned_and_told(folder: Path) -> None:
-    catalog = load_catalog(REPOSITORY)
-    for one in matrix_file.load(folder).parts:
-        condition = Condition(jdk="21.0.4+7", env=one.env)
-        entries = catalog.select([folder.name], one.variants)
-        made = plan_of(wish_of(one, folder.name), catalog, condition, varied(one.vary, condition, entries, REPOSITORY))
-        assert made.cells > 0
-        assert one.scenario in TELLERS
-
-
-def test_a_part_is_the_words_that_a_person_would_type() -> None:
-    one = part(variants=["virtual"], cases=["1ms", "5ms"], tiers=["5", "1k"], duration_s=9, vary=["cpus=1"])
-    assert words(wish_of(one, "java-a")) == [
-        *("--server", "java-a", "--variant", "virtual", "--scenario", "cpu", "--case", "1ms", "--case", "5ms"),
-        *("--tiers", "5,1k", "--rounds", "2", "--duration", "9", "--vary", "cpus=1"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("", "No such file"),
-        ("parts = []", "at least 1"),
-        (builders.MATRIX.replace('"wide"', '"few"'), "different names"),
-        (builders.MATRIX.replace("asks", "ask"), r"parts\.0\.asks: Field required"),
-        ("[[", "matrix.toml: "),
-    ],
-)
-def test_a_wrong_matrix_is_told_with_its_file(tmp_path: Path, text: str, complaint: str) -> None:
-    if text:
-        (tmp_path / matrix_file.NAME).write_text(text, encoding="utf-8")
-    with pytest.raises(MatrixError, match=complaint) as caught:
-        matrix_file.load(tmp_path)
-    assert str(tmp_path / matrix_file.NAME) in str(caught.value)
-
-
-def zoo_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    fake = tmp_path / "python"
-    fake.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    fake.chmod(0o755)
-    monkeypatch.setattr(matrix_runs, "COMMAND", (str(fake), *COMMAND[1:]))
-
-
-def test_a_part_is_a_run_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    zoo_that(tmp_path, monkeypatch, f'echo "$JDK $@" >{tmp_path}/seen; exit 3')
-    assert matrix_runs.measure(part(env={"JDK": "21"}), "java-a", tmp_path / "runs", "process") == 3
-    seen = (tmp_path / "seen").read_text(encoding="utf-8").split()
-    assert seen == [
-        *("21", *COMMAND[1:], "bench", *words(wish_of(part(), "java-a"))),
-        *("--runtime", "process", "--results", str(tmp_path / "runs")),
-    ]
-
-
-def test_sigterm_ends_the_run_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = f"kill $!; echo ended >{tmp_path}/seen; exit 1"
-    zoo_that(tmp_path, monkeypatch, f"trap '{ended}' TERM\nsleep 60 &\nkill -TERM $PPID\nwait")
-    with pytest.raises(KeyboardInterrupt):
-        matrix_runs.measure(part(), "java-a", tmp_path / "runs", "process")
-    assert (tmp_path / "seen").read_text(encoding="utf-8") == "ended\n"
-
-
-# --- what is said
-
-
-def said(scenario: str, records: Sequence[Record], **changes: object) -> str:
+def said(scenario: str, records: Sequence[Record]) -> str:
     run: Run = builders.run([PLATFORM, VIRTUAL], [scenario], rounds=3)
-    one = part(scenario=scenario, **changes)
-    return told([Answered(one, run, records, "../report.md")], lambda run: f"On {run.host.cpu_model}")
-
-
-def test_a_part_that_was_not_measured_says_what_it_needs() -> None:
-    assert told([Answered(part(needs="a JDK 21"))], str) == "**Why?**\n\nNot measured yet; it needs a JDK 21."
+    return told([Answered("Why?", run, records, "../report.md")], lambda run: f"On {run.host.cpu_model}")
 
 
 def test_a_sweep_says_who_serves_more_where() -> None:

@@ -7,31 +7,16 @@ import re
 from pathlib import Path
 
 from zoo.catalog.manifest import Catalog
-from zoo.docs import (
-    allocators,
-    cores_apart,
-    first_turns,
-    guest_agreement,
-    highest_tier,
-    ledger,
-    method_proofs,
-    runtime_costs,
-    scale_plan,
-    scenario_runs,
-    schedulers,
-    server_matrix,
-    soak,
-    wrk_percentiles,
-    zoo_results,
-)
-from zoo.docs import jdbc as databases
-from zoo.docs.generated import Generated, Source
 from zoo.jdbc import records as jdbc
 from zoo.model import jvm_run
 from zoo.model.errors import UserError
 from zoo.model.run import schema
-from zoo.report.section import Table
-from zoo.report.text.markdown import render_table
+from zoo.reference import claims_page
+from zoo.reference.committed import Reference
+from zoo.reference.documents import FILES, parts, quoted
+
+SCHEMAS = {"records": schema(), "jdbc": jdbc.schema(), "jvm": jvm_run.schema()}
+"""The schemas of stored data, by the name of their file in docs/."""
 
 
 class DocumentError(UserError):
@@ -55,14 +40,18 @@ def refresh(root: Path, catalog: Catalog, *, write: bool) -> list[Path]:
 
 def _wanted(root: Path, catalog: Catalog) -> dict[Path, str]:
     """The content that generated files, and files with generated parts, should have."""
-    parts: dict[Path, dict[str, str]] = {}
-    wanted: dict[Path, str] = {}
-    for source in SOURCES:
-        made = source(root, catalog)
-        wanted |= made.files
-        for path, named in made.parts.items():
-            parts.setdefault(path, {}).update(named)
-    return wanted | {path: _filled(path, path.read_text(encoding="utf-8"), named) for path, named in parts.items()}
+    reference = Reference(root, catalog)
+    wanted = {root / f"docs/{name}.schema.json": _pretty(form) for name, form in SCHEMAS.items()}
+    wanted |= claims_page.files(root, catalog, reference.judging)
+    for made in FILES:
+        if (runs := quoted(made.runs, reference)) is not None:
+            wanted |= {root / path: text for path, text in made.render(runs, catalog).items()}
+    filled: dict[Path, dict[str, str]] = {}
+    for part in parts(catalog):
+        runs = quoted(part.runs, reference)
+        if runs is not None and (root / part.document).exists() and (text := part.render(runs, catalog)):
+            filled.setdefault(root / part.document, {})[part.marker] = text
+    return wanted | {path: _filled(path, path.read_text(encoding="utf-8"), named) for path, named in filled.items()}
 
 
 def _pretty(form: object) -> str:
@@ -79,37 +68,3 @@ def _filled(path: Path, text: str, parts: dict[str, str]) -> str:
             )
         text = text.replace(found[0], f"<!-- generated: {name} -->\n{part}\n<!-- end -->")
     return text
-
-
-def _schemas(root: Path, catalog: Catalog) -> Generated:
-    forms = {"records": schema(), "jdbc": jdbc.schema(), "jvm": jvm_run.schema()}
-    return Generated(files={root / f"docs/{name}.schema.json": _pretty(form) for name, form in forms.items()})
-
-
-def _entries(root: Path, catalog: Catalog) -> Generated:
-    body = [[f"[`{e.id}`]({e.server.name}/)", e.variant.model, e.variant.summary] for e in catalog.entries]
-    table = Table("entries", ["entry", "model", "how it runs a request"], body, text=3)
-    return Generated({root / "README.md": {"entries": render_table(table)}})
-
-
-SOURCES: tuple[Source, ...] = (
-    _entries,
-    _schemas,
-    zoo_results.generated,
-    allocators.generated,
-    highest_tier.generated,
-    scenario_runs.generated,
-    runtime_costs.generated,
-    server_matrix.generated,
-    method_proofs.generated,
-    scale_plan.generated,
-    first_turns.generated,
-    cores_apart.generated,
-    schedulers.generated,
-    guest_agreement.generated,
-    wrk_percentiles.generated,
-    databases.generated,
-    soak.generated,
-    ledger.generated,
-)
-"""All that is generated; a further part is a file in this package and a name here."""

@@ -1,4 +1,4 @@
-"""What a true 25,000 held requests cost each server, as a part of docs/findings.md."""
+"""Renders what a true 25,000 held requests cost each server: a part of docs/findings.md, and the reports it links."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ from pathlib import Path
 from zoo.analysis.summary import Row, rows
 from zoo.catalog.manifest import Catalog
 from zoo.docs import run_reports
-from zoo.docs.generated import Generated
+from zoo.reference.committed import Committed
 from zoo.report.columns import COLUMNS
 from zoo.report.section import NONE, Table
 from zoo.report.text.markdown import render_table
-from zoo.store.run_folder import Store
 
 HIGHEST = 25_000
 
 PEAK = COLUMNS["rss_peak_mb"]
-
-TIER = "results/reference/vm-25k*"
-"""Runs of `make bench-25k`, or of some of its entries."""
 
 EMULATED = "method.md#a-host-of-its-own-where-this-one-forbids-the-tier"
 
@@ -28,19 +24,19 @@ ARTICLE_MB = {"rust-axum:async": 537, "java-vertx:virtual@heap=300m": 484, "java
 Vert.x with Mutiny and `-Xmx300m`, of Tomcat."""
 
 
-def generated(root: Path, catalog: Catalog) -> Generated:
-    """The table, and the reports of the runs that it is linked to."""
-    made = Generated()
-    stores = {f"../{folder.relative_to(root)}/report.md": Store.open(folder) for folder in sorted(root.glob(TIER))}
-    if not stores:
-        return made
-    said = tier({report: (one.run().plan.condition.env, rows(one.records())) for report, one in stores.items()})
-    made.parts[root / "docs/findings.md"] = {"tier": said}
-    for report, store in stores.items():
-        if report in said:
-            contents = run_reports.read(store, catalog.reference_id)
-            made.files[store.folder / "report.md"] = run_reports.text(contents)
-    return made
+def highest_tier(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """The table of all runs at 25,000 connections."""
+    return tier({_report(one): (one.run.plan.condition.env, rows(one.records)) for one in runs})
+
+
+def reports(runs: Sequence[Committed], catalog: Catalog) -> dict[Path, str]:
+    """The reports that the table links."""
+    table = highest_tier(runs, catalog)
+    return {one.listed.path / "report.md": run_reports.text(one.contents) for one in runs if _report(one) in table}
+
+
+def _report(committed: Committed) -> str:
+    return f"../{committed.link}/report.md"
 
 
 def tier(found: Mapping[str, tuple[Mapping[str, str], Sequence[Row]]]) -> str:

@@ -1,0 +1,302 @@
+"""The table of committed runs: it lists what is committed, and each command plans what its run measured."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import builders
+import pytest
+from test_cli import MANIFEST
+from typer.testing import CliRunner
+
+from zoo.catalog.build import source_hash
+from zoo.catalog.load import load_catalog
+from zoo.cli import app, checkout, child_process
+from zoo.jdbc import plan as databases
+from zoo.jdbc.request import JdbcWish
+from zoo.jdbc.store import JdbcStore
+from zoo.model.option import parse
+from zoo.plan.request import Wish, plan_of
+from zoo.reference import estimate, rerun, runs
+from zoo.reference.committed import Reference
+from zoo.reference.documents import parts, quoted
+from zoo.reference.estimate import Estimate
+from zoo.reference.runs import COMMITTED, TABLE, CommittedRun, TableError
+from zoo.reference.status import Build
+from zoo.runtime import conditions
+from zoo.store.run_folder import Store
+
+REPOSITORY = Path(__file__).parents[2]
+LISTED = runs.load(REPOSITORY).runs
+DOCUMENTS = sorted({*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md"), *REPOSITORY.glob("*-*/README.md")})
+LINK = re.compile(r"results/reference/([\w./-]*[\w-])")
+
+
+def of_command(*words: str) -> list[CommittedRun]:
+    return [run for run in LISTED if run.words[: len(words)] == list(words) and run.measured]
+
+
+def by_name(run: CommittedRun) -> str:
+    return run.name
+
+
+# --- the table and the tree
+
+
+def test_every_committed_run_is_listed() -> None:
+    files = [path for path in (REPOSITORY / COMMITTED).rglob("*") if path.is_file() and path != REPOSITORY / TABLE]
+    listed = {REPOSITORY / run.path for run in LISTED if run.measured}
+    assert [path for path in files if not listed.intersection((path, path.parent))] == []
+
+
+def test_every_listed_run_is_committed_unless_it_is_marked_as_not_measured() -> None:
+    there = {
+        run.name for run in LISTED if (REPOSITORY / run.path).is_file() or (REPOSITORY / run.path / "run.json").exists()
+    }
+    assert there == {run.name for run in LISTED if run.measured}
+
+
+def test_every_link_to_a_committed_run_is_one_of_those_that_the_table_knows() -> None:
+    quoted = {(run.name, document) for run in LISTED for document in run.quoted_by}
+    for document in DOCUMENTS:
+        links = LINK.findall(document.read_text(encoding="utf-8"))
+        names = {re.sub(r"/report\.\w+$", "", link) for link in links} - {TABLE.name}
+        name = document.relative_to(REPOSITORY).as_posix()
+        assert {(one, name) for one in names} <= quoted, f"add {name} to quoted_by in {TABLE}"
+
+
+def test_every_part_has_its_document_and_its_runs() -> None:
+    catalog = load_catalog(REPOSITORY)
+    committed = Reference(REPOSITORY, catalog)
+    for part in parts(catalog):
+        assert (REPOSITORY / part.document).is_file()
+        runs_of_part = quoted(part.runs, committed)
+        assert runs_of_part is not None, f"{part.document}, {part.marker}: no run is called {part.runs[0]}"
+
+
+def test_what_the_table_says_of_a_document_is_so() -> None:
+    """It links the run, or has a part that the run is rendered in."""
+    catalog = load_catalog(REPOSITORY)
+    committed = Reference(REPOSITORY, catalog)
+    rendered = {
+        (run.listed.name, part.document) for part in parts(catalog) for run in quoted(part.runs, committed) or ()
+    }
+    for run in LISTED:
+        for document in run.quoted_by:
+            text = (REPOSITORY / document).read_text(encoding="utf-8")
+            assert run.path.as_posix() in text or (run.name, document) in rendered, (
+                f"{document} does not quote {run.name}"
+            )
+
+
+# --- the commands
+
+
+@pytest.mark.parametrize("run", of_command("bench"), ids=by_name)
+def test_a_bench_command_plans_the_cells_of_its_run(run: CommittedRun) -> None:
+    catalog, wish = run.catalog(REPOSITORY), parse(Wish, run.words[1:])
+    measured = Store.open(REPOSITORY / run.path).run().plan
+    if run.by_hand and set(measured.guests):
+        assert list(wish.variants) == measured.entries
+        return
+    planned = plan_of(wish, catalog, measured.condition, dict.fromkeys(wish.vary, measured.condition))
+    assert sorted(planned.entries) == sorted(measured.entries)
+    assert planned.scenarios == measured.scenarios
+    assert sorted(planned.variations) == sorted(measured.variations)
+    assert planned.design == measured.design
+    assert planned.programs.keys() == measured.programs.keys()
+    assert planned.programs or planned.tiers == measured.tiers
+    for name, program in planned.programs.items():
+        assert program.tiers == measured.programs[name].tiers
+        assert [case.name for case in program.cases] == [case.name for case in measured.programs[name].cases]
+
+
+@pytest.mark.parametrize("run", of_command("jdbc", "bench"), ids=by_name)
+def test_a_database_command_plans_the_cells_of_its_run(run: CommittedRun) -> None:
+    wish = parse(JdbcWish, run.words[2:])
+    measured = JdbcStore.open(REPOSITORY / run.path).run().plan
+    assert databases.profile(wish.profile, wish.rounds).rounds == measured.profile.rounds
+    assert bool(measured.floods) == (wish.only_floods or not wish.choice.is_made)
+    if not wish.only_floods:
+        assert {str(cell) for cell in databases.chosen(wish.profile, wish.choice)} == {str(c) for c in measured.cells}
+
+
+# --- the reader
+
+
+def table(root: Path, text: str) -> Path:
+    (root / TABLE).parent.mkdir(parents=True)
+    (root / TABLE).write_text(text, encoding="utf-8")
+    return root
+
+
+ONE = '[[runs]]\nname = "a"\ncommand = "bench"\nquoted_by = ["README.md"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (ONE + ONE, "two runs are called a"),
+        (ONE.replace("command", "comand"), r"runs\.toml: runs\.0\.command: Field required"),
+        (ONE.replace('["README.md"]', "[]"), r"runs\.0\.quoted_by: List should have at least 1 item"),
+    ],
+)
+def test_a_wrong_table_is_told_with_its_file(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(TableError, match=complaint):
+        runs.load(table(tmp_path, text))
+
+
+def test_a_run_is_found_by_its_name(tmp_path: Path) -> None:
+    found = runs.load(table(tmp_path, ONE + ONE.replace('"a"', '"x/b"') + ONE.replace('"a"', '"x/c"')))
+    assert found.matching("a")[0].words == ["bench", "--runtime", "process"]
+    assert [run.name for run in found.matching("x/*")] == ["x/b", "x/c"]
+    with pytest.raises(TableError, match='no run "b"; zoo reference status shows all names'):
+        found.matching("b")
+
+
+# --- the status
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout of one native server, whose run `a` is current; its run `b` is not measured yet."""
+    (tmp_path / "rust-a" / "src").mkdir(parents=True)
+    (tmp_path / "rust-a" / "src" / "main").write_text("one\n", encoding="utf-8")
+    (tmp_path / "rust-a" / "server.toml").write_text(
+        MANIFEST.format(name="rust-a", port=8201).replace('sources = ["server.toml"]', 'sources = ["src"]'),
+        encoding="utf-8",
+    )
+    table(tmp_path, ONE + ONE.replace('"a"', '"b"') + "measured = false\n")
+    found = load_catalog(tmp_path)
+    run = builders.run([entry.id for entry in found.entries], ["hello"]).model_copy(
+        update={"id": "a", "builds": {"rust-a": source_hash(found.servers[0])}}
+    )
+    Store.create(tmp_path / COMMITTED, run)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    for name in (*conditions.PASSED_ON, "ZOO", "RUNTIME"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def status() -> dict[str, str]:
+    """The rows of the status by the run's name, and its summary."""
+    done = CliRunner().invoke(app.of(["reference"]), ["reference", "status"])
+    assert done.exit_code == 0, done.output
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    return {
+        name: line
+        for line in lines
+        for name in ("a", "b", "summary")
+        if line.startswith(f"{name} ") or (name == "summary" and "are current" in line)
+    }
+
+
+def test_the_status_tells_current_runs_from_those_that_are_missing(root: Path) -> None:
+    found = status()
+    assert re.fullmatch(r"a current 2026-01-02 \d+", found["a"])
+    assert re.fullmatch(r"b not measured – \d+", found["b"])
+    assert found["summary"].startswith("1 of 2 runs are current. To refresh the others takes about ")
+
+
+def test_the_status_names_the_servers_that_changed_since(root: Path) -> None:
+    (root / "rust-a" / "src" / "main").write_text("two\n", encoding="utf-8")
+    assert re.fullmatch(r"a earlier: rust-a changed since 2026-01-02 \d+", status()["a"])
+
+
+def test_the_status_says_why_a_run_cannot_be_refreshed(root: Path) -> None:
+    path = root / TABLE
+    path.write_text(path.read_text(encoding="utf-8").replace("bench", "bench --server gone", 1), encoding="utf-8")
+    assert re.fullmatch(r"a current 2026-01-02 –", status()["a"])
+
+
+@pytest.mark.parametrize("run", [run for run in LISTED if not run.by_hand], ids=by_name)
+def test_the_time_of_every_command_is_known_or_why_it_cannot_run_here(run: CommittedRun) -> None:
+    found = estimate.of_run(run, REPOSITORY)
+    assert bool(found.seconds) != bool(found.impossible)
+    assert "no option" not in found.impossible
+
+
+def test_a_command_that_makes_no_committed_run_is_a_fault_of_the_table() -> None:
+    run = CommittedRun(name="a", command="doctor", quoted_by=["README.md"])
+    with pytest.raises(TableError, match="a: no command of a committed run: doctor"):
+        estimate.of_run(run, REPOSITORY)
+
+
+# --- the refresh
+
+
+def zoo_that_measures(root: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """A `zoo` that leaves a finished run in its --results folder, and the words it was called with in a file."""
+    made = Store.create(root / "made", builders.run(["rust-a:async"]).model_copy(update={"id": "new"}))
+    script = f'#!/bin/sh\necho "$MAX_THREADS $@" >>{root}/called\nfor last; do :; done\n'
+    script += f'mkdir -p "$last"\ncp -r {made.folder} "$last/new"\nexit {code}\n'
+    (root / "zoo").write_text(script, encoding="utf-8")
+    (root / "zoo").chmod(0o755)
+    monkeypatch.setattr(child_process, "COMMAND", (str(root / "zoo"),))
+
+
+def refresh(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app.of(["reference"]), ["reference", "run", *words])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.output
+
+
+def committed_id(root: Path, name: str) -> str:
+    return Store.open(root / COMMITTED / name).run().id
+
+
+def test_a_refreshed_run_takes_the_place_of_the_committed_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zoo_that_measures(root, monkeypatch, code=0)
+    path = root / TABLE
+    path.write_text(path.read_text(encoding="utf-8").replace("quoted_by", 'env = { MAX_THREADS = "7" }\nquoted_by', 1))
+    code, out = refresh("a")
+    assert code == 0, out
+    assert committed_id(root, "a") == "new"
+    called = (root / "called").read_text(encoding="utf-8").split()
+    assert called == ["7", "bench", "--runtime", "process", "--results", f"{root}/results/refreshed/a"]
+    assert {file.name for file in (root / COMMITTED).iterdir()} == {"runs.toml", "a", "latest"}
+
+
+def test_a_run_with_failed_cells_leaves_the_committed_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zoo_that_measures(root, monkeypatch, code=1)
+    code, out = refresh("a")
+    assert code == 1
+    assert committed_id(root, "a") == "a"
+    assert "a: exit code 1; the committed run stays, the new one is in results/refreshed/a" in out
+    assert "not refreshed: a" in out
+
+
+def test_without_names_what_is_not_current_is_refreshed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zoo_that_measures(root, monkeypatch, code=0)
+    assert refresh()[0] == 0
+    assert (committed_id(root, "a"), committed_id(root, "b")) == ("a", "new")
+
+
+def test_a_budget_that_is_too_small_measures_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zoo_that_measures(root, monkeypatch, code=0)
+    code, out = refresh("--budget", "1")
+    assert (code, out.partition(";")[0]) == (0, "nothing to refresh within 1 minutes")
+    assert not (root / "called").exists()
+
+
+def test_what_cannot_be_made_here_is_told_before_anything_is_measured(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zoo_that_measures(root, monkeypatch, code=0)
+    path = root / TABLE
+    path.write_text(path.read_text(encoding="utf-8").replace("quoted_by", 'by_hand = "it is old"\nquoted_by', 1))
+    assert refresh("b", "a") == (2, "zoo: a: it is old\n")
+    assert not (root / "called").exists()
+
+
+def test_the_oldest_builds_come_first_and_no_more_than_fit() -> None:
+    def build(name: str, started_at: str | None, *changed: str) -> Build:
+        return Build(CommittedRun(name=name, command="bench", quoted_by=["README.md"]), started_at, changed)
+
+    builds = [build("new", "2026-03-01", "s"), build("old", "2026-01-01", "s"), build("current", "2025-01-01")]
+    builds += [build("long", "2025-02-01", "s"), build("missing", None)]
+    estimates = [Estimate(seconds) for seconds in (60.0, 60.0, 1.0, 600.0, 60.0)]
+    found = [run.name for run, _ in rerun.oldest(builds, estimates, budget_s=180.0)]
+    assert found == ["missing", "old", "new"]
+    assert [run.name for run, _ in rerun.oldest(builds, estimates, budget_s=120.0)] == ["missing", "old"]

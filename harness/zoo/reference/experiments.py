@@ -1,0 +1,27 @@
+"""Renders what committed runs of each further scenario found: a part of docs/findings.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zoo.catalog.manifest import Catalog
+from zoo.docs.origin import origin
+from zoo.reference.committed import Committed
+from zoo.report import scenario_sections
+from zoo.report.summary import Summary
+from zoo.report.text.markdown import body
+
+
+def experiments(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """A heading for each scenario in their order; below it the answers and the folded tables of each run."""
+    found: dict[str, list[str]] = {name: [] for name in scenario_sections.EXPERIMENTS}
+    for one in runs:
+        rounds = one.run.plan.rounds
+        source = f"[Committed run](../{one.link}), {rounds} round(s): {origin(one.run, catalog)}."
+        for name, section in scenario_sections.sections(one.records):
+            answers = Summary.of(one.run, [record for record in one.records if record.scenario == name]).own
+            tables = "\n\n".join(["<details><summary>Tables</summary>", *body(section), "</details>"])
+            if answers:
+                found[name].append("\n".join(f"- {answer}" for answer in answers))
+            found[name] += [source, tables]
+    return "\n\n".join("\n\n".join([f"### {name}", *parts]) for name, parts in found.items() if parts)

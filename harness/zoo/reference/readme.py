@@ -1,0 +1,71 @@
+"""Renders what the run of the whole zoo found, for the README, and its own report and charts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from zoo.analysis.metrics import CPU, P99, PEAK_RSS, REQUESTS, Metric
+from zoo.analysis.pairs import Kind, Pair
+from zoo.catalog.manifest import Catalog
+from zoo.docs import run_reports
+from zoo.docs.origin import medians
+from zoo.reference.committed import Committed
+from zoo.report.charts import showcase, svg
+from zoo.report.section import NONE, Table
+from zoo.report.text.ending import ending
+from zoo.report.text.markdown import render_table
+from zoo.report.text.wording import decided
+from zoo.scenarios.hello import HELLO
+
+CHARTS = Path("docs/charts")
+
+TOLD = {REQUESTS: "requests a second", CPU: "CPU per request", P99: "p99 latency", PEAK_RSS: "peak memory"}
+
+
+def results(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """What the run of the whole zoo found: one picture, and a row for each server of virtual over platform threads."""
+    [whole] = runs
+    summary = whole.contents.summary
+    pairs = [p for p in summary.compared.of(Kind.MODEL) if (p.scenario, p.tier) == (HELLO.name, "1k")]
+    body = [[f"[{p.a.partition(':')[0]}]({p.a.partition(':')[0]}/)", *(_said(p, m) for m in TOLD)] for p in pairs]
+    table = Table("pairs", ["virtual ÷ platform threads", *TOLD.values()], body)
+    return "\n\n".join(
+        [
+            *(f"![{_bare(f.description)}]({CHARTS}/{f.name}.svg)" for f in showcase.of_zoo(whole.contents)),
+            *([render_table(table)] if body else []),
+            f"`hello` at 1,000 connections, 95 % intervals. [Report]({whole.link}/report.html) of every entry and load "
+            f"(download it and open it in a browser; [as text]({whole.link}/report.md)). "
+            f"{medians(summary.run, list(summary.cells.rows.values()), catalog)}",
+        ]
+    )
+
+
+def output(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """The last lines that the run of the whole zoo printed."""
+    [whole] = runs
+    summary = whole.contents.summary
+    return "\n".join(["```text", *ending(summary.cells, summary.compared), "```"])
+
+
+def files(runs: Sequence[Committed], catalog: Catalog) -> dict[Path, str]:
+    """The reports of the run of the whole zoo, and the README's charts."""
+    [whole] = runs
+    charts = {CHARTS / f"{f.name}.svg": svg.alone(f) for f in showcase.of_zoo(whole.contents)}
+    folder = whole.listed.path
+    return {
+        folder / "report.md": run_reports.text(whole.contents),
+        folder / "report.html": run_reports.html(whole.contents),
+        **charts,
+    }
+
+
+def _said(pair: Pair, metric: Metric) -> str:
+    """`slower 12–18 %`, `equal within 5 %`, `open`"""
+    comparison = pair.comparisons.get(metric)
+    return NONE if comparison is None else decided(comparison)
+
+
+def _bare(text: str) -> str:
+    """For the description of a picture, where brackets would end it."""
+    return text.replace("[", "(").replace("]", ")")
