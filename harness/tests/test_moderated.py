@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from zoo.analysis.stats import Ratio, Sample, holm, moderated
+from zoo.analysis.stats import Ratio, Sample, fit_prior, holm
 from zoo.analysis.stats.ratio import of_logs
 
 Floats = NDArray[np.float64]
@@ -38,6 +38,11 @@ def simulated(rng: np.random.Generator, cells: int, rounds: int, truth: float) -
     ]
     logs = sides[0] - sides[1] + math.log(truth)
     return [Sample(list(x.mean(1)), int(of), x.tolist()) for x, of in zip(logs, tier, strict=True)], sd
+
+
+def moderated(samples: list[Sample]) -> list[Ratio]:
+    prior = fit_prior(samples)
+    return [prior.ratio(sample) for sample in samples]
 
 
 def student(samples: list[Sample]) -> list[Ratio]:

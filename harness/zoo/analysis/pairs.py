@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from zoo.analysis.cells import Cell, asked, cells, unfit
-from zoo.analysis.metrics import METRICS, Metric, Word
+from zoo.analysis.metrics import METRICS, Metric, Word, group_of
 from zoo.analysis.noise_band import Band, BandKey, noise_bands
 from zoo.analysis.samples import sample
-from zoo.analysis.stats import Adjusted, Ratio, Sample, holm, moderated
+from zoo.analysis.stats import Adjusted, Prior, Ratio, Sample, fit_prior, holm
 from zoo.analysis.stats.ratio import of_logs
 from zoo.analysis.verdict import Verdict, bounded, judge
 from zoo.model.entry_id import is_twin, name_of, original, plain, server_of
@@ -63,6 +63,10 @@ class Pair:
         return any(self.limits)
 
 
+PriorKey = tuple[str, Metric]
+"""Scenario and metric."""
+
+
 @dataclass(frozen=True)
 class Compared:
     """All pairs of a run, A/A first, and the noise bands that A/A gave."""
@@ -95,28 +99,27 @@ def compare(
         for metric, c in p.comparisons.items()
         if c.sample is not None
     )
-    return Compared(judged(_with_ratios(made)), bands)
+    priors = _priors(made)
+    return Compared(judged([_with_ratios(pair, priors) for pair in made]), bands)
 
 
-def _with_ratios(pairs: Sequence[Pair]) -> list[Pair]:
-    """Of all cells of a scenario together, for they tell of each other how much a figure varies."""
-    groups: dict[tuple[str, Metric], list[tuple[int, Sample]]] = {}
-    for index, pair in enumerate(pairs):
+def _priors(pairs: Sequence[Pair]) -> dict[PriorKey, Prior]:
+    """A prior for each scenario and metric: all its pairs tell of each other how much a figure varies."""
+    groups: dict[PriorKey, list[Sample]] = {}
+    for pair in pairs:
         for metric, c in pair.comparisons.items():
             if c.sample is not None:
-                groups.setdefault((pair.scenario, metric), []).append((index, c.sample))
-    ratios = {
-        (index, metric): ratio
-        for (_, metric), group in groups.items()
-        for (index, _), ratio in zip(group, moderated([sample for _, sample in group]), strict=True)
+                groups.setdefault((pair.scenario, metric), []).append(c.sample)
+    return {key: fit_prior(samples) for key, samples in groups.items()}
+
+
+def _with_ratios(pair: Pair, priors: Mapping[PriorKey, Prior]) -> Pair:
+    """The pair with the ratio of each sample."""
+    comparisons = {
+        metric: replace(c, ratio=priors[pair.scenario, metric].ratio(c.sample)) if c.sample else c
+        for metric, c in pair.comparisons.items()
     }
-    return [
-        replace(
-            pair,
-            comparisons={m: replace(c, ratio=ratios.get((index, m))) for m, c in pair.comparisons.items()},
-        )
-        for index, pair in enumerate(pairs)
-    ]
+    return replace(pair, comparisons=comparisons)
 
 
 def named(entries: Sequence[str], models: Mapping[str, str], guests: Sequence[str] = ()) -> list[tuple[Kind, str, str]]:
@@ -144,7 +147,8 @@ def _pair(kind: Kind, names: tuple[str, str], scenario: str, tier: str, sides: t
         if not asked(metric, sides):
             continue
         reason = unfit(metric, variants, sides) or (None if shared else "no round has both")
-        logs = None if reason else sample(metric, a, b, tier)
+        group = group_of(metric, scenario, tier)
+        logs = None if reason else sample(a.side(metric, group), b.side(metric, group))
         if logs is None:
             comparisons[metric] = unjudged(metric, None, reason)
         else:

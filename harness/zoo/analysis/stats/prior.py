@@ -1,20 +1,20 @@
-"""Ratios of few rounds, their variance moderated by what other figures tell of it. Pure.
+"""Paired ratios of few rounds, their variance moderated by what other pairs of the run show. Pure.
 
 A handful of rounds tells little of its own variance, so Student's interval is wide. Empirical Bayes (G. Smyth, "Linear
 models and empirical Bayes methods for assessing differential expression in microarray experiments", 2004) mixes a
-cell's variance with a prior whose weight is learnt from how well it predicts the variances of all cells.
+pair's variance with a prior whose weight is learnt from how well it predicts the variances of all pairs.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scipy.special import digamma, polygamma
 
-from zoo.analysis.stats.ratio import CONFIDENCE, Ratio, from_error
+from zoo.analysis.stats.ratio import CONFIDENCE, Ratio, from_error, of_logs
 from zoo.analysis.stats.spread import variance
 
 MANY_CELLS = 12
@@ -42,48 +42,53 @@ class Sample:
         known = [variance(of) / len(of) for of in self.turns if len(of) > 1]
         return statistics.fmean(known) if known else 0.0
 
+    @property
+    def process_variance(self) -> float:
+        """What rounds vary by beyond their turns; below 0 by chance where that is little."""
+        return variance(self.rounds) - self.turn_variance
+
 
 @dataclass(frozen=True)
 class Prior:
-    """A variance that counts as much as `df` + 1 rounds that showed it."""
+    """The variance to expect of a pair, learnt from the pairs of one run, scenario and metric.
 
-    variance: float
-    df: float
-
-
-def moderated(samples: Sequence[Sample]) -> list[Ratio]:
-    """A ratio a sample, in their order; samples of one round have no interval.
-
-    s̃² = max(s², (d₀·s₀² + d·s²) / (d₀ + d)) with d₀ + d degrees of freedom: never below the cell's own variance, for a
-    prior that is too small would else promise too much. s₀² is the cell's turn variance plus the process variance of
-    its group, the mean of what its cells vary beyond their turns. Simulated coverage: tests/test_moderated.py.
+    `process` has the process variance by group, `scale` widens the expected variance, and `df` is the number of rounds
+    that it counts as.
     """
-    known = [s for s in samples if len(s.rounds) > 1]
-    priors = iter(_priors(known))
-    return [_ratio(sample, next(priors) if len(sample.rounds) > 1 else None) for sample in samples]
+
+    process: Mapping[Hashable, float] = field(default_factory=dict)
+    scale: float = 1.0
+    df: float = 0.0
+
+    def ratio(self, sample: Sample) -> Ratio:
+        """The ratio of a pair with its interval; a single round has no interval.
+
+        s̃² = max(s², (d₀·s₀² + d·s²) / (d₀ + d)) with d₀ + d degrees of freedom: never below the pair's own variance,
+        for a prior that is too small would make the interval too narrow. s₀² is the pair's turn variance plus the
+        process variance of its group. Simulated coverage: tests/test_moderated.py.
+        """
+        if len(sample.rounds) < 2 or sample.group not in self.process:
+            return of_logs(sample.rounds)
+        n, own = len(sample.rounds), variance(sample.rounds)
+        expected = self.scale * _guess(sample, self.process)
+        df = self.df + n - 1
+        mixed = (self.df * expected + (n - 1) * own) / df
+        return from_error(statistics.fmean(sample.rounds), math.sqrt(max(own, mixed)), n, df, CONFIDENCE)
 
 
-def _ratio(sample: Sample, prior: Prior | None) -> Ratio:
-    n, mean = len(sample.rounds), statistics.fmean(sample.rounds)
-    if prior is None:
-        return Ratio(math.exp(mean), None, None, n)
-    own, df = variance(sample.rounds), n - 1
-    mixed = (prior.df * prior.variance + df * own) / (prior.df + df)
-    sd = math.sqrt(max(own, mixed))
-    return from_error(mean, sd, n, prior.df + df, CONFIDENCE)
+def fit_prior(samples: Sequence[Sample]) -> Prior:
+    """Learn from the samples of at least two rounds what to expect of each."""
+    known = [sample for sample in samples if len(sample.rounds) > 1]
+    groups: dict[Hashable, list[float]] = {}
+    for sample in known:
+        groups.setdefault(sample.group, []).append(sample.process_variance)
+    process = {group: max(0.0, statistics.fmean(of)) for group, of in groups.items()}
+    scale, df = _fit([(variance(s.rounds), len(s.rounds) - 1, _guess(s, process)) for s in known])
+    return Prior(process, scale, df)
 
 
-def _priors(samples: Sequence[Sample]) -> list[Prior]:
-    """Of each sample of at least two rounds."""
-    beyond: dict[Hashable, list[float]] = {}
-    for sample in samples:
-        beyond.setdefault(sample.group, []).append(variance(sample.rounds) - sample.turn_variance)
-    process = {group: max(0.0, statistics.fmean(of)) for group, of in beyond.items()}
-    guesses = [sample.turn_variance + process[sample.group] for sample in samples]
-    scale, df = _fit(
-        [(variance(s.rounds), len(s.rounds) - 1, guess) for s, guess in zip(samples, guesses, strict=True)]
-    )
-    return [Prior(scale * guess, df) for guess in guesses]
+def _guess(sample: Sample, process: Mapping[Hashable, float]) -> float:
+    return sample.turn_variance + process[sample.group]
 
 
 def _fit(cells: Sequence[tuple[float, int, float]]) -> tuple[float, float]:
