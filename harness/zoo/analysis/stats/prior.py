@@ -49,14 +49,22 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class ProcessVariance:
+    """What rounds vary by beyond their turns, as the mean of so many samples."""
+
+    value: float
+    samples: int
+
+
+@dataclass(frozen=True)
 class Prior:
     """The variance to expect of a pair, learnt from the pairs of one run, scenario and metric.
 
     `process` has the process variance by group, `scale` widens the expected variance, and `df` is the number of rounds
-    that it counts as.
+    that it counts as at most.
     """
 
-    process: Mapping[Hashable, float] = field(default_factory=dict)
+    process: Mapping[Hashable, ProcessVariance] = field(default_factory=dict)
     scale: float = 1.0
     df: float = 0.0
 
@@ -65,14 +73,19 @@ class Prior:
 
         s̃² = max(s², (d₀·s₀² + d·s²) / (d₀ + d)) with d₀ + d degrees of freedom: never below the pair's own variance,
         for a prior that is too small would make the interval too narrow. s₀² is the pair's turn variance plus the
-        process variance of its group. Simulated coverage: tests/test_moderated.py.
+        process variance of its group. A pair is one of its group, and its rounds must not count twice: d₀ is reduced by
+        the share of s₀² that they make. Alone and without turns it is all of it, and the interval is Student's.
+        Simulated coverage: tests/test_moderated.py.
         """
-        if len(sample.rounds) < 2 or sample.group not in self.process:
+        process = self.process.get(sample.group)
+        if len(sample.rounds) < 2 or process is None:
             return of_logs(sample.rounds)
         n, own = len(sample.rounds), variance(sample.rounds)
-        expected = self.scale * _guess(sample, self.process)
-        df = self.df + n - 1
-        mixed = (self.df * expected + (n - 1) * own) / df
+        expected = sample.turn_variance + process.value
+        own_share = process.value / process.samples / expected if expected else 1.0
+        weight = self.df * (1 - own_share)
+        df = weight + n - 1
+        mixed = (weight * self.scale * expected + (n - 1) * own) / df
         return from_error(statistics.fmean(sample.rounds), math.sqrt(max(own, mixed)), n, df, CONFIDENCE)
 
 
@@ -82,13 +95,9 @@ def fit_prior(samples: Sequence[Sample]) -> Prior:
     groups: dict[Hashable, list[float]] = {}
     for sample in known:
         groups.setdefault(sample.group, []).append(sample.process_variance)
-    process = {group: max(0.0, statistics.fmean(of)) for group, of in groups.items()}
-    scale, df = _fit([(variance(s.rounds), len(s.rounds) - 1, _guess(s, process)) for s in known])
+    process = {group: ProcessVariance(max(0.0, statistics.fmean(of)), len(of)) for group, of in groups.items()}
+    scale, df = _fit([(variance(s.rounds), len(s.rounds) - 1, s.turn_variance + process[s.group].value) for s in known])
     return Prior(process, scale, df)
-
-
-def _guess(sample: Sample, process: Mapping[Hashable, float]) -> float:
-    return sample.turn_variance + process[sample.group]
 
 
 def _fit(cells: Sequence[tuple[float, int, float]]) -> tuple[float, float]:
