@@ -69,10 +69,11 @@ PriorKey = tuple[str, Metric]
 
 @dataclass(frozen=True)
 class Compared:
-    """All pairs of a run, A/A first, and the noise bands that A/A gave."""
+    """All pairs of a run, A/A first, the noise bands that A/A gave, and what all pairs say of each other's variance."""
 
     pairs: list[Pair]
     bands: dict[BandKey, Band]
+    priors: dict[PriorKey, Prior] = field(default_factory=dict)
 
     def of(self, kind: Kind) -> list[Pair]:
         return [p for p in self.pairs if p.kind is kind]
@@ -100,7 +101,7 @@ def compare(
         if c.sample is not None
     )
     priors = _priors(made)
-    return Compared(judged([_with_ratios(pair, priors) for pair in made]), bands)
+    return Compared(judged([_with_ratios(pair, priors) for pair in made]), bands, priors)
 
 
 def _priors(pairs: Sequence[Pair]) -> dict[PriorKey, Prior]:

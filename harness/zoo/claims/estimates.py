@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from zoo.analysis.metrics import Class
-from zoo.analysis.stats import Ratio, paired_ratio, unpaired_ratio
+from zoo.analysis.samples import sample
+from zoo.analysis.stats import Ratio, unpaired_ratio
 from zoo.analysis.stats.interval import of_difference, of_mean, of_median
 from zoo.analysis.stats.ratio import of_logs
 from zoo.claims.points import ClaimPoint
@@ -68,10 +69,9 @@ def ratio(evidence: ClaimEvidence, over: tuple[ClaimPoint, ...], name: str) -> E
         return replace(made, why="a figure is 0, so there is no ratio")
     if not _paired(made.series):
         return _with(made, unpaired_ratio(a.figures, b.figures), made.series)
-    rounds = _common(made.series)
-    return _with(
-        made, paired_ratio([a.values[n] for n in rounds], [b.values[n] for n in rounds]), made.series, quantity
-    )
+    logs = sample(a.side, b.side)
+    assert logs is not None  # else `_objections` has said that no round has both
+    return _with(made, a.archive.prior(a.point, quantity.metric).ratio(logs), made.series, quantity)
 
 
 def mean_ratio(evidence: ClaimEvidence, pairs: Sequence[tuple[ClaimPoint, ...]], name: str) -> Estimate:
@@ -206,7 +206,7 @@ def _noise(sides: Sequence[Series], quantity: Quantity, rounds: int) -> float | 
     bands: Mapping[str, float] = {
         scenario: band.factor(rounds)
         for (scenario, metric, jvm), band in one.archive.bands.items()
-        if metric is quantity.noise and jvm is one.jvm
+        if metric is quantity.metric and jvm is one.jvm
     }
     return bands.get(one.point.asked)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from zoo.analysis.lower_bound import LOWER_BOUND
-from zoo.analysis.metrics import METRICS, Class, held_slopes
+from zoo.analysis.metrics import METRICS, Class, Metric, group_of, held_slopes, of_turns
 from zoo.analysis.noise_band import Band, BandKey
 from zoo.analysis.open import rate_made
-from zoo.analysis.pairs import compare
+from zoo.analysis.pairs import PriorKey, compare
+from zoo.analysis.stats import Prior
 from zoo.analysis.verdict import spoiled
 from zoo.claims.points import ClaimPoint
 from zoo.claims.quantities import SPOILT, JsonRecord, at
@@ -74,11 +75,16 @@ class Observation:
     limits: frozenset[Flag] = frozenset()
     failure: str | None = None
     objections: Mapping[Class, str] = field(default_factory=dict)
+    groups: Mapping[Metric, Hashable] = field(default_factory=dict)
+    """Cells whose metric is expected to vary equally have one group."""
+    turns: Mapping[Metric, Sequence[float]] = field(default_factory=dict)
+    """What each of its turns gave, of the metrics that tell it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """One run. `cells` have their last observation of each round; `bands` are what A/A gave."""
+    """One run. `cells` have their last observation of each round; `bands` are what A/A gave, `priors` what all pairs
+    did."""
 
     id: str
     folder: str
@@ -89,6 +95,7 @@ class Archive:
     protocol: int
     cells: Mapping[Key, Mapping[int, Observation]]
     bands: Mapping[BandKey, Band] = field(default_factory=dict)
+    priors: Mapping[PriorKey, Prior] = field(default_factory=dict)
     window_s: float = 0.0
     """For how long its profile measures a cell in a round; a scenario may have times of its own."""
     records: str = "records.ndjson"
@@ -97,6 +104,10 @@ class Archive:
     """What was measured, where it is no server."""
     older: frozenset[str] = frozenset()
     """Servers and programs whose sources are no longer those that were measured."""
+
+    def prior(self, point: ClaimPoint, metric: Metric | None) -> Prior:
+        """What the run's pairs say of the variance of this one; nothing of what no pair compares."""
+        return self.priors.get((point.asked, metric), Prior()) if metric else Prior()
 
     def seen(self, point: ClaimPoint) -> list[Mapping[int, Observation]] | None:
         """Of each tier; None where the run lacks one of them, or was too short."""
@@ -125,6 +136,7 @@ def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str 
         for jdk in _jdks(record):
             key = (record.scenario, plain(record.entry), record.case, record.tier, settings(record), jdk)
             cells.setdefault(key, {})[record.round] = observed
+    compared = compare(run.plan.entries, records, reference, run.plan.guests)
     return Archive(
         id=run.id,
         folder=folder,
@@ -134,7 +146,8 @@ def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str 
         machine=MachineFacts.of(run.host, run.plan.condition.cores),
         protocol=run.protocol,
         cells=cells,
-        bands=compare(run.plan.entries, records, reference).bands,
+        bands=compared.bands,
+        priors=compared.priors,
         window_s=run.plan.profile.get("window_s", 0.0),
     )
 
@@ -244,6 +257,8 @@ def _observed(record: Record, data: JsonRecord, line: int) -> Observation:
         limits=frozenset(flag for flag in LOWER_BOUND if flag in flags),
         failure=record.failure.text if record.failure else None,
         objections=_objections(record, flags),
+        groups={metric: group_of(metric, record.asked, record.tier) for metric in METRICS},
+        turns={m: of_turns(m, record.measurement) for m in METRICS} if record.measurement else {},
     )
 
 

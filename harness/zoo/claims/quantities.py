@@ -23,7 +23,8 @@ SPOILT = frozenset({"not_established", "bad_answers"})
 class Quantity:
     """`read` gives a figure of a round, or several where each start of a program is one.
 
-    `kind` decides what spoils a figure; None for what anything spoils. `noise` is the metric whose A/A band it has.
+    `kind` decides what spoils a figure; None for what anything spoils. `metric` is the one of the reports, if any: its
+    ratios vary as theirs.
     `censored` gives what the figure is at least, where it was not reached.
     `per_connection` is fair also at a tier that was cut; `over_tiers` takes all tiers of a cell together.
     `counts_faults`: a failed cell is a figure.
@@ -32,7 +33,7 @@ class Quantity:
     unit: str
     read: Callable[[JsonRecord], float | list[float] | None]
     kind: Class | None = None
-    noise: Metric | None = None
+    metric: Metric | None = None
     censored: Callable[[JsonRecord], float | list[float] | None] | None = None
     per_connection: bool = False
     over_tiers: bool = False
