@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import itertools
+import json
+from pathlib import Path
 
 import builders
 import numpy as np
 import pytest
 from claimed import archive
+from test_jdbc import WIRE, measured, run_of
 
 from zoo.analysis.metrics import METRICS, P99, PER_CONNECTION, Metric
 from zoo.analysis.pairs import Kind, compare
 from zoo.analysis.stats import Ratio
-from zoo.claims import estimates
+from zoo.claims import estimates, evidence
 from zoo.claims.estimates import Estimate
-from zoo.claims.evidence import Archive
+from zoo.claims.evidence import Archive, jdbc_case
 from zoo.claims.points import ClaimPoint
 from zoo.claims.quantities import QUANTITIES
 from zoo.claims.sources import ClaimEvidence
+from zoo.jdbc import pairs as databases
+from zoo.jdbc.analysis import rows
+from zoo.jdbc.records import Cell
+from zoo.jdbc.store import JdbcStore
 from zoo.model.measurement import Turn
 from zoo.model.record import Record
+from zoo.report.jdbc import readme, wording
 
 ROUNDS, WINDOWS = 4, 4
 TIERS = ("100", "1k", "25k")
@@ -85,3 +93,29 @@ def test_a_claim_about_servers_has_the_figure_of_the_report(servers: list[Record
         inverse = claimed(made, b, a, NAMES[metric])
         assert (inverse.low, inverse.high) == pytest.approx((1 / (printed.high or 0), 1 / (printed.low or 0)))
         assert (printed.df or 0) > ROUNDS - 1
+
+
+def test_a_claim_and_a_document_about_databases_have_the_figure_of_the_report(tmp_path: Path) -> None:
+    cells = [
+        WIRE.model_copy(update={"executor": executor, "database": database})
+        for executor in ("virtual", "cached", "fixed-10")
+        for database in ("postgresql", "mariadb")
+    ]
+    store = measured(JdbcStore.create(tmp_path, run_of(cells)))
+    records, found = store.records(), databases.compare(store.records())
+    lines = [json.loads(record.model_dump_json()) for record in records]
+    made = evidence.of_programs(json.loads(store.run().model_dump_json()), lines, "run")
+    pairs = found.of(Kind.MODEL)
+    assert len(pairs) == 2
+    for pair in pairs:
+        printed = pair.comparisons[databases.OPS].ratio
+        assert printed is not None
+        assert (printed.df or 0) > printed.rounds - 1
+        a, b = (WIRE.model_copy(update={"executor": e, "database": pair.scenario.split()[0]}) for e in (pair.a, pair.b))
+        assert same(claimed(made, point(a), point(b), "operations"), printed)
+        assert databases.paired(found, databases.OPS, rows(records)[a], rows(records)[b]) == printed
+    assert wording.ratio(pairs[-1].comparisons[databases.OPS].ratio) in readme.results(store.run(), records, "run")
+
+
+def point(cell: Cell) -> ClaimPoint:
+    return ClaimPoint("jdbc", cell.executor, jdbc_case(cell), ("",), "")

@@ -93,34 +93,47 @@ def compare(
             sides = found.get((a, scenario, tier), Cell()), found.get((b, scenario, tier), Cell())
             made.append(_pair(kind, (a, b), scenario, tier, sides))
     made.sort(key=lambda p: (list(Kind).index(p.kind), p.scenario, p.requested, p.a))
-    bands = noise_bands(
+    compared, priors = with_ratios(made)
+    return Compared(judged(compared), bands_of(made), priors)
+
+
+def bands_of(pairs: Iterable[Pair]) -> dict[BandKey, Band]:
+    """The noise bands that A/A pairs give, from their own variance alone."""
+    return noise_bands(
         ((p.scenario, metric, p.jvm), of_logs(c.sample.rounds))
-        for p in made
+        for p in pairs
         if p.kind is Kind.AGAIN
         for metric, c in p.comparisons.items()
         if c.sample is not None
     )
-    priors = _priors(made)
-    return Compared(judged([_with_ratios(pair, priors) for pair in made]), bands, priors)
 
 
-def _priors(pairs: Sequence[Pair]) -> dict[PriorKey, Prior]:
-    """A prior for each scenario and metric: all its pairs tell of each other how much a figure varies."""
-    groups: dict[PriorKey, list[Sample]] = {}
+def with_ratios(pairs: Sequence[Pair], *, apart: bool = True) -> tuple[list[Pair], dict[PriorKey, Prior]]:
+    """The pairs with the ratio of each sample, and the priors: by metric and, where `apart`, by scenario. All pairs of
+    one prior tell of each other how much a figure varies."""
+    samples: dict[PriorKey, list[Sample]] = {}
     for pair in pairs:
         for metric, c in pair.comparisons.items():
             if c.sample is not None:
-                groups.setdefault((pair.scenario, metric), []).append(c.sample)
-    return {key: fit_prior(samples) for key, samples in groups.items()}
-
-
-def _with_ratios(pair: Pair, priors: Mapping[PriorKey, Prior]) -> Pair:
-    """The pair with the ratio of each sample."""
-    comparisons = {
-        metric: replace(c, ratio=priors[pair.scenario, metric].ratio(c.sample)) if c.sample else c
+                samples.setdefault((pair.scenario if apart else "", metric), []).append(c.sample)
+    fitted = {key: fit_prior(of) for key, of in samples.items()}
+    priors = {
+        (pair.scenario, metric): fitted[pair.scenario if apart else "", metric]
+        for pair in pairs
         for metric, c in pair.comparisons.items()
+        if c.sample is not None
     }
-    return replace(pair, comparisons=comparisons)
+    made = [
+        replace(
+            pair,
+            comparisons={
+                metric: replace(c, ratio=priors[pair.scenario, metric].ratio(c.sample)) if c.sample else c
+                for metric, c in pair.comparisons.items()
+            },
+        )
+        for pair in pairs
+    ]
+    return made, priors
 
 
 def named(entries: Sequence[str], models: Mapping[str, str], guests: Sequence[str] = ()) -> list[tuple[Kind, str, str]]:
@@ -150,10 +163,7 @@ def _pair(kind: Kind, names: tuple[str, str], scenario: str, tier: str, sides: t
         reason = unfit(metric, variants, sides) or (None if shared else "no round has both")
         group = group_of(metric, scenario, tier)
         logs = None if reason else sample(a.side(metric, group), b.side(metric, group))
-        if logs is None:
-            comparisons[metric] = unjudged(metric, None, reason)
-        else:
-            comparisons[metric] = Comparison(metric, None, Verdict(Word.OPEN), sample=logs)
+        comparisons[metric] = unjudged(metric, logs, reason)
     return Pair(
         kind=kind,
         a=names[0],
@@ -169,11 +179,13 @@ def _pair(kind: Kind, names: tuple[str, str], scenario: str, tier: str, sides: t
     )
 
 
-def unjudged(metric: Metric, ratio: Ratio | None, reason: str | None) -> Comparison:
+def unjudged(metric: Metric, found: Sample | Ratio | None, reason: str | None) -> Comparison:
     """A comparison before its family is known, or the reason why there is none."""
-    if ratio is None:
+    if found is None:
         return Comparison(metric, None, Verdict(Word.NOT_MEASURED, reason or "too little was seen for a figure"))
-    return Comparison(metric, ratio, Verdict(Word.OPEN))
+    if isinstance(found, Sample):
+        return Comparison(metric, None, Verdict(Word.OPEN), sample=found)
+    return Comparison(metric, found, Verdict(Word.OPEN))
 
 
 def lost(names: tuple[str, str], sides: tuple[Cell, Cell]) -> list[str]:

@@ -13,9 +13,11 @@ from zoo.analysis.open import rate_made
 from zoo.analysis.pairs import PriorKey, compare
 from zoo.analysis.stats import Prior
 from zoo.analysis.verdict import spoiled
-from zoo.claims.points import ClaimPoint
+from zoo.claims.points import ClaimPoint, asked
 from zoo.claims.quantities import SPOILT, JsonRecord, at
-from zoo.jdbc.records import Cell, Profile
+from zoo.jdbc import pairs as databases
+from zoo.jdbc.analysis import rows
+from zoo.jdbc.records import Cell, CellRecord, Profile
 from zoo.model.condition import Condition
 from zoo.model.cores import Cores
 from zoo.model.entry_id import is_twin, name_of, plain
@@ -159,6 +161,7 @@ def of_programs(
 
     `without` is a kind of records that are not to be judged.
     """
+    records = list(records)
     cells: dict[Key, dict[int, Observation]] = {}
     for line, record in enumerate(records, start=1):
         if record["kind"] == without or record.get("cell", {}).get("again"):  # again: A/A of a database
@@ -166,7 +169,16 @@ def of_programs(
         scenario, program, case, tier, settings = _program(record)
         number = record.get("round", 1)
         failure = record.get("failure")
-        seen = Observation(line, number, record, entry=program, failure=failure and failure["message"])
+        groups, turns = _of_fork(record) if record["kind"] == "jdbc" else ({}, {})
+        seen = Observation(
+            line,
+            number,
+            record,
+            entry=program,
+            failure=failure and failure["message"],
+            groups=groups,
+            turns=turns,
+        )
         for jdk in ("", *_numbered(run["jdk"])):
             cells.setdefault((scenario, program, case, tier, settings, jdk), {})[number] = seen
     return Archive(
@@ -178,8 +190,27 @@ def of_programs(
         machine=MachineFacts.of(HostFacts.model_validate(run["host"])),
         protocol=run["protocol"],
         cells=cells,
+        priors=_priors(records) if run["kind"] == "jdbc" else {},
         window_s=_window_s(run) if run["kind"] == "jdbc" else 0.0,
     )
+
+
+def _of_fork(record: JsonRecord) -> tuple[dict[Metric, Hashable], dict[Metric, Sequence[float]]]:
+    """Group and turns of a fork of JMH, by metric."""
+    group = databases.group_of(Cell.model_validate(record["cell"]))
+    return dict.fromkeys(databases.FIELDS, group), {databases.OPS: at(record, "measurement.iterations") or ()}
+
+
+def _priors(records: Iterable[JsonRecord]) -> dict[PriorKey, Prior]:
+    """Of a database run, by the case that the ledger calls a cell."""
+    known = [CellRecord.model_validate(record) for record in records if record["kind"] == "jdbc"]
+    priors = databases.compare(known).priors
+    return {
+        (asked("jdbc", jdbc_case(cell)), metric): priors[cell.question, metric]
+        for cell in rows(known)
+        for metric in databases.FIELDS
+        if (cell.question, metric) in priors
+    }
 
 
 def _window_s(run: Mapping[str, Any]) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 from zoo.analysis import flags
 from zoo.analysis.metrics import CPU, LEAST_CPU_S, PEAK_RSS, PER_CONNECTION, REQUESTS, Class, Metric
+from zoo.jdbc.pairs import OPS
 
 JsonRecord = Mapping[str, Any]
 """A record as JSON: a figure is named by its place, as in `zoo export`."""
@@ -113,7 +114,7 @@ KB = 1 / 1024
 
 QUANTITIES: dict[str, Quantity] = {
     "requests": Quantity("req/s", place("measurement.load.goodput_rps"), Class.LOAD, REQUESTS),
-    "operations": Quantity("ops/s", place("measurement.ops_per_s")),
+    "operations": Quantity("ops/s", place("measurement.ops_per_s"), metric=OPS),
     "requests by ab": Quantity("req/s", place("trial.result.requests_per_s"), Class.LOAD),
     "good answers": Quantity("/s", place("trial.result.ok_per_s")),
     "share of good answers": Quantity("", place("trial.result.ok_share")),
