@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from zoo.analysis.stats import Ratio, Sample, fit_prior, holm
-from zoo.analysis.stats.ratio import of_logs
+from zoo.analysis.stats import Ratio, Sample, fit_prior, holm, student_ratio
 
 Floats = NDArray[np.float64]
 TURNS, TIERS, FAMILY = 4, 3, 12
@@ -69,7 +68,7 @@ def moderated(samples: list[Sample]) -> list[Ratio]:
 
 
 def student(samples: list[Sample]) -> list[Ratio]:
-    return [of_logs(sample.rounds) for sample in samples]
+    return [student_ratio(sample.rounds) for sample in samples]
 
 
 def rates(
@@ -151,7 +150,7 @@ LOGS = st.lists(st.floats(-1, 1), min_size=2, max_size=6)
 def test_no_interval_is_made_of_less_than_the_cells_own_variance(cells: list[list[float]], groups: int) -> None:
     samples = [Sample(logs, index % (groups + 1)) for index, logs in enumerate(cells)]
     for sample, ratio in zip(samples, moderated(samples), strict=True):
-        own = of_logs(sample.rounds)
+        own = student_ratio(sample.rounds)
         assert ratio.value == pytest.approx(own.value)
         assert ratio.sd_log is not None
         assert own.sd_log is not None

@@ -10,8 +10,7 @@ from zoo.analysis.cells import Cell, asked, cells, unfit
 from zoo.analysis.metrics import METRICS, Metric, Word, group_of
 from zoo.analysis.noise_band import Band, BandKey, noise_bands
 from zoo.analysis.samples import sample
-from zoo.analysis.stats import Adjusted, Prior, Ratio, Sample, fit_prior, holm
-from zoo.analysis.stats.ratio import of_logs
+from zoo.analysis.stats import Adjusted, Prior, Ratio, Sample, fit_prior, holm, student_ratio
 from zoo.analysis.verdict import Verdict, bounded, judge
 from zoo.model.entry_id import is_twin, name_of, original, plain, server_of
 from zoo.model.flag import Flag
@@ -100,7 +99,7 @@ def compare(
 def bands_of(pairs: Iterable[Pair]) -> dict[BandKey, Band]:
     """The noise bands that A/A pairs give, from their own variance alone."""
     return noise_bands(
-        ((p.scenario, metric, p.jvm), of_logs(c.sample.rounds))
+        ((p.scenario, metric, p.jvm), student_ratio(c.sample.rounds))
         for p in pairs
         if p.kind is Kind.AGAIN
         for metric, c in p.comparisons.items()

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from zoo.analysis.metrics import Class
 from zoo.analysis.samples import sample
-from zoo.analysis.stats import Ratio, unpaired_ratio
+from zoo.analysis.stats import Ratio, student_ratio, unpaired_ratio
 from zoo.analysis.stats.interval import of_difference, of_mean, of_median
-from zoo.analysis.stats.ratio import of_logs
 from zoo.claims.points import ClaimPoint
 from zoo.claims.quantities import QUANTITIES, Quantity
 from zoo.claims.series import Series
@@ -80,7 +79,7 @@ def mean_ratio(evidence: ClaimEvidence, pairs: Sequence[tuple[ClaimPoint, ...]],
     whole = _gathered(f"mean over {len(each)} cells of {_sides(pairs)}", each)
     if whole.why:
         return whole
-    made = of_logs([sum(_log(e, n) for e in each) / len(each) for n in _common(whole.series)])
+    made = student_ratio([sum(_log(e, n) for e in each) / len(each) for n in _common(whole.series)])
     found = _with(whole, made, whole.series, QUANTITIES[name])
     # of a mean over cells that vary each by itself, noise is so much less
     return replace(found, noise=found.noise and found.noise ** (1 / math.sqrt(len(each))))
@@ -94,7 +93,7 @@ def gain(evidence: ClaimEvidence, four: tuple[ClaimPoint, ...], name: str) -> Es
         return whole
     if any(s.at_least for s in whole.series):
         return replace(whole, why="a side is a lower bound, so there is no ratio of ratios")
-    made = of_logs([_log(first, n) - _log(second, n) for n in _common(whole.series)])
+    made = student_ratio([_log(first, n) - _log(second, n) for n in _common(whole.series)])
     return replace(whole, value=made.value, low=made.low, high=made.high, n=made.rounds, ratio=made)
 
 

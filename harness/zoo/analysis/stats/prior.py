@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from scipy.special import digamma, polygamma
 
-from zoo.analysis.stats.ratio import CONFIDENCE, Ratio, from_error, of_logs
+from zoo.analysis.stats.ratio import Ratio, from_error, student_ratio
 from zoo.analysis.stats.spread import variance
 
 MANY_CELLS = 12
@@ -79,14 +79,14 @@ class Prior:
         """
         process = self.process.get(sample.group)
         if len(sample.rounds) < 2 or process is None:
-            return of_logs(sample.rounds)
+            return student_ratio(sample.rounds)
         n, own = len(sample.rounds), variance(sample.rounds)
         expected = sample.turn_variance + process.value
         own_share = process.value / process.samples / expected if expected else 1.0
         weight = self.df * (1 - own_share)
         df = weight + n - 1
         mixed = (weight * self.scale * expected + (n - 1) * own) / df
-        return from_error(statistics.fmean(sample.rounds), math.sqrt(max(own, mixed)), n, df, CONFIDENCE)
+        return from_error(statistics.fmean(sample.rounds), math.sqrt(max(own, mixed)), n, df)
 
 
 def fit_prior(samples: Sequence[Sample]) -> Prior:
