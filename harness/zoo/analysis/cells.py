@@ -42,7 +42,7 @@ class Cell:
         return {number: value for number, value in known.items() if value > 0}
 
     def side(self, metric: Metric, group: Hashable) -> Side:
-        """Itself as one side of a pair."""
+        """Return the cell as one side of a pair."""
         return Side(self.figures(metric), group, {number: of_turns(metric, m) for number, m in self.seen.items()})
 
 

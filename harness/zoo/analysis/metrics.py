@@ -107,7 +107,7 @@ METRICS = [REQUESTS, CPU, P99, PEAK_RSS, PER_CONNECTION]
 
 
 def group_of(metric: Metric, scenario: str, tier: str) -> Hashable:
-    """Equal for cells that are expected to vary equally: those of one scenario and connection count."""
+    """Return the group of cells that are expected to vary equally: those of one scenario and connection count."""
     return scenario if metric is PER_CONNECTION else (scenario, tier)
 
 

@@ -68,7 +68,7 @@ PriorKey = tuple[str, Metric]
 
 @dataclass(frozen=True)
 class Compared:
-    """All pairs of a run, A/A first, the noise bands that A/A gave, and what all pairs say of each other's variance."""
+    """All pairs of a run, A/A first, the noise bands that A/A gave, and the priors of the pairs' variance."""
 
     pairs: list[Pair]
     bands: dict[BandKey, Band]
@@ -97,7 +97,7 @@ def compare(
 
 
 def bands_of(pairs: Iterable[Pair]) -> dict[BandKey, Band]:
-    """The noise bands that A/A pairs give, from their own variance alone."""
+    """Return the noise bands that A/A pairs give, from their own variance alone."""
     return noise_bands(
         ((p.scenario, metric, p.jvm), student_ratio(c.sample.rounds))
         for p in pairs
@@ -108,8 +108,10 @@ def bands_of(pairs: Iterable[Pair]) -> dict[BandKey, Band]:
 
 
 def with_ratios(pairs: Sequence[Pair], *, apart: bool = True) -> tuple[list[Pair], dict[PriorKey, Prior]]:
-    """The pairs with the ratio of each sample, and the priors: by metric and, where `apart`, by scenario. All pairs of
-    one prior tell of each other how much a figure varies."""
+    """Return the pairs with the ratio of each sample, and the priors that these are made with.
+
+    All pairs of one metric share a prior and, where `apart`, only those of one scenario.
+    """
     samples: dict[PriorKey, list[Sample]] = {}
     for pair in pairs:
         for metric, c in pair.comparisons.items():

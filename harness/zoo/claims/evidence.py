@@ -78,15 +78,15 @@ class Observation:
     failure: str | None = None
     objections: Mapping[Class, str] = field(default_factory=dict)
     groups: Mapping[Metric, Hashable] = field(default_factory=dict)
-    """Cells whose metric is expected to vary equally have one group."""
+    """By metric, the same for cells that are expected to vary equally."""
     turns: Mapping[Metric, Sequence[float]] = field(default_factory=dict)
-    """What each of its turns gave, of the metrics that tell it."""
+    """By metric, the figure of each turn; empty where a turn does not have it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """One run. `cells` have their last observation of each round; `bands` are what A/A gave, `priors` what all pairs
-    did."""
+    """One run. `cells` have their last observation of each round; `bands` come from A/A pairs, `priors` from all
+    pairs."""
 
     id: str
     folder: str
@@ -108,7 +108,7 @@ class Archive:
     """Servers and programs whose sources are no longer those that were measured."""
 
     def prior(self, point: ClaimPoint, metric: Metric | None) -> Prior:
-        """What the run's pairs say of the variance of this one; nothing of what no pair compares."""
+        """Return the prior that the run's pairs give for a ratio of this point; without such pairs, an empty one."""
         return self.priors.get((point.asked, metric), Prior()) if metric else Prior()
 
     def seen(self, point: ClaimPoint) -> list[Mapping[int, Observation]] | None:
@@ -196,13 +196,13 @@ def of_programs(
 
 
 def _of_fork(record: JsonRecord) -> tuple[dict[Metric, Hashable], dict[Metric, Sequence[float]]]:
-    """Group and turns of a fork of JMH, by metric."""
+    """Return the group and the turns of a fork of JMH, by metric."""
     group = databases.group_of(Cell.model_validate(record["cell"]))
     return dict.fromkeys(databases.FIELDS, group), {databases.OPS: at(record, "measurement.iterations") or ()}
 
 
 def _priors(records: Iterable[JsonRecord]) -> dict[PriorKey, Prior]:
-    """Of a database run, by the case that the ledger calls a cell."""
+    """Return the priors of a database run by the case that the ledger calls a cell."""
     known = [CellRecord.model_validate(record) for record in records if record["kind"] == "jdbc"]
     priors = databases.compare(known).priors
     return {

@@ -34,7 +34,7 @@ class Series:
     objection: str | None
     group: Hashable = None
     turns: Mapping[int, Sequence[float]] = field(default_factory=dict)
-    """Figures of each turn of a round, where it had several."""
+    """The figures of each turn of a round, where it had several."""
     parts: tuple[Series, ...] = ()
     """Those of each run, where several are taken together."""
 
@@ -55,7 +55,7 @@ class Series:
 
     @property
     def side(self) -> Side:
-        """Itself as one side of a pair."""
+        """Return the series as one side of a pair."""
         return Side(self.values, self.group, self.turns)
 
     @property
@@ -72,9 +72,9 @@ MANY_ROUNDS = 10_000
 
 
 def pooled(parts: Sequence[Series]) -> Series:
-    """Runs of one cell taken together, each round an observation; what is a limit in one is one of all.
+    """Return the runs of one cell taken together, each round an observation; a limit of one run is a limit of all.
 
-    They have no group: what a run says of its rounds' variance leaves out how runs differ.
+    They have no group, because the variance between the rounds of a run leaves out how runs differ.
     """
     return replace(
         parts[0],

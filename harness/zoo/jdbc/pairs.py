@@ -79,7 +79,7 @@ def contrast(a: JdbcRun, a_records: Records, b: JdbcRun, b_records: Records) -> 
 
 
 def paired(compared: Compared, metric: Metric, a: Row, b: Row) -> Ratio | None:
-    """One metric of a over b, by round: a fork of JMH each, on a database each. The run's pairs give the prior."""
+    """Return one metric of a over b by round, each side a fork of JMH on its own database, with the run's prior."""
     logs = sample(_side(metric, a), _side(metric, b))
     return compared.priors.get((a.cell.question, metric), Prior()).ratio(logs) if logs else None
 
@@ -174,13 +174,13 @@ def _span(counts: set[int]) -> str:
 
 
 def _side(metric: Metric, row: Row) -> Side:
-    """A cell as one side of a pair; JMH's iterations are turns of a fork."""
+    """Return a cell as one side of a pair; JMH's iterations are the turns of a fork."""
     iterations = {number: m.iterations for number, m in row.rounds.items()} if metric is OPS else {}
     return Side(_figures(metric, row), group_of(row.cell), iterations)
 
 
 def group_of(cell: Cell) -> Hashable:
-    """Equal for cells that are expected to vary equally: those of one pool and latency."""
+    """Return the group of cells that are expected to vary equally: those of one pool and latency."""
     return cell.pool, cell.latency
 
 

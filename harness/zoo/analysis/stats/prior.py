@@ -38,19 +38,19 @@ class Sample:
 
     @property
     def turn_variance(self) -> float:
-        """What turns alone add to the variance of a round's mean; 0 where a round has one turn."""
+        """The variance that turns add to a round's mean; 0 where a round has one turn."""
         known = [variance(of) / len(of) for of in self.turns if len(of) > 1]
         return statistics.fmean(known) if known else 0.0
 
     @property
     def process_variance(self) -> float:
-        """What rounds vary by beyond their turns; below 0 by chance where that is little."""
+        """The variance between rounds beyond that of their turns; where it is little, it can be below 0 by chance."""
         return variance(self.rounds) - self.turn_variance
 
 
 @dataclass(frozen=True)
 class ProcessVariance:
-    """What rounds vary by beyond their turns, as the mean of so many samples."""
+    """The mean process variance of so many samples."""
 
     value: float
     samples: int
@@ -69,13 +69,13 @@ class Prior:
     df: float = 0.0
 
     def ratio(self, sample: Sample) -> Ratio:
-        """The ratio of a pair with its interval; a single round has no interval.
+        """Return the ratio of a pair with its interval; a single round has no interval.
 
         s̃² = max(s², (d₀·s₀² + d·s²) / (d₀ + d)) with d₀ + d degrees of freedom: never below the pair's own variance,
         for a prior that is too small would make the interval too narrow. s₀² is the pair's turn variance plus the
         process variance of its group. A pair is one of its group, and its rounds must not count twice: d₀ is reduced by
-        the share of s₀² that they make. Alone and without turns it is all of it, and the interval is Student's.
-        Simulated coverage: tests/test_moderated.py.
+        the share of s₀² that they make. Where the pair is alone and has no turns, that is all of it, and the interval
+        is Student's. Simulated coverage: tests/test_moderated.py.
         """
         process = self.process.get(sample.group)
         if len(sample.rounds) < 2 or process is None:
