@@ -9,6 +9,7 @@ from typing import Any
 import builders
 import pytest
 from claimed import claim
+from test_jdbc import WIRE, output
 
 from zoo import ROOT
 from zoo.catalog.build import program_hash
@@ -19,7 +20,9 @@ from zoo.claims.sources import ClaimEvidence
 from zoo.claims.verdicts import ClaimVerdict, verdict
 from zoo.cli import claim_runs
 from zoo.docs import archives
+from zoo.jdbc import jmh
 from zoo.jdbc.plan import profile
+from zoo.jdbc.records import CellRecord
 from zoo.measure import record_parts
 from zoo.measure.bare_jvm import ARTICLE, Footprint, Rest
 from zoo.measure.bare_jvm_run import recorded
@@ -130,17 +133,16 @@ def test_a_difference_of_starts_is_that_of_their_means(tmp_path: Path) -> None:
 
 
 def jdbc(executor: str, ops: float, number: int, **changes: Any) -> dict[str, Any]:  # noqa: ANN401
-    cell = {
-        "form": "standing",
-        "database": "postgresql",
-        "executor": executor,
-        "query": "find-by-code",
-        "pool": 10,
-        "max_connections": 100,
-        "latency": "none",
-    }
-    seen = {"ops_per_s": ops, "pinned_events": 0, "connections": 10}
-    return {"kind": "jdbc", "cell": cell, "round": number, "measurement": seen, "failure": None, **changes}
+    cell = WIRE.model_copy(update={"executor": executor, "latency": "none"})
+    printed = output(jmh.arguments(cell, profile("short"), "out.json"), ops)
+    record = CellRecord(
+        cell=cell,
+        round=number,
+        position=0,
+        started_at="2026-01-02T03:04:05+00:00",
+        measurement=jmh.measurement(json.dumps(printed), cell, "raw"),
+    )
+    return {**record.model_dump(mode="json"), **changes}
 
 
 def test_databases_are_judged_by_executor(tmp_path: Path) -> None:

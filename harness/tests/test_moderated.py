@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from zoo.analysis.stats import Ratio, Sample, holm, moderated
-from zoo.analysis.stats.ratio import of_logs
+from zoo.analysis.stats import Ratio, Sample, fit_prior, holm, student_ratio
 
 Floats = NDArray[np.float64]
 TURNS, TIERS, FAMILY = 4, 3, 12
@@ -40,19 +39,54 @@ def simulated(rng: np.random.Generator, cells: int, rounds: int, truth: float) -
     return [Sample(list(x.mean(1)), int(of), x.tolist()) for x, of in zip(logs, tier, strict=True)], sd
 
 
+def without_turns(rng: np.random.Generator, cells: int, rounds: int, truth: float) -> tuple[list[Sample], Floats]:
+    """The same of a figure that has no turns, such as memory."""
+    samples, sd = simulated(rng, cells, rounds, truth)
+    return [Sample(sample.rounds, sample.group) for sample in samples], sd
+
+
+def of_databases(rng: np.random.Generator, questions: int, rounds: int, truth: float) -> tuple[list[Sample], Floats]:
+    """One executor over each of four others, so that its noise is in all of them, with a pool of one size."""
+    executors = 5
+    sd = 0.05 * np.exp(rng.normal(0, 0.6, (questions, 1)) + rng.normal(0, 0.3, (questions, executors)))
+    figures = sd[:, :, None] * rng.standard_t(5, (questions, executors, rounds)) / math.sqrt(5 / 3)
+    logs = (figures[:, :1] - figures[:, 1:] + math.log(truth)).reshape(-1, rounds)
+    return [Sample(of.tolist(), 10) for of in logs], np.hypot(sd[:, :1], sd[:, 1:]).ravel()
+
+
+def of_several_cells(rng: np.random.Generator, cells: int, rounds: int, truth: float) -> tuple[list[Sample], Floats]:
+    """The mean over cells whose rounds share their processes: a single sample."""
+    samples, sd = simulated(rng, cells, rounds, truth)
+    shared = rng.normal(0, 0.05, rounds)
+    logs = np.mean([sample.rounds for sample in samples], axis=0) + shared
+    return [Sample(logs.tolist(), None)], sd[:1]
+
+
+def moderated(samples: list[Sample]) -> list[Ratio]:
+    prior = fit_prior(samples)
+    return [prior.ratio(sample) for sample in samples]
+
+
 def student(samples: list[Sample]) -> list[Ratio]:
-    return [of_logs(sample.rounds) for sample in samples]
+    return [student_ratio(sample.rounds) for sample in samples]
 
 
-def rates(judge: Callable[[list[Sample]], list[Ratio]], cells: int, rounds: int, truth: float) -> dict[str, float]:
+def rates(
+    judge: Callable[[list[Sample]], list[Ratio]],
+    cells: int,
+    rounds: int,
+    truth: float,
+    simulate: Callable[[np.random.Generator, int, int, float], tuple[list[Sample], Floats]] = simulated,
+    runs: int = 300,
+) -> dict[str, float]:
     """Coverage, that of the noisiest fifth, runs with any false rejection in the family, share of it rejected."""
     rng = np.random.default_rng(20_261_125)
     covered: list[float] = []
     noisy: list[float] = []
     false: list[bool] = []
     power: list[float] = []
-    for _ in range(300):
-        samples, sd = simulated(rng, cells, rounds, truth)
+    for _ in range(runs):
+        samples, sd = simulate(rng, cells, rounds, truth)
         found = judge(samples)
         inside = np.array([r.low <= truth <= r.high for r in found if r.low is not None and r.high is not None])
         covered.append(float(inside.mean()))
@@ -77,6 +111,29 @@ def test_intervals_cover_and_families_raise_few_false_alarms(cells: int, rounds:
     assert seen["false"] <= 0.06
 
 
+@pytest.mark.parametrize("rounds", [3, 5, 8])
+@pytest.mark.parametrize(
+    ("simulate", "cells"),
+    [
+        pytest.param(simulated, 1, id="a single pair"),
+        pytest.param(without_turns, 1, id="a single pair without turns"),
+        pytest.param(without_turns, 3, id="a pair at each connection count, without turns"),
+        pytest.param(without_turns, 6, id="two pairs at each connection count, without turns"),
+        pytest.param(of_databases, 1, id="a database with one question"),
+        pytest.param(of_databases, 2, id="a database with two questions"),
+        pytest.param(of_several_cells, 4, id="the mean of several cells"),
+    ],
+)
+def test_a_prior_made_of_few_pairs_promises_no_more_than_it_knows(
+    simulate: Callable[[np.random.Generator, int, int, float], tuple[list[Sample], Floats]], cells: int, rounds: int
+) -> None:
+    runs = 1_200
+    seen = rates(moderated, cells, rounds, 1.0, simulate, runs)
+    chance = math.sqrt(0.05 * 0.95 / runs)
+    assert seen["covered"] >= 0.95 - 3 * chance
+    assert seen["false"] <= 0.05 + 3 * chance
+
+
 def test_three_rounds_find_what_student_does_not() -> None:
     assert rates(student, 33, 3, 0.85)["power"] < 0.15
     assert rates(moderated, 33, 3, 0.85)["power"] > 0.35
@@ -93,7 +150,7 @@ LOGS = st.lists(st.floats(-1, 1), min_size=2, max_size=6)
 def test_no_interval_is_made_of_less_than_the_cells_own_variance(cells: list[list[float]], groups: int) -> None:
     samples = [Sample(logs, index % (groups + 1)) for index, logs in enumerate(cells)]
     for sample, ratio in zip(samples, moderated(samples), strict=True):
-        own = of_logs(sample.rounds)
+        own = student_ratio(sample.rounds)
         assert ratio.value == pytest.approx(own.value)
         assert ratio.sd_log is not None
         assert own.sd_log is not None
@@ -105,6 +162,15 @@ def test_one_round_has_no_interval_and_does_not_disturb_the_others() -> None:
     assert alone.value == pytest.approx(math.exp(0.1))
     assert (alone.low, alone.p) == (None, None)
     assert pair == moderated([Sample([0.1, 0.2, 0.3], "100")])[0]
+
+
+def test_a_pair_that_is_alone_and_has_no_turns_gets_students_interval() -> None:
+    sample = Sample([0.1, 0.2, 0.3], "100")
+    for prior in (fit_prior([sample]), fit_prior([Sample([0.1, 0.3, 0.9], "1k"), Sample([0.2, 0.1, 0.5], "1k")])):
+        [ours], [students] = [prior.ratio(sample)], student([sample])
+        assert (ours.value, ours.low, ours.high, ours.df) == pytest.approx(
+            (students.value, students.low, students.high, 2)
+        )
 
 
 def test_noisy_turns_widen_what_rounds_alike_by_luck_would_promise() -> None:

@@ -17,7 +17,7 @@ from zoo.analysis.metrics import CPU, P99, PEAK_RSS, PER_CONNECTION, REQUESTS, M
 from zoo.analysis.noise_band import Band, noise_bands
 from zoo.analysis.pairs import Compared, Kind, Pair, compare, named
 from zoo.analysis.pilot import needs
-from zoo.analysis.stats import Ratio, paired_ratio
+from zoo.analysis.stats import Ratio, student_ratio
 from zoo.analysis.stats.ratio import CONFIDENCE, from_error
 from zoo.analysis.verdict import MARGIN, REASONABLE, Verdict, judge, rounds_to_decide
 from zoo.model.entry_id import is_twin, original, twin
@@ -156,7 +156,7 @@ def test_a_clear_difference_has_its_word(changes: dict[str, Any], metric: Metric
 def test_too_much_noise_is_open_and_says_how_much() -> None:
     found = verdict([*cells(VIRTUAL, wobble=(1.0, 1.3, 0.8)), *cells(PLATFORM, wobble=(1.1, 0.9, 1.0))])
     assert found.word is Word.OPEN
-    assert re.fullmatch(r"noise too large: ±\d\d %", found.why or "")
+    assert re.fullmatch(r"noise too large: ±\d+ %", found.why or "")
     assert found.more is None
 
 
@@ -166,7 +166,7 @@ def test_one_round_is_open() -> None:
 
 
 def ratio(value: float, sd: float, n: int = 3, df: float = 10.0) -> Ratio:
-    return from_error(math.log(value), sd, n, df, CONFIDENCE)
+    return from_error(math.log(value), sd, n, df)
 
 
 @pytest.mark.parametrize(
@@ -230,9 +230,10 @@ def test_many_comparisons_make_a_word_harder_to_earn() -> None:
 
 def test_other_pairs_do_not_make_the_named_ones_harder() -> None:
     entries = [PLATFORM, VIRTUAL, "java-a:other"]
-    alone = [*cells(VIRTUAL, 1.1), *cells(PLATFORM, wobble=STEADY[::-1])]
-    both = compare(entries, [*alone, *cells("java-a:other", 0.8)])
-    assert only(both).comparisons == only(compare(entries, alone)).comparisons
+    both = compare(entries, [*cells(VIRTUAL, 1.1), *cells(PLATFORM, wobble=STEADY[::-1]), *cells("java-a:other", 0.8)])
+    named = only(both).comparisons[REQUESTS]
+    assert named.ratio is not None
+    assert named.adjusted_p == named.ratio.p
     assert only(both, Kind.VARIANT).comparisons[REQUESTS].verdict.word is Word.SLOWER
 
 
@@ -390,13 +391,13 @@ def test_a_program_stays_inside_its_band_in_95_of_100_runs(n: int) -> None:
     random = np.random.default_rng(20260301 + n)
     runs, tiers = 3_000, 3
     lives = random.normal(0, 0.03, size=(runs, n, 1))  # what the tiers of a round share
-    aa = np.exp(lives + random.normal(0, 0.01, size=(runs, n, tiers)))
-    pair = np.exp(random.normal(0, math.hypot(0.03, 0.01), size=(runs, n)))
+    aa = lives + random.normal(0, 0.01, size=(runs, n, tiers))
+    pair = random.normal(0, math.hypot(0.03, 0.01), size=(runs, n))
     inside = 0
     for one, other in zip(aa, pair, strict=True):
-        ratios = [paired_ratio(one[:, t].tolist(), [1.0] * n) for t in range(tiers)]
+        ratios = [student_ratio(one[:, t].tolist()) for t in range(tiers)]
         band = noise_bands((("hello", REQUESTS, True), r) for r in ratios)["hello", REQUESTS, True]
-        value = paired_ratio(other.tolist(), [1.0] * n).value
+        value = student_ratio(other.tolist()).value
         inside += 1 / band.factor(n) <= value <= band.factor(n)
     assert 0.93 <= inside / runs <= 0.97
 

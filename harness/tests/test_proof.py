@@ -27,7 +27,7 @@ from zoo.analysis.method_proof import (
 )
 from zoo.analysis.metrics import CPU, METRICS, PER_CONNECTION, REQUESTS, Metric
 from zoo.analysis.pairs import Compared, Kind, compare
-from zoo.analysis.stats import paired_ratio
+from zoo.analysis.stats import student_ratio
 from zoo.catalog.load import load_catalog
 from zoo.model.entry_id import twin
 from zoo.model.record import Record
@@ -191,7 +191,7 @@ def timed(design: Design, minutes: int, rounds: int) -> Run:
 
 
 def test_a_design_is_worth_its_width_at_equal_time() -> None:
-    ratio = paired_ratio([1.1, 1.0, 0.9], [1.0, 1.0, 1.0])
+    ratio = student_ratio([0.1, 0.0, -0.1])
     assert ratio.sd_log is not None
     width = Width(JVM, "java-a:platform", "turns", REQUESTS, rounds=3, minutes=6.0, pair=ratio, again=ratio)
     assert width.sd_log == pytest.approx(ratio.sd_log)
@@ -215,8 +215,8 @@ def test_a_run_gives_the_width_of_its_pair_and_what_its_a_a_said() -> None:
 
 
 def test_the_designs_are_summed_up() -> None:
-    narrow, wide = paired_ratio([1.01, 1.0, 0.99], [1.0] * 3), paired_ratio([1.1, 1.0, 0.9], [1.0] * 3)
-    off = paired_ratio([1.2, 1.21, 1.19], [1.0] * 3)
+    narrow, wide = student_ratio([0.01, 0.0, -0.01]), student_ratio([0.1, 0.0, -0.1])
+    off = student_ratio([0.18, 0.19, 0.17])
     found = [
         Width(JVM, "java-a:platform", design, metric, rounds=3, minutes=5.0, pair=pair, again=again)
         for metric in (REQUESTS, CPU)

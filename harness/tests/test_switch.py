@@ -71,7 +71,7 @@ def test_nothing_is_said_where_the_pool_answers_all_or_the_generator_fell_behind
 def test_a_small_pool_is_said_to_be_the_same_only_within_5_percent(
     value: float, sd: float, rejected: bool, said: str
 ) -> None:
-    ratio = from_error(math.log(value), sd, 3, 10, 0.95)
+    ratio = from_error(math.log(value), sd, 3, 10)
     verdict = judge(OPS, ratio, rejected=rejected, family=1)
     assert said in switch.database(Comparison(OPS, ratio, verdict), 10, 10)
 

@@ -45,7 +45,7 @@ def test_one_round_is_not_compared() -> None:
 
 @given(st.floats(-0.5, 0.5), st.floats(0.001, 0.2), st.booleans())
 def test_only_an_interval_within_5_percent_is_called_the_same(mean: float, error: float, rejected: bool) -> None:
-    ratio = from_error(mean, error, 3, 10, 0.95)
+    ratio = from_error(mean, error, 3, 10)
     assert ratio.low
     assert ratio.high
     inside = ratio.low >= 1 / 1.05 and ratio.high <= 1.05

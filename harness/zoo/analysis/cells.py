@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from zoo.analysis.held import slopes
 from zoo.analysis.lower_bound import flags_of, limits, near_reference
-from zoo.analysis.metrics import PER_CONNECTION, Class, Metric
+from zoo.analysis.metrics import PER_CONNECTION, Class, Metric, of_turns
+from zoo.analysis.samples import Side
 from zoo.analysis.verdict import spoiled
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
@@ -40,6 +41,10 @@ class Cell:
             read = metric.read
             known = {number: value for number, m in self.seen.items() if (value := read(m)) is not None}
         return {number: value for number, value in known.items() if value > 0}
+
+    def side(self, metric: Metric, group: Hashable) -> Side:
+        """Return the cell as one side of a pair."""
+        return Side(self.figures(metric), group, {number: of_turns(metric, m) for number, m in self.seen.items()})
 
 
 def cells(records: Iterable[Record], reference: str | None = None) -> dict[Key, Cell]:

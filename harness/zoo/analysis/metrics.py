@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -102,6 +102,11 @@ PER_CONNECTION = Metric("RSS per connection", "Memory per connection", Class.MEM
 
 METRICS = [REQUESTS, CPU, P99, PEAK_RSS, PER_CONNECTION]
 """Those of servers, in the order in which they are told; a further one is a declaration and a name here."""
+
+
+def group_of(metric: Metric, scenario: str, tier: str) -> Hashable:
+    """Return the group of cells that are expected to vary equally: those of one scenario and connection count."""
+    return scenario if metric is PER_CONNECTION else (scenario, tier)
 
 
 def of_turns(metric: Metric, seen: Measurement) -> list[float]:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from zoo.analysis.cells import Cell, asked, cells, unfit
-from zoo.analysis.metrics import METRICS, Metric, Word
+from zoo.analysis.metrics import METRICS, Metric, Word, group_of
 from zoo.analysis.noise_band import Band, BandKey, noise_bands
 from zoo.analysis.samples import sample
-from zoo.analysis.stats import Adjusted, Ratio, Sample, holm, moderated
-from zoo.analysis.stats.ratio import of_logs
+from zoo.analysis.stats import Adjusted, Prior, Ratio, Sample, fit_prior, holm, student_ratio
 from zoo.analysis.verdict import Verdict, bounded, judge
 from zoo.model.entry_id import is_twin, name_of, original, plain, server_of
 from zoo.model.flag import Flag
@@ -63,12 +62,17 @@ class Pair:
         return any(self.limits)
 
 
+PriorKey = tuple[str, Metric]
+"""Scenario and metric."""
+
+
 @dataclass(frozen=True)
 class Compared:
-    """All pairs of a run, A/A first, and the noise bands that A/A gave."""
+    """All pairs of a run, A/A first, the noise bands that A/A gave, and the priors of the pairs' variance."""
 
     pairs: list[Pair]
     bands: dict[BandKey, Band]
+    priors: dict[PriorKey, Prior] = field(default_factory=dict)
 
     def of(self, kind: Kind) -> list[Pair]:
         return [p for p in self.pairs if p.kind is kind]
@@ -88,35 +92,49 @@ def compare(
             sides = found.get((a, scenario, tier), Cell()), found.get((b, scenario, tier), Cell())
             made.append(_pair(kind, (a, b), scenario, tier, sides))
     made.sort(key=lambda p: (list(Kind).index(p.kind), p.scenario, p.requested, p.a))
-    bands = noise_bands(
-        ((p.scenario, metric, p.jvm), of_logs(c.sample.rounds))
-        for p in made
+    compared, priors = with_ratios(made)
+    return Compared(judged(compared), bands_of(made), priors)
+
+
+def bands_of(pairs: Iterable[Pair]) -> dict[BandKey, Band]:
+    """Return the noise bands that A/A pairs give, from their own variance alone."""
+    return noise_bands(
+        ((p.scenario, metric, p.jvm), student_ratio(c.sample.rounds))
+        for p in pairs
         if p.kind is Kind.AGAIN
         for metric, c in p.comparisons.items()
         if c.sample is not None
     )
-    return Compared(judged(_with_ratios(made)), bands)
 
 
-def _with_ratios(pairs: Sequence[Pair]) -> list[Pair]:
-    """Of all cells of a scenario together, for they tell of each other how much a figure varies."""
-    groups: dict[tuple[str, Metric], list[tuple[int, Sample]]] = {}
-    for index, pair in enumerate(pairs):
+def with_ratios(pairs: Sequence[Pair], *, apart: bool = True) -> tuple[list[Pair], dict[PriorKey, Prior]]:
+    """Return the pairs with the ratio of each sample, and the priors that these are made with.
+
+    All pairs of one metric share a prior and, where `apart`, only those of one scenario.
+    """
+    samples: dict[PriorKey, list[Sample]] = {}
+    for pair in pairs:
         for metric, c in pair.comparisons.items():
             if c.sample is not None:
-                groups.setdefault((pair.scenario, metric), []).append((index, c.sample))
-    ratios = {
-        (index, metric): ratio
-        for (_, metric), group in groups.items()
-        for (index, _), ratio in zip(group, moderated([sample for _, sample in group]), strict=True)
+                samples.setdefault((pair.scenario if apart else "", metric), []).append(c.sample)
+    fitted = {key: fit_prior(of) for key, of in samples.items()}
+    priors = {
+        (pair.scenario, metric): fitted[pair.scenario if apart else "", metric]
+        for pair in pairs
+        for metric, c in pair.comparisons.items()
+        if c.sample is not None
     }
-    return [
+    made = [
         replace(
             pair,
-            comparisons={m: replace(c, ratio=ratios.get((index, m))) for m, c in pair.comparisons.items()},
+            comparisons={
+                metric: replace(c, ratio=priors[pair.scenario, metric].ratio(c.sample)) if c.sample else c
+                for metric, c in pair.comparisons.items()
+            },
         )
-        for index, pair in enumerate(pairs)
+        for pair in pairs
     ]
+    return made, priors
 
 
 def named(entries: Sequence[str], models: Mapping[str, str], guests: Sequence[str] = ()) -> list[tuple[Kind, str, str]]:
@@ -144,11 +162,9 @@ def _pair(kind: Kind, names: tuple[str, str], scenario: str, tier: str, sides: t
         if not asked(metric, sides):
             continue
         reason = unfit(metric, variants, sides) or (None if shared else "no round has both")
-        logs = None if reason else sample(metric, a, b, tier)
-        if logs is None:
-            comparisons[metric] = unjudged(metric, None, reason)
-        else:
-            comparisons[metric] = Comparison(metric, None, Verdict(Word.OPEN), sample=logs)
+        group = group_of(metric, scenario, tier)
+        logs = None if reason else sample(a.side(metric, group), b.side(metric, group))
+        comparisons[metric] = unjudged(metric, logs, reason)
     return Pair(
         kind=kind,
         a=names[0],
@@ -164,11 +180,13 @@ def _pair(kind: Kind, names: tuple[str, str], scenario: str, tier: str, sides: t
     )
 
 
-def unjudged(metric: Metric, ratio: Ratio | None, reason: str | None) -> Comparison:
+def unjudged(metric: Metric, found: Sample | Ratio | None, reason: str | None) -> Comparison:
     """A comparison before its family is known, or the reason why there is none."""
-    if ratio is None:
+    if found is None:
         return Comparison(metric, None, Verdict(Word.NOT_MEASURED, reason or "too little was seen for a figure"))
-    return Comparison(metric, ratio, Verdict(Word.OPEN))
+    if isinstance(found, Sample):
+        return Comparison(metric, None, Verdict(Word.OPEN), sample=found)
+    return Comparison(metric, found, Verdict(Word.OPEN))
 
 
 def lost(names: tuple[str, str], sides: tuple[Cell, Cell]) -> list[str]:

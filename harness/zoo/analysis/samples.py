@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from zoo.analysis.cells import Cell
-from zoo.analysis.metrics import Metric, of_turns
 from zoo.analysis.stats import Sample
 
 
-def sample(metric: Metric, a: Cell, b: Cell, tier: str) -> Sample | None:
+@dataclass(frozen=True)
+class Side:
+    """One metric of a cell by round, and in each of a round's turns where it had several.
+
+    Cells of one `group` are expected to vary equally.
+    """
+
+    rounds: Mapping[int, float]
+    group: Hashable
+    turns: Mapping[int, Sequence[float]] = field(default_factory=dict)
+
+
+def sample(a: Side, b: Side) -> Sample | None:
     """`a` over `b` in the rounds that have both figures; None where no round has."""
-    x, y = a.figures(metric), b.figures(metric)
-    rounds = sorted(set(x) & set(y))
+    rounds = sorted(set(a.rounds) & set(b.rounds))
     if not rounds:
         return None
-    turns = [
-        _logs(of_turns(metric, a.seen[n]), of_turns(metric, b.seen[n])) for n in rounds if n in a.seen and n in b.seen
-    ]
-    return Sample(_logs([x[n] for n in rounds], [y[n] for n in rounds]), tier, turns)
+    turns = [_logs(a.turns.get(n, ()), b.turns.get(n, ())) for n in rounds]
+    logs = _logs([a.rounds[n] for n in rounds], [b.rounds[n] for n in rounds])
+    return Sample(logs, frozenset({a.group, b.group}), turns)
 
 
 def _logs(a: Sequence[float], b: Sequence[float]) -> list[float]:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from zoo.analysis.metrics import Class
-from zoo.analysis.stats import Ratio, paired_ratio, unpaired_ratio
+from zoo.analysis.samples import sample
+from zoo.analysis.stats import Ratio, student_ratio, unpaired_ratio
 from zoo.analysis.stats.interval import of_difference, of_mean, of_median
-from zoo.analysis.stats.ratio import of_logs
 from zoo.claims.points import ClaimPoint
 from zoo.claims.quantities import QUANTITIES, Quantity
 from zoo.claims.series import Series
@@ -68,10 +68,9 @@ def ratio(evidence: ClaimEvidence, over: tuple[ClaimPoint, ...], name: str) -> E
         return replace(made, why="a figure is 0, so there is no ratio")
     if not _paired(made.series):
         return _with(made, unpaired_ratio(a.figures, b.figures), made.series)
-    rounds = _common(made.series)
-    return _with(
-        made, paired_ratio([a.values[n] for n in rounds], [b.values[n] for n in rounds]), made.series, quantity
-    )
+    logs = sample(a.side, b.side)
+    assert logs is not None  # else `_objections` has said that no round has both
+    return _with(made, a.archive.prior(a.point, quantity.metric).ratio(logs), made.series, quantity)
 
 
 def mean_ratio(evidence: ClaimEvidence, pairs: Sequence[tuple[ClaimPoint, ...]], name: str) -> Estimate:
@@ -80,7 +79,7 @@ def mean_ratio(evidence: ClaimEvidence, pairs: Sequence[tuple[ClaimPoint, ...]],
     whole = _gathered(f"mean over {len(each)} cells of {_sides(pairs)}", each)
     if whole.why:
         return whole
-    made = of_logs([sum(_log(e, n) for e in each) / len(each) for n in _common(whole.series)])
+    made = student_ratio([sum(_log(e, n) for e in each) / len(each) for n in _common(whole.series)])
     found = _with(whole, made, whole.series, QUANTITIES[name])
     # of a mean over cells that vary each by itself, noise is so much less
     return replace(found, noise=found.noise and found.noise ** (1 / math.sqrt(len(each))))
@@ -94,7 +93,7 @@ def gain(evidence: ClaimEvidence, four: tuple[ClaimPoint, ...], name: str) -> Es
         return whole
     if any(s.at_least for s in whole.series):
         return replace(whole, why="a side is a lower bound, so there is no ratio of ratios")
-    made = of_logs([_log(first, n) - _log(second, n) for n in _common(whole.series)])
+    made = student_ratio([_log(first, n) - _log(second, n) for n in _common(whole.series)])
     return replace(whole, value=made.value, low=made.low, high=made.high, n=made.rounds, ratio=made)
 
 
@@ -206,7 +205,7 @@ def _noise(sides: Sequence[Series], quantity: Quantity, rounds: int) -> float | 
     bands: Mapping[str, float] = {
         scenario: band.factor(rounds)
         for (scenario, metric, jvm), band in one.archive.bands.items()
-        if metric is quantity.noise and jvm is one.jvm
+        if metric is quantity.metric and jvm is one.jvm
     }
     return bands.get(one.point.asked)
 

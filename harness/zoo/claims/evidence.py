@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from zoo.analysis.held import slopes
 from zoo.analysis.lower_bound import LOWER_BOUND
-from zoo.analysis.metrics import METRICS, Class
+from zoo.analysis.metrics import METRICS, Class, Metric, group_of, of_turns
 from zoo.analysis.noise_band import Band, BandKey
 from zoo.analysis.open import rate_made
-from zoo.analysis.pairs import compare
+from zoo.analysis.pairs import PriorKey, compare
+from zoo.analysis.stats import Prior
 from zoo.analysis.verdict import spoiled
-from zoo.claims.points import ClaimPoint
+from zoo.claims.points import ClaimPoint, asked
 from zoo.claims.quantities import SPOILT, JsonRecord, at
-from zoo.jdbc.records import Cell, Profile
+from zoo.jdbc import pairs as databases
+from zoo.jdbc.analysis import rows
+from zoo.jdbc.records import Cell, CellRecord, Profile
 from zoo.model.condition import Condition
 from zoo.model.cores import Cores
 from zoo.model.entry_id import is_twin, name_of, plain
@@ -75,11 +78,16 @@ class Observation:
     limits: frozenset[Flag] = frozenset()
     failure: str | None = None
     objections: Mapping[Class, str] = field(default_factory=dict)
+    groups: Mapping[Metric, Hashable] = field(default_factory=dict)
+    """By metric, the same for cells that are expected to vary equally."""
+    turns: Mapping[Metric, Sequence[float]] = field(default_factory=dict)
+    """By metric, the figure of each turn; empty where a turn does not have it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """One run. `cells` have their last observation of each round; `bands` are what A/A gave."""
+    """One run. `cells` have their last observation of each round; `bands` come from A/A pairs, `priors` from all
+    pairs."""
 
     id: str
     folder: str
@@ -90,6 +98,7 @@ class Archive:
     protocol: int
     cells: Mapping[Key, Mapping[int, Observation]]
     bands: Mapping[BandKey, Band] = field(default_factory=dict)
+    priors: Mapping[PriorKey, Prior] = field(default_factory=dict)
     window_s: float = 0.0
     """For how long its profile measures a cell in a round; a scenario may have times of its own."""
     records: str = "records.ndjson"
@@ -98,6 +107,10 @@ class Archive:
     """What was measured, where it is no server."""
     older: frozenset[str] = frozenset()
     """Servers and programs whose sources are no longer those that were measured."""
+
+    def prior(self, point: ClaimPoint, metric: Metric | None) -> Prior:
+        """Return the prior that the run's pairs give for a ratio of this point; without such pairs, an empty one."""
+        return self.priors.get((point.asked, metric), Prior()) if metric else Prior()
 
     def seen(self, point: ClaimPoint) -> list[Mapping[int, Observation]] | None:
         """Of each tier; None where the run lacks one of them, or was too short."""
@@ -126,6 +139,7 @@ def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str 
         for jdk in _jdks(record):
             key = (record.scenario, plain(record.entry), record.case, record.tier, settings(record), jdk)
             cells.setdefault(key, {})[record.round] = observed
+    compared = compare(run.plan.entries, records, reference, run.plan.guests)
     return Archive(
         id=run.id,
         folder=folder,
@@ -135,7 +149,8 @@ def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str 
         machine=MachineFacts.of(run.host, run.plan.condition.cores),
         protocol=run.protocol,
         cells=cells,
-        bands=compare(run.plan.entries, records, reference).bands,
+        bands=compared.bands,
+        priors=compared.priors,
         window_s=run.plan.profile.get("window_s", 0.0),
     )
 
@@ -147,6 +162,7 @@ def of_programs(
 
     `without` is a kind of records that are not to be judged.
     """
+    records = list(records)
     cells: dict[Key, dict[int, Observation]] = {}
     for line, record in enumerate(records, start=1):
         if record["kind"] == without or record.get("cell", {}).get("again"):  # again: A/A of a database
@@ -154,7 +170,16 @@ def of_programs(
         scenario, program, case, tier, settings = _program(record)
         number = record.get("round", 1)
         failure = record.get("failure")
-        seen = Observation(line, number, record, entry=program, failure=failure and failure["message"])
+        groups, turns = _of_fork(record) if record["kind"] == "jdbc" else ({}, {})
+        seen = Observation(
+            line,
+            number,
+            record,
+            entry=program,
+            failure=failure and failure["message"],
+            groups=groups,
+            turns=turns,
+        )
         for jdk in ("", *_numbered(run["jdk"])):
             cells.setdefault((scenario, program, case, tier, settings, jdk), {})[number] = seen
     return Archive(
@@ -166,8 +191,27 @@ def of_programs(
         machine=MachineFacts.of(HostFacts.model_validate(run["host"])),
         protocol=run["protocol"],
         cells=cells,
+        priors=_priors(records) if run["kind"] == "jdbc" else {},
         window_s=_window_s(run) if run["kind"] == "jdbc" else 0.0,
     )
+
+
+def _of_fork(record: JsonRecord) -> tuple[dict[Metric, Hashable], dict[Metric, Sequence[float]]]:
+    """Return the group and the turns of a fork of JMH, by metric."""
+    group = databases.group_of(Cell.model_validate(record["cell"]))
+    return dict.fromkeys(databases.FIELDS, group), {databases.OPS: at(record, "measurement.iterations") or ()}
+
+
+def _priors(records: Iterable[JsonRecord]) -> dict[PriorKey, Prior]:
+    """Return the priors of a database run by the case that the ledger calls a cell."""
+    known = [CellRecord.model_validate(record) for record in records if record["kind"] == "jdbc"]
+    priors = databases.compare(known).priors
+    return {
+        (asked("jdbc", jdbc_case(cell)), metric): priors[cell.question, metric]
+        for cell in rows(known)
+        for metric in databases.FIELDS
+        if (cell.question, metric) in priors
+    }
 
 
 def _window_s(run: Mapping[str, Any]) -> float:
@@ -245,6 +289,8 @@ def _observed(record: Record, data: JsonRecord, line: int) -> Observation:
         limits=frozenset(flag for flag in LOWER_BOUND if flag in flags),
         failure=record.failure.text if record.failure else None,
         objections=_objections(record, flags),
+        groups={metric: group_of(metric, record.asked, record.tier) for metric in METRICS},
+        turns={m: of_turns(m, record.measurement) for m in METRICS} if record.measurement else {},
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from zoo.analysis import flags
 from zoo.analysis.metrics import CPU, LEAST_CPU_S, PEAK_RSS, PER_CONNECTION, REQUESTS, Class, Metric
+from zoo.jdbc.pairs import OPS
 
 JsonRecord = Mapping[str, Any]
 """A record as JSON: a figure is named by its place, as in `zoo export`."""
@@ -23,7 +24,8 @@ SPOILT = frozenset({"not_established", "bad_answers"})
 class Quantity:
     """`read` gives a figure of a round, or several where each start of a program is one.
 
-    `kind` decides what spoils a figure; None for what anything spoils. `noise` is the metric whose A/A band it has.
+    `kind` decides what spoils a figure; None for what anything spoils. `metric` is the one of the reports, if any: its
+    ratios vary as theirs.
     `censored` gives what the figure is at least, where it was not reached.
     `per_connection` is fair also at a tier that was cut; `over_tiers` takes all tiers of a cell together.
     `counts_faults`: a failed cell is a figure.
@@ -32,7 +34,7 @@ class Quantity:
     unit: str
     read: Callable[[JsonRecord], float | list[float] | None]
     kind: Class | None = None
-    noise: Metric | None = None
+    metric: Metric | None = None
     censored: Callable[[JsonRecord], float | list[float] | None] | None = None
     per_connection: bool = False
     over_tiers: bool = False
@@ -112,7 +114,7 @@ KB = 1 / 1024
 
 QUANTITIES: dict[str, Quantity] = {
     "requests": Quantity("req/s", place("measurement.load.goodput_rps"), Class.LOAD, REQUESTS),
-    "operations": Quantity("ops/s", place("measurement.ops_per_s")),
+    "operations": Quantity("ops/s", place("measurement.ops_per_s"), metric=OPS),
     "requests by ab": Quantity("req/s", place("trial.result.requests_per_s"), Class.LOAD),
     "good answers": Quantity("/s", place("trial.result.ok_per_s")),
     "share of good answers": Quantity("", place("trial.result.ok_share")),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from zoo.analysis.lower_bound import LIMITED, SHARED, limits
 from zoo.analysis.metrics import Class
+from zoo.analysis.samples import Side
 from zoo.claims.evidence import Archive, Observation
 from zoo.claims.points import ClaimPoint
 from zoo.claims.quantities import Quantity, at
@@ -31,6 +32,9 @@ class Series:
     jvm: bool
     lines: tuple[int, ...]
     objection: str | None
+    group: Hashable = None
+    turns: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    """The figures of each turn of a round, where it had several."""
     parts: tuple[Series, ...] = ()
     """Those of each run, where several are taken together."""
 
@@ -50,6 +54,11 @@ class Series:
         return self.parts or (self,)
 
     @property
+    def side(self) -> Side:
+        """Return the series as one side of a pair."""
+        return Side(self.values, self.group, self.turns)
+
+    @property
     def rounds(self) -> int:
         return max(len(self.values), len(self.starts))
 
@@ -63,13 +72,18 @@ MANY_ROUNDS = 10_000
 
 
 def pooled(parts: Sequence[Series]) -> Series:
-    """Runs of one cell taken together, each round an observation; what is a limit in one is one of all."""
+    """Return the runs of one cell taken together, each round an observation; a limit of one run is a limit of all.
+
+    They have no group, because the variance between the rounds of a run leaves out how runs differ.
+    """
     return replace(
         parts[0],
         values={MANY_ROUNDS * i + n: value for i, part in enumerate(parts) for n, value in part.values.items()},
         starts=[start for part in parts for start in part.starts],
         at_least=any(part.at_least for part in parts),
         shared=any(part.shared for part in parts),
+        group=None,
+        turns={},
         parts=tuple(parts),
     )
 
@@ -107,6 +121,8 @@ def series(
         jvm=any(at(seen.data, "measurement.memory.heap_used_kb") is not None for seen in top.values()),
         lines=tuple(seen.line for tier in tiers for seen in tier.values()),
         objection=next(iter(objections), None),
+        group=next((seen.groups.get(quantity.metric) for seen in top.values()), None) if quantity.metric else None,
+        turns={n: seen.turns.get(quantity.metric, ()) for n, seen in top.items()} if quantity.metric else {},
     )
 
 

@@ -6,13 +6,13 @@ what is asked over which wire, a tier is the pool.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from zoo.analysis.metrics import PEAK_RSS, Class, Metric, Word
-from zoo.analysis.noise_band import noise_bands
-from zoo.analysis.pairs import Compared, Comparison, Kind, Pair, judged, unjudged
-from zoo.analysis.stats import Ratio, paired_ratio, unpaired_ratio
+from zoo.analysis.pairs import Compared, Comparison, Kind, Pair, bands_of, judged, unjudged, with_ratios
+from zoo.analysis.samples import Side, sample
+from zoo.analysis.stats import Prior, Ratio, unpaired_ratio
 from zoo.analysis.two_runs import Contrast, differences, environments, hardware
 from zoo.jdbc.analysis import Row, rows
 from zoo.jdbc.records import Cell, CellRecord, FloodRecord, JdbcRun, Measurement
@@ -54,21 +54,15 @@ def compare(records: Records) -> Compared:
     sides = list(named(found))
     made = [_pair(of, found[of.a], found[of.b]) for of in sides]
     made.sort(key=lambda p: (list(Kind).index(p.kind), p.scenario, p.requested, p.a))
-    bands = noise_bands(
-        ((pair.scenario, metric, True), c.ratio)
-        for pair in made
-        if pair.kind is Kind.AGAIN
-        for metric, c in pair.comparisons.items()
-        if c.ratio is not None
-    )
-    by_latency = {(_latency(scenario), metric): band for (scenario, metric, _), band in bands.items()}
+    by_latency = {(_latency(scenario), metric): band for (scenario, metric, _), band in bands_of(made).items()}
     bands = {
         (pair.scenario, metric, True): by_latency[_latency(pair.scenario), metric]
         for pair in made
         for metric in pair.comparisons
         if (_latency(pair.scenario), metric) in by_latency
     }
-    return Compared(judged(made, apart=False), bands)
+    compared, priors = with_ratios(made, apart=False)
+    return Compared(judged(compared, apart=False), bands, priors)
 
 
 def contrast(a: JdbcRun, a_records: Records, b: JdbcRun, b_records: Records) -> Contrast:
@@ -84,11 +78,10 @@ def contrast(a: JdbcRun, a_records: Records, b: JdbcRun, b_records: Records) -> 
     return Contrast(obstacles, changes, judged(made, apart=False))
 
 
-def paired(metric: Metric, a: Row, b: Row) -> Ratio | None:
-    """One metric of a over b, by round: a fork of JMH each, on a database each."""
-    x, y = _figures(metric, a), _figures(metric, b)
-    shared = sorted(set(x) & set(y))
-    return paired_ratio([x[n] for n in shared], [y[n] for n in shared]) if shared else None
+def paired(compared: Compared, metric: Metric, a: Row, b: Row) -> Ratio | None:
+    """Return one metric of a over b by round, each side a fork of JMH on its own database, with the run's prior."""
+    logs = sample(_side(metric, a), _side(metric, b))
+    return compared.priors.get((a.cell.question, metric), Prior()).ratio(logs) if logs else None
 
 
 def _again(cell: Cell) -> Sides:
@@ -120,7 +113,7 @@ def _pair(sides: Sides, a: Row, b: Row) -> Pair:
     shared = set(a.rounds) & set(b.rounds)
     names = (str(sides.a), str(sides.b))
     reason = _unfit(names, (a, b)) or (None if shared else "no round has both")
-    comparisons = {m: unjudged(m, None if reason else paired(m, a, b), reason) for m in FIELDS}
+    comparisons = {m: unjudged(m, None if reason else sample(_side(m, a), _side(m, b)), reason) for m in FIELDS}
     return _made(sides.kind, sides.a, (sides.title, sides.than), len(shared), comparisons, names, (a, b))
 
 
@@ -178,6 +171,17 @@ def _unfit(names: tuple[str, str], sides: tuple[Row, Row]) -> str | None:
 
 def _span(counts: set[int]) -> str:
     return f"{min(counts)}" if len(counts) == 1 else f"{min(counts)}–{max(counts)}"
+
+
+def _side(metric: Metric, row: Row) -> Side:
+    """Return a cell as one side of a pair; JMH's iterations are the turns of a fork."""
+    iterations = {number: m.iterations for number, m in row.rounds.items()} if metric is OPS else {}
+    return Side(_figures(metric, row), group_of(row.cell), iterations)
+
+
+def group_of(cell: Cell) -> Hashable:
+    """Return the group of cells that are expected to vary equally: those of one pool and latency."""
+    return cell.pool, cell.latency
 
 
 def _figures(metric: Metric, row: Row) -> dict[int, float]:

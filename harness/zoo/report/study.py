@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from zoo.analysis.held import LEAST_COUNTS, costs
 from zoo.analysis.metrics import CPU, PEAK_RSS, REQUESTS, Metric, Word
 from zoo.analysis.open import rate_made
 from zoo.analysis.pairs import Kind, Pair, compare
-from zoo.analysis.stats import paired_ratio
+from zoo.analysis.stats import student_ratio
+from zoo.analysis.stats.interval import Interval
 from zoo.analysis.summary import spread
 from zoo.model.record import Record
 from zoo.model.run import Run
@@ -260,8 +262,7 @@ def _change(less: dict[int, Record], more: dict[int, Record], read: ReadMemory) 
     known = [(a, b) for a, b in both if a and b]
     if not known:
         return "not known"
-    ratio = paired_ratio([float(b) for _, b in known], [float(a) for a, _ in known])
-    return format_interval(ratio, _percent)
+    return format_interval(student_ratio([math.log(b / a) for a, b in known]), _percent)
 
 
 def _percent(ratio: float) -> str:

@@ -51,36 +51,25 @@ def t_quantile(confidence: float, df: float) -> float:
     return float(stdtrit(df, (1 + confidence) / 2))
 
 
-def paired_ratio(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE) -> Ratio:
-    """Geometric mean of aᵢ/bᵢ over rounds i with its Student interval on the log scale.
+def student_ratio(logs: Sequence[float]) -> Ratio:
+    """The geometric mean of ratios, each an independent observation, from their own variance alone (Student 1908).
 
-    d_i = ln(a_i/b_i); exp(mean(d) ± t(1-(1-confidence)/2, n-1) · s/√n). A paired t interval on logarithms
-    (Student 1908; the log scale makes a ratio and its inverse give the same verdict). Raises ValueError for
-    different lengths, no rounds or values that are not positive.
+    On the log scale a ratio and its inverse give the same verdict. A single one has no interval.
     """
-    if len(a) != len(b) or not a:
-        raise ValueError("a ratio needs the same rounds of both, at least one")
-    if min(*a, *b) <= 0:
-        raise ValueError("a ratio needs positive values")
-    return of_logs([math.log(x / y) for x, y in zip(a, b, strict=True)], confidence)
-
-
-def of_logs(logs: Sequence[float], confidence: float = CONFIDENCE) -> Ratio:
-    """The same from log-ratios, one an independent observation."""
     n, mean = len(logs), statistics.fmean(logs)
     if n < 2:
         return Ratio(math.exp(mean), None, None, n)
-    return from_error(mean, stdev(logs), n, n - 1, confidence)
+    return from_error(mean, stdev(logs), n, n - 1)
 
 
-def from_error(mean: float, sd: float, n: int, df: float, confidence: float) -> Ratio:
-    """exp(mean ± t(1-(1-confidence)/2, df) · sd/√n), of the mean of n log-ratios."""
+def from_error(mean: float, sd: float, n: int, df: float) -> Ratio:
+    """exp(mean ± t(1-(1-CONFIDENCE)/2, df) · sd/√n), of the mean of n log-ratios."""
     error = sd / math.sqrt(n)
-    half = t_quantile(confidence, df) * error
+    half = t_quantile(CONFIDENCE, df) * error
     return Ratio(math.exp(mean), math.exp(mean - half), math.exp(mean + half), n, _p(mean, error, df), sd, df)
 
 
-def unpaired_ratio(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE) -> Ratio:
+def unpaired_ratio(a: Sequence[float], b: Sequence[float]) -> Ratio:
     """Mean of a over mean of b, for rounds that have nothing to do with each other: two runs.
 
     Fieller's theorem (Fieller 1954) on the means of the highest level of replication, here rounds (Kalibera and Jones,
@@ -99,7 +88,7 @@ def unpaired_ratio(a: Sequence[float], b: Sequence[float], confidence: float = C
         return Ratio(value, None, None, rounds)
     error_a, error_b = variance(a) / len(a), variance(b) / len(b)
     df = welch(error_a, len(a) - 1, value**2 * error_b, len(b) - 1)
-    t = t_quantile(confidence, df)
+    t = t_quantile(CONFIDENCE, df)
     p = _p(mean_a - mean_b, math.sqrt(error_a + error_b), df)
     g = t**2 * error_b / mean_b**2
     if g >= 1:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 
 import altair as alt
 
-from zoo.analysis.stats import paired_ratio
+from zoo.analysis.stats import student_ratio
 from zoo.analysis.summary import Row
 from zoo.model.measurement import Measurement
 from zoo.report.cells import Cells, Level
@@ -99,10 +100,10 @@ def estimates(cells: Cells, level: Level, read: Read, *, bounds: bool = False) -
 
 
 def estimate(values: Sequence[float]) -> Datum:
-    """The interval is that of the geometric mean: a paired ratio to 1."""
+    """The interval is that of the geometric mean."""
     low = high = None
     if len(values) > 1 and min(values) > 0:
-        mean = paired_ratio(values, [1.0] * len(values))
+        mean = student_ratio([math.log(value) for value in values])
         low, high = mean.low, mean.high
     return dot(statistics.median(values) if values else None, low, high, values)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from zoo.analysis.pairs import Compared
 from zoo.jdbc import plan
 from zoo.jdbc.analysis import Row, last_floods, rows
 from zoo.jdbc.pairs import BASELINE, OPS, VIRTUAL, Records, compare, paired
@@ -39,8 +40,9 @@ def _profile(used: Profile) -> list[str]:
 def results(run: JdbcRun, records: Records, link: str) -> str:
     """The published ratios beside ours, and what the run answers."""
     found = rows(records)
-    table = render_table(_ratios(found))
-    bullets = "\n".join(f"- {text}" for text in answer(found, compare(records), last_floods(records)).bullets)
+    compared = compare(records)
+    table = render_table(_ratios(found, compared))
+    bullets = "\n".join(f"- {text}" for text in answer(found, compared, last_floods(records)).bullets)
     host = run.host
     source = (
         f"Profile {run.plan.profile.name}, {run.plan.profile.rounds} rounds; in brackets the 95 % interval; ○: it "
@@ -50,7 +52,7 @@ def results(run: JdbcRun, records: Records, link: str) -> str:
     return f"Measured in a [committed run]({link}):\n\n{table}\n\n{bullets}\n\n{source}"
 
 
-def _ratios(found: dict[Cell, Row]) -> Table:
+def _ratios(found: dict[Cell, Row], compared: Compared) -> Table:
     columns = ["published table", "connections", f"{VIRTUAL} ÷ {BASELINE}", "published"]
     columns += [f"{OTHER} ÷ {BASELINE}", "published", f"{VIRTUAL} ops/s", "bound"]
     body = []
@@ -60,7 +62,7 @@ def _ratios(found: dict[Cell, Row]) -> Table:
             baseline, virtual, other = (found.get(table.cell(name, limit)) for name in (BASELINE, VIRTUAL, OTHER))
             line = [f"{table.title} ({table.claims})", median(virtual, "connections")]
             for name, row in ((VIRTUAL, virtual), (OTHER, other)):
-                ours = paired(OPS, row, baseline) if row and baseline else None
+                ours = paired(compared, OPS, row, baseline) if row and baseline else None
                 published = table.over(BASELINE, name)
                 line += [ratio(ours), NONE if published is None else format_ratio(published)]
             body.append([*line, median(virtual, "ops_per_s"), median(virtual, "bound_ops_per_s")])

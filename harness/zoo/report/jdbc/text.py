@@ -41,8 +41,8 @@ def document(run: JdbcRun, records: Records, notes: Sequence[str] = ()) -> list[
     return [
         _head(run, found, notes),
         answer(found, compared, floods),
-        published(found),
-        *compared_sections(compared, run.plan.profile.rounds, TITLES),
+        published(found, compared),
+        *compared_sections(compared, run.plan.profile.rounds, TITLES, family="metric"),
         _cells(found),
         *([_floods(floods)] if floods else []),
         _host(run, found),
@@ -128,12 +128,12 @@ def _flooded(record: FloodRecord) -> str:
     )
 
 
-def published(found: dict[Cell, Row]) -> Section:
+def published(found: dict[Cell, Row], compared: Compared) -> Section:
     """Each of the published tables, ours beside it as ratios."""
     tables = []
     for table in TABLES:
         for limit in sorted({c.max_connections for c in found if _in_table(c, table)}, key=lambda n: n or 0):
-            tables.append(_beside(table, limit, found))
+            tables.append(_beside(table, limit, found, compared))
     notes = [
         f"Beside each figure the one {SOURCE}. Only ratios compare machines; ours are over `{BASELINE}`, paired by "
         "round, in brackets the 95 % interval; ○: it contains 1, so there is no clear difference.",
@@ -147,7 +147,7 @@ def _in_table(cell: Cell, table: Published) -> bool:
     return cell.form == "standing" and not cell.again and cell.base == table.cell("*", cell.max_connections)
 
 
-def _beside(table: Published, limit: int | None, found: dict[Cell, Row]) -> Table:
+def _beside(table: Published, limit: int | None, found: dict[Cell, Row], compared: Compared) -> Table:
     columns = ["executor", "published ops/s", "ours, ops/s", f"published ÷ {BASELINE}", f"ours ÷ {BASELINE}"]
     columns += ["bound ops/s", "connections", "pinned"]
     baseline = found.get(table.cell(BASELINE, limit))
@@ -156,7 +156,7 @@ def _beside(table: Published, limit: int | None, found: dict[Cell, Row]) -> Tabl
         row = found.get(table.cell(executor, limit))
         if row is None and executor not in table.ops:
             continue
-        ours = paired(OPS, row, baseline) if row and baseline else None
+        ours = paired(compared, OPS, row, baseline) if row and baseline else None
         body.append(
             [
                 executor,

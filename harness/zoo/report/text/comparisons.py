@@ -24,13 +24,16 @@ TITLES: Titles = {
 }
 
 
-def sections(compared: Compared, rounds: int, titles: Titles = TITLES) -> list[Section]:
-    """A/A, then the named pairs, then the others where there are any."""
+FAMILY = "metric and scenario"
+
+
+def sections(compared: Compared, rounds: int, titles: Titles = TITLES, family: str = FAMILY) -> list[Section]:
+    """A/A, then the named pairs, then the others where there are any; Holm's correction is made by `family`."""
     made = [again(compared, rounds)]
     for kind in (Kind.GUEST, Kind.MODEL, Kind.VARIANT, Kind.CONDITION):
         pairs = compared.of(kind)
         if pairs or kind is Kind.MODEL:
-            made.append(verdicts(kind, pairs, rounds, titles))
+            made.append(verdicts(kind, pairs, rounds, titles, family))
     return made
 
 
@@ -38,7 +41,7 @@ def between_runs(names: tuple[str, str], found: Contrast, rounds: int) -> list[S
     """What two runs say of each other: what differs between them first."""
     bullets = [*(f"not comparable: {text}" for text in found.obstacles), *found.changes]
     head = Section(f"{names[1]} over {names[0]}", bullets=bullets or ["The two runs had the same conditions."])
-    return [head, verdicts(Kind.RUN, found.pairs, rounds)]
+    return [head, verdicts(Kind.RUN, found.pairs, rounds, family="metric")]
 
 
 def again(compared: Compared, rounds: int) -> Section:
@@ -78,7 +81,7 @@ def outside(pairs: Sequence[Pair]) -> list[str]:
     ]
 
 
-def verdicts(kind: Kind, pairs: Sequence[Pair], rounds: int, titles: Titles = TITLES) -> Section:
+def verdicts(kind: Kind, pairs: Sequence[Pair], rounds: int, titles: Titles = TITLES, family: str = FAMILY) -> Section:
     """Of the pairs of one kind, a row a cell."""
     heading, title = titles[kind]
     if not pairs:
@@ -94,19 +97,16 @@ def verdicts(kind: Kind, pairs: Sequence[Pair], rounds: int, titles: Titles = TI
     table = Table(title, ["pair", "scenario", "tier", "n", *(m.name for m in metrics)], body, text=3)
     lost = [text for p in pairs for text in p.lost]
     bullets = [*(f"({mark}) {why}" for why, mark in reasons.items()), *dict.fromkeys(lost)]
-    return Section(heading, _how(kind, pairs, rounds), [table], bullets)
+    return Section(heading, _how(kind, pairs, rounds, family), [table], bullets)
 
 
-def _how(kind: Kind, pairs: Sequence[Pair], rounds: int) -> list[str]:
+def _how(kind: Kind, pairs: Sequence[Pair], rounds: int, family: str) -> list[str]:
     if rounds == 1:
         notes = ["Ratios of one round: no interval, they may be noise."]
     else:
-        interval, family = "ratio of the means of n rounds each (Fieller)", "metric"
-        if any(c.sample for p in pairs for c in p.comparisons.values()):
-            interval = "paired ratio over n rounds (on logarithms, the variance moderated by that of all cells)"
-            family = "metric and scenario"
-        elif kind is not Kind.RUN:
-            interval = "paired ratio over n rounds (Student, on logarithms)"
+        interval = "paired ratio over n rounds (on logarithms, the variance moderated by that of all cells)"
+        if kind is Kind.RUN:
+            interval = "ratio of the means of n rounds each (Fieller)"
         notes = [
             f"Brackets: 95 % interval of the {interval}, of each cell alone. `{Word.SAME.value}`: the whole interval "
             f"within ± {100 * MARGIN:.0f} %. A difference accounts for the number of cells (Holm, by "

@@ -1,0 +1,121 @@
+"""A pair that a report, a document and a claim print has one ratio and one interval."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import builders
+import numpy as np
+import pytest
+from claimed import archive
+from test_jdbc import WIRE, measured, run_of
+
+from zoo.analysis.metrics import METRICS, P99, PER_CONNECTION, Metric
+from zoo.analysis.pairs import Kind, compare
+from zoo.analysis.stats import Ratio
+from zoo.claims import estimates, evidence
+from zoo.claims.estimates import Estimate
+from zoo.claims.evidence import Archive, jdbc_case
+from zoo.claims.points import ClaimPoint
+from zoo.claims.quantities import QUANTITIES
+from zoo.claims.sources import ClaimEvidence
+from zoo.jdbc import pairs as databases
+from zoo.jdbc.analysis import rows
+from zoo.jdbc.records import Cell
+from zoo.jdbc.store import JdbcStore
+from zoo.model.measurement import Turn
+from zoo.model.record import Record
+from zoo.report.jdbc import readme, wording
+
+ROUNDS, WINDOWS = 4, 4
+TIERS = ("100", "1k", "25k")
+VARIANTS = ("platform", "virtual")
+SERVERS = [f"java-{letter}" for letter in "abcde"]
+NAMES = {quantity.metric: name for name, quantity in QUANTITIES.items()}
+
+
+def run_of_servers() -> list[Record]:
+    """Pairs of variants with windows in `hello` and without in `sleep`; each figure varies by itself."""
+    chance = np.random.default_rng(20_261_127)
+    made = []
+    for server, variant, tier, number in itertools.product(SERVERS, VARIANTS, TIERS, range(1, ROUNDS + 1)):
+        entry, luck = f"{server}:{variant}", chance.lognormal(0, 0.04, 3)
+        figures = {"cpu_s_per_million": 20 * luck[0], "rss_peak_kb": round((1e5 + 9 * builders.TIERS[tier]) * luck[1])}
+        hello = builders.record(entry, tier, round_number=number, rps=50_000 * luck[2], **figures)
+        assert hello.measurement is not None
+        windows = [turn(50_000 * luck[2] * by) for by in chance.lognormal(0, 0.05, WINDOWS)]
+        hello = hello.model_copy(update={"measurement": hello.measurement.model_copy(update={"windows": windows})})
+        made += [hello, builders.record(entry, tier, "sleep", number, **figures)]
+    return made
+
+
+def turn(rate: float) -> Turn:
+    return Turn(
+        place=0,
+        loaded_s=2.0,
+        goodput=round(2 * rate),
+        cpu_s=1.0,
+        generator_cpu_s=1.0,
+        p50_us=1_000,
+        p99_us=4_000,
+        foreign_share=0.0,
+    )
+
+
+def claimed(archive: Archive, a: ClaimPoint, b: ClaimPoint, name: str) -> Estimate:
+    found = estimates.ratio(ClaimEvidence([archive], frozenset({a.scenario})), (a, b), name)
+    assert found.why is None
+    return found
+
+
+def same(seen: Estimate, printed: Ratio) -> bool:
+    return (seen.value, seen.low, seen.high, seen.n) == (printed.value, printed.low, printed.high, printed.rounds)
+
+
+@pytest.fixture(scope="module")
+def servers() -> list[Record]:
+    return run_of_servers()
+
+
+@pytest.mark.parametrize("metric", [m for m in METRICS if m is not P99], ids=lambda m: m.name)
+def test_a_claim_about_servers_has_the_figure_of_the_report(servers: list[Record], metric: Metric) -> None:
+    made = archive(servers)
+    entries = list(dict.fromkeys(record.entry for record in servers))
+    pairs = [p for p in compare(entries, servers).of(Kind.MODEL) if metric in p.comparisons]
+    known = [(p, c.ratio) for p in pairs for c in p.comparisons.values() if c.metric is metric and c.ratio]
+    assert len(known) >= len(SERVERS)
+    for pair, printed in known:
+        tiers = TIERS if metric is PER_CONNECTION else (pair.tier,)
+        a, b = (ClaimPoint(pair.scenario, entry, "", tiers, "") for entry in (pair.a, pair.b))
+        assert same(claimed(made, a, b, NAMES[metric]), printed)
+        inverse = claimed(made, b, a, NAMES[metric])
+        assert (inverse.low, inverse.high) == pytest.approx((1 / (printed.high or 0), 1 / (printed.low or 0)))
+        assert (printed.df or 0) > ROUNDS - 1
+
+
+def test_a_claim_and_a_document_about_databases_have_the_figure_of_the_report(tmp_path: Path) -> None:
+    cells = [
+        WIRE.model_copy(update={"executor": executor, "database": database})
+        for executor in ("virtual", "cached", "fixed-10")
+        for database in ("postgresql", "mariadb")
+    ]
+    store = measured(JdbcStore.create(tmp_path, run_of(cells)))
+    records, found = store.records(), databases.compare(store.records())
+    lines = [json.loads(record.model_dump_json()) for record in records]
+    made = evidence.of_programs(json.loads(store.run().model_dump_json()), lines, "run")
+    pairs = found.of(Kind.MODEL)
+    assert len(pairs) == 2
+    for pair in pairs:
+        printed = pair.comparisons[databases.OPS].ratio
+        assert printed is not None
+        assert (printed.df or 0) > printed.rounds - 1
+        a, b = (WIRE.model_copy(update={"executor": e, "database": pair.scenario.split()[0]}) for e in (pair.a, pair.b))
+        assert same(claimed(made, point(a), point(b), "operations"), printed)
+        assert databases.paired(found, databases.OPS, rows(records)[a], rows(records)[b]) == printed
+    assert wording.ratio(pairs[-1].comparisons[databases.OPS].ratio) in readme.results(store.run(), records, "run")
+
+
+def point(cell: Cell) -> ClaimPoint:
+    return ClaimPoint("jdbc", cell.executor, jdbc_case(cell), ("",), "")
