@@ -99,7 +99,14 @@ def ratio_on_page(metric: Metric) -> str:
     return of[0]
 
 
-RATIOS: tuple[Callable[[Metric], str], ...] = (ratio_in_report, ratio_on_page)
+def ratio_in_ledger(metric: Metric) -> str:
+    """Claim X4 prints the ratio at 100 and at 1,000 connections, of requests before CPU."""
+    row = next(line for line in text_of(ROOT / "docs/claims.md").splitlines() if line.startswith("| X4 "))
+    ratios = next(cell for cell in cells(row) if cell.startswith("×"))
+    return str(re.findall(r"×[\d.]+ \[.*?\]", ratios.split(";")[[REQUESTS, CPU].index(metric)])[1])
+
+
+RATIOS: tuple[Callable[[Metric], str], ...] = (ratio_in_report, ratio_on_page, ratio_in_ledger)
 """All that print the ratio of the entry to its server's pool of threads, by metric."""
 
 
