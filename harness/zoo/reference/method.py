@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from zoo.analysis.cells import cells
 from zoo.analysis.method_proof import short_runs, widths
 from zoo.analysis.pairs import Compared, Kind, compare
 from zoo.analysis.summary import Row, Spread, rows, spread
@@ -83,7 +84,7 @@ def agreement(runs: Sequence[Committed], catalog: Catalog) -> str:
     if len(runs) < 2:
         return ""
     links = " and ".join(f"[{one.name.rpartition('-')[2]}](../{one.link})" for one in runs)
-    table = guest_table(*(rows(one.records) for one in runs))
+    table = guest_table(*(rows(cells(one.records)) for one in runs))
     return f"{table}\n\nFrom committed runs at up to 10,000 connections: {links}."
 
 

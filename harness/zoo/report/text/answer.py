@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from zoo.analysis.answered import ALL, Answered, of_row
+from zoo.analysis.cells import cells
 from zoo.analysis.metrics import CPU, REQUESTS, cpu_per_million
 from zoo.analysis.pairs import Kind, Pair, compare
 from zoo.analysis.summary import Row, rows, spread
@@ -101,7 +102,7 @@ def _waiting(sides: Sides, found: Found) -> list[tuple[Row, Answered]] | None:
     """Return the pool and the other, in this order, where both were measured."""
     if WAITING not in found:
         return None
-    seen = {row.entry: (row, share) for row in rows(found[WAITING][1]) if (share := of_row(row))}
+    seen = {row.entry: (row, share) for row in rows(cells(found[WAITING][1])) if (share := of_row(row))}
     both = [seen[entry] for entry in (sides.pool, sides.other) if entry in seen]
     return both if len(both) == 2 else None
 
