@@ -15,6 +15,7 @@ from zoo.model.run import Run
 from zoo.reference import runs
 from zoo.reference.runs import CommittedRun
 from zoo.report.page.contents import Contents
+from zoo.report.summary import Summary
 from zoo.store.run_folder import Store
 
 
@@ -46,8 +47,12 @@ class Committed:
         return Store.open(self.folder).records()
 
     @cached_property
+    def summary(self) -> Summary:
+        return Summary.of(self.run, self.records, self.reference)
+
+    @cached_property
     def contents(self) -> Contents:
-        return run_reports.read(Store.open(self.folder), self.reference)
+        return run_reports.contents_of(Store.open(self.folder), self.summary)
 
 
 class Reference:

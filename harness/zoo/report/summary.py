@@ -33,14 +33,13 @@ class Summary:
         """`reference` is the entry that is nothing but the protocol."""
         cells = Cells.of(run, records, reference)
         compared = compare_cells(run.plan.entries, cells.found, run.plan.guests)
-        models = {record.entry: record.model for record in records}
         return cls(
             run,
             records,
             cells=cells,
             plain=cells.without(scenario_sections.EXPERIMENTS),
             compared=compared,
-            own=[*own_answers.told(records), *own_answers.swept(compared.pairs, models)],
+            own=own_answers.answers(records, compared.pairs),
         )
 
     @property
