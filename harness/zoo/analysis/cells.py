@@ -8,7 +8,6 @@ from functools import cached_property
 
 from zoo.analysis import lower_bound
 from zoo.analysis.held import Slope, slopes
-from zoo.analysis.lower_bound import flags_of, near_reference
 from zoo.analysis.metrics import PER_CONNECTION, Class, Metric, of_turns
 from zoo.analysis.samples import Side
 from zoo.analysis.verdict import spoiled
@@ -49,8 +48,12 @@ class Cell:
 
     @cached_property
     def flags(self) -> list[list[Flag]]:
-        """The flags of each measurement."""
-        return [flags_of(r, r.measurement, self.near) for r in self.records if r.measurement is not None]
+        """The flags of each measurement, and that it is near the bare reference."""
+        return [
+            r.measurement.flags + ([Flag.NEAR_REFERENCE] if r.key in self.near else [])
+            for r in self.records
+            if r.measurement is not None
+        ]
 
     @cached_property
     def limits(self) -> frozenset[Flag]:
@@ -82,7 +85,7 @@ class Cell:
 def cells(records: Iterable[Record], reference: str | None = None) -> dict[Key, Cell]:
     """Group wrk's loads of a run; `reference` is the bare server's entry."""
     latest = newest_records(record for record in records if not is_trial(record.scenario))
-    near, lines = near_reference(latest, reference), slopes(latest)
+    near, lines = lower_bound.near_reference(latest, reference), slopes(latest)
     groups: dict[Key, list[Record]] = {}
     for record in latest:
         groups.setdefault(record.key[:3], []).append(record)

@@ -56,7 +56,6 @@ class Row:
     threads_peak: Spread | None = None
     cpu_s_per_million: Spread | None = None
     generator_cpu_s_per_million: Spread | None = None
-    heap_used_mb: Spread | None = None
     socket_mb: Spread | None = None
     answers: Spread | None = None
     served: Spread | None = None
@@ -106,40 +105,25 @@ def outlying(cell: Cell) -> list[tuple[str, int]]:
 def row_of(cell: Cell) -> Row:
     """Return a cell over all its rounds."""
     first, seen = cell.records[0], list(cell.seen.values())
-    failures = [failure.message for failure in cell.failures.values()]
-    if not seen:
-        return Row(
-            entry=first.entry,
-            model=first.model,
-            scenario=first.asked,
-            tier=first.tier,
-            requested=count(first.tier),
-            actual=None,
-            limited_by=None,
-            delay_s=0.0,
-            measured=0,
-            failures=failures,
-            emulated=first.condition.emulated,
-        )
+    last = seen[-1] if seen else None
 
     def over(read: Callable[[Measurement], float | None]) -> Spread | None:
         return spread(read(m) for m in seen)
 
-    held = not failures and all(held_all(m) for m in seen)
-    last = seen[-1]
+    held = last is not None and not cell.failures and all(map(held_all, seen))
     return Row(
         entry=first.entry,
         model=first.model,
         scenario=first.asked,
         tier=first.tier,
-        requested=last.connections.requested,
-        actual=last.connections.actual,
-        limited_by=last.connections.limited_by,
-        delay_s=last.load.delay_s,
+        requested=last.connections.requested if last else count(first.tier),
+        actual=last.connections.actual if last else None,
+        limited_by=last.connections.limited_by if last else None,
+        delay_s=last.load.delay_s if last else 0.0,
         measured=len(seen),
-        failures=failures,
+        failures=[failure.message for failure in cell.failures.values()],
         rps=over(lambda m: m.load.goodput_rps),
-        ceiling_rps=last.load.ceiling_rps if Flag.POOL_CEILING in last.flags else None,
+        ceiling_rps=last.load.ceiling_rps if last and Flag.POOL_CEILING in last.flags else None,
         p50_us=over(lambda m: m.load.latency.p50_us),
         p99_us=over(lambda m: m.load.latency.p99_us),
         max_us=over(lambda m: m.load.latency.max_us),
@@ -148,7 +132,6 @@ def row_of(cell: Cell) -> Row:
         threads_peak=over(lambda m: m.threads_peak),
         cpu_s_per_million=over(cpu_per_million),
         generator_cpu_s_per_million=over(_generator_cpu),
-        heap_used_mb=over(lambda m: _mb(m.memory.heap_used_kb) if m.memory else None),
         socket_mb=over(lambda m: _mb(m.memory.socket_peak_kb) if m.memory else None),
         answers=over(lambda m: m.load.goodput) if first.condition.emulated else None,
         served=over(served_each_wait),
