@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
+from zoo.analysis.held import Cost, costs
 from zoo.catalog.manifest import Catalog
 from zoo.docs import run_reports
 from zoo.model.record import Record
@@ -16,6 +17,7 @@ from zoo.reference import runs
 from zoo.reference.runs import CommittedRun
 from zoo.report.page.contents import Contents
 from zoo.report.summary import Summary
+from zoo.scenarios.held import HELD
 from zoo.store.run_folder import Store
 
 
@@ -49,6 +51,11 @@ class Committed:
     @cached_property
     def summary(self) -> Summary:
         return Summary.of(self.run, self.records, self.reference)
+
+    @cached_property
+    def costs(self) -> dict[tuple[str, str], Cost]:
+        """The cost of a connection that the scenario `held` measured, by entry and quantity."""
+        return costs([record for record in self.records if record.scenario == HELD.name])
 
     @cached_property
     def contents(self) -> Contents:
