@@ -25,10 +25,10 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Cell:
-    """The newest record of each round.
+    """One cell of a run: the newest record of each round.
 
-    `near` has the keys of records near the bare reference. `lines` show by round how memory grows over the tiers of a
-    scenario that waits; `shows_slope` is true for its highest tier.
+    `near` has the keys of records near the bare reference. `lines` are the memory over the connection counts of a
+    scenario that waits, by round; `shows_slope` is true at its highest count.
     """
 
     records: Sequence[Record] = ()
@@ -83,7 +83,7 @@ class Cell:
 
 
 def cells(records: Iterable[Record], reference: str | None = None) -> dict[Key, Cell]:
-    """Group wrk's loads of a run; `reference` is the bare server's entry."""
+    """Group the records of wrk's loads; `reference` is the bare server's entry."""
     latest = newest_records(record for record in records if not is_trial(record.scenario))
     near, lines = lower_bound.near_reference(latest, reference), slopes(latest)
     groups: dict[Key, list[Record]] = {}

@@ -81,12 +81,12 @@ class Compared:
 def compare(
     entries: Sequence[str], records: Iterable[Record], reference: str | None = None, guests: Sequence[str] = ()
 ) -> Compared:
-    """Pairs of a run from its records, as `compare_cells` makes them."""
+    """Return the pairs of a run, from its records."""
     return compare_cells(entries, cells(records, reference), guests)
 
 
 def compare_cells(entries: Sequence[str], found: Mapping[Key, Cell], guests: Sequence[str] = ()) -> Compared:
-    """Pairs of a run; `entries` in the plan's order, where a server's default comes first."""
+    """Return the pairs of a run, from its cells; `entries` are in the plan's order: a server's default comes first."""
     models = {entry: cell.records[0].model for (entry, *_), cell in found.items()}
     made: list[Pair] = []
     for kind, a, b in named(entries, models, guests):

@@ -78,7 +78,7 @@ class Row:
 
 
 def rows(found: Mapping[Key, Cell]) -> list[Row]:
-    """One row a cell, ordered by scenario, tier and entry."""
+    """Return one row per cell, ordered by scenario, tier and entry."""
     return sorted(map(row_of, found.values()), key=lambda r: (r.scenario, r.requested, r.entry))
 
 
@@ -103,7 +103,7 @@ def outlying(cell: Cell) -> list[tuple[str, int]]:
 
 
 def row_of(cell: Cell) -> Row:
-    """Return a cell over all its rounds."""
+    """Return the row of a cell, over all its rounds."""
     first, seen = cell.records[0], list(cell.seen.values())
     last = seen[-1] if seen else None
 

@@ -124,15 +124,15 @@ class Cells:
         return [self.rows[key] for key in keys if key in self.rows]
 
     def of_scenario(self, scenario: str) -> list[Row]:
-        """The rows of a scenario, from the lowest tier."""
+        """Return the rows of a scenario, lowest tier first."""
         return [row for row in self.rows.values() if row.scenario == scenario]
 
     def lines(self, scenario: str, entry: str) -> Mapping[int, Slope]:
-        """Memory over the tiers of a scenario, by round."""
+        """Return memory over the connection counts of a scenario, by round."""
         return next((cell.lines for key, cell in self.found.items() if key[:2] == (entry, scenario)), {})
 
     def measured(self, level: Level, entry: str) -> list[tuple[int, Measurement]]:
-        """What a load gave of an entry, in the order of the rounds."""
+        """Return the measurements of an entry at a load with their rounds, in order."""
         cell = self.found.get((entry, level.scenario, level.tier), Cell())
         return sorted(cell.seen.items(), key=lambda seen: seen[0])
 

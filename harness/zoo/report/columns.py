@@ -139,7 +139,7 @@ def cell_table(title: str, found: Sequence[Row], keys: Sequence[str]) -> Table:
 
 
 def round_figures(records: Iterable[Record]) -> dict[Hashable, dict[str, float]]:
-    """By the key of a record: the figures of a row of its round alone."""
+    """Return the figures of each record's round alone, by the record's key."""
     return {
         record.key: _figures(cell.in_round(record.round)) for cell in cells(records).values() for record in cell.records
     }

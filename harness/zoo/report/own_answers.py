@@ -23,8 +23,10 @@ R = TypeVar("R")
 
 
 def answers(records: Sequence[Record], pairs: Iterable[Pair]) -> list[str]:
-    """The answers of all scenarios that have one of their own, in the order of the scenarios here; `pairs` are those of
-    the records."""
+    """Return the answers of all scenarios that have one of their own, in the order listed here.
+
+    `pairs` compare the entries of the records.
+    """
     made = []
     for name, answer in ANSWERS.items():
         mine = [record for record in records if record.scenario == name]

@@ -17,7 +17,7 @@ from zoo.report.summary import Summary
 from zoo.report.text.wording import MODELS, capitalized, compared, listed
 
 Found = Mapping[str, Summary]
-"""By part of the answer: its run."""
+"""The run of each part of the answer."""
 
 
 @dataclass(frozen=True)
