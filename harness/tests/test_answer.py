@@ -17,6 +17,7 @@ from zoo.model.record import Record
 from zoo.plan.answer import ARRIVING, COST, QUESTIONS, WAITING
 from zoo.plan.request import plan_of
 from zoo.plan.tier import PlanError
+from zoo.report.summary import Summary
 from zoo.report.text.answer import Found, paragraph, rounds_needed
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
@@ -44,15 +45,15 @@ def found(
 ) -> Found:
     entries = [PLATFORM, VIRTUAL]
     return {
-        WAITING: (
+        WAITING: Summary.of(
             builders.run(entries, ["sleep"], ["1k"]),
             [waiting(e, s) for e, s in zip(entries, served, strict=True)],
         ),
-        ARRIVING: (
+        ARRIVING: Summary.of(
             builders.run(entries, ["open"], ["24k"]),
             [tried("open", opened(s), e) for e, s in zip(entries, shares, strict=True)],
         ),
-        COST: (
+        COST: Summary.of(
             builders.run(entries, ["hello"], ["100", "1k"]),
             [*hello(PLATFORM, 50_000, 20.0), *hello(VIRTUAL, 50_000 * slower, 20.0 * more)],
         ),
@@ -83,7 +84,7 @@ def test_what_a_few_more_rounds_would_decide_is_said() -> None:
         *hello(PLATFORM, 50_000, 20.0),
         *(record(VIRTUAL, t, round_number=n, rps=50_000 * w) for t in ("100", "1k") for n, w in enumerate(WIDE, 1)),
     ]
-    needed = rounds_needed({COST: (found()[COST][0], unsteady)})
+    needed = rounds_needed({COST: Summary.of(found()[COST].run, unsteady)})
     assert needed is not None
     assert 3 < needed <= 3 + 20
 
@@ -96,9 +97,9 @@ def test_a_pool_that_serves_all_is_none() -> None:
 
 def test_a_pool_that_serves_all_of_them_late_is_a_reason_to_switch() -> None:
     late = found(served=(1.0, 1.0), shares=(1.0, 1.0))
-    run, (_, virtual) = late[ARRIVING]
+    _, virtual = late[ARRIVING].records
     pool = tried("open", opened(1.0, p50_s=25.0, p99_s=31.4), PLATFORM)
-    text = paragraph("java-a", {**late, ARRIVING: (run, [pool, virtual])})
+    text = paragraph("java-a", {**late, ARRIVING: Summary.of(late[ARRIVING].run, [pool, virtual])})
     assert "? Yes, if its requests wait" in text
     assert "the pool answered all, but half of them only after 25 s within 60 s, virtual threads all." in text
 
@@ -115,15 +116,16 @@ def test_what_was_not_measured_is_open() -> None:
 
 
 def test_a_generator_that_fell_behind_tells_nothing_of_the_server() -> None:
-    run, records = found()[ARRIVING]
-    behind = [tried("open", opened(0.5, behind="too few workers"), PLATFORM), *records[1:]]
-    assert "400 requests a second" not in paragraph("java-a", {**found(), ARRIVING: (run, behind)})
+    arriving = found()[ARRIVING]
+    behind = [tried("open", opened(0.5, behind="too few workers"), PLATFORM), *arriving.records[1:]]
+    late = Summary.of(arriving.run, behind)
+    assert "400 requests a second" not in paragraph("java-a", {**found(), ARRIVING: late})
 
 
 def test_a_server_of_one_model_has_nothing_to_switch_to() -> None:
-    run, records = found()[COST]
-    mine = [r for r in records if r.entry == PLATFORM]
-    assert "no variant beside a pool" in paragraph("java-a", {COST: (run, mine)})
+    cost = found()[COST]
+    mine = [r for r in cost.records if r.entry == PLATFORM]
+    assert "no variant beside a pool" in paragraph("java-a", {COST: Summary.of(cost.run, mine)})
 
 
 def test_its_runs_can_be_planned_for_a_server() -> None:

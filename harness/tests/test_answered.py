@@ -9,6 +9,7 @@ from builders import record
 from test_experiments import opened
 
 from zoo.analysis.answered import Answered, of_open, of_row
+from zoo.analysis.cells import cells
 from zoo.analysis.summary import Row, rows
 from zoo.model.trial_results import OpenResult, Quantiles
 
@@ -51,7 +52,7 @@ def test_so_few_requests_that_no_latency_is_known_are_not_called_all() -> None:
 
 
 def asleep(**changes: object) -> Row:
-    (row,) = rows([record("java-a:virtual", "1k", "sleep")])
+    (row,) = rows(cells([record("java-a:virtual", "1k", "sleep")]))
     return replace(row, **changes)  # type: ignore[arg-type]
 
 
@@ -85,5 +86,5 @@ def test_an_emulated_host_records_no_latency_so_the_share_alone_counts() -> None
 
 
 def test_where_nothing_waits_nothing_is_said_of_it() -> None:
-    (row,) = rows([record("java-a:virtual")])
+    (row,) = rows(cells([record("java-a:virtual")]))
     assert of_row(row) is None

@@ -10,6 +10,7 @@ import pytest
 from claimed import PLATFORM, STEADY, UNSTEADY, VIRTUAL, archive, claim, hello, records, said, times
 from test_study import behind, loaded
 
+from zoo.analysis.cells import cells
 from zoo.analysis.held import costs
 from zoo.analysis.summary import rows
 from zoo.claims.judge import ClaimWord, Judgement, Size, over_cells
@@ -339,10 +340,10 @@ def test_a_connection_costs_the_same_in_report_claim_and_scenario() -> None:
         for number, kb in enumerate((14, 15, 17), start=1)
         for tier, count in (("100", 100), ("1k", 1_000), ("25k", 19_500))
     ]
-    cells = {"it": {"scenario": "sleep", "entry": VIRTUAL, "tier": ["100", "1k", "25k"]}}
+    named = {"it": {"scenario": "sleep", "entry": VIRTUAL, "tier": ["100", "1k", "25k"]}}
     rule = {"rule": "bound", "quantity": "RSS per connection", "of": "it", "at_most": 30}
-    claimed = said(claim([rule], cells), found).parts[0].found[0][0]
-    reported = rows(found)[-1].kb_per_connection
+    claimed = said(claim([rule], named), found).parts[0].found[0][0]
+    reported = rows(cells(found))[-1].kb_per_connection
     assert reported is not None
     assert (claimed.value, claimed.low, claimed.high) == (reported.value, reported.low, reported.high)
     assert costs(found)[VIRTUAL, "rss"].interval == reported

@@ -10,6 +10,7 @@ import builders
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from zoo.analysis.cells import cells
 from zoo.analysis.metrics import PEAK_RSS, PER_CONNECTION, held_all
 from zoo.analysis.pairs import Kind, compare
 from zoo.analysis.summary import Row, rows
@@ -173,7 +174,7 @@ def test_the_findings_say_what_the_tier_costs_beside_the_article() -> None:
     pool = emulated("java-tomcat:platform", flags=[Flag.POOL_CEILING], ceiling_rps=4.0)
     slow = emulated("java-liberty:virtual", flags=[Flag.NOT_AT_ONCE])
     lower = emulated("rust-axum:hyper", "1k")
-    told = tier_table({"results/reference/vm-25k/report.md": ({}, rows([held, pool, slow, lower]))})
+    told = tier_table({"results/reference/vm-25k/report.md": ({}, rows(cells([held, pool, slow, lower])))})
     assert "in an [emulated host]" in told
     assert "| `java-tomcat:virtual` | all | [400](results/reference/vm-25k/report.md) | 3,800 |" in told
     assert "| `java-tomcat:platform` | as many as it has threads | – | – |" in told
@@ -184,9 +185,9 @@ def test_the_findings_say_what_the_tier_costs_beside_the_article() -> None:
 
 
 def test_the_findings_name_an_entry_once_and_by_the_settings_that_it_was_held_with() -> None:
-    first, again = (rows([emulated("java-a:platform", rss_peak_kb=mb << 10)]) for mb in (100, 200))
+    first, again = (rows(cells([emulated("java-a:platform", rss_peak_kb=mb << 10)])) for mb in (100, 200))
     threads = {"MAX_THREADS": "25500"}
-    missed = rows([emulated("java-a:platform", flags=[Flag.POOL_CEILING], ceiling_rps=4.0)])
+    missed = rows(cells([emulated("java-a:platform", flags=[Flag.POOL_CEILING], ceiling_rps=4.0)]))
     told = tier_table({"one.md": ({}, first), "two.md": (threads, again), "three.md": ({}, [*again, *missed])})
     assert "| `java-a:platform` | all | [100](one.md) | – |" in told
     assert "| `java-a:platform` with `MAX_THREADS=25500` | all | [200](two.md) | – |" in told
@@ -198,11 +199,13 @@ def test_guests_are_held_against_processes() -> None:
         """From 60,000 kB at rest."""
         tiers = {"100": 100, "1k": 1_000, "25k": 25_000}
         return rows(
-            emulated("rust-axum:hyper", name, delay_s=20.0, rss_peak_kb=60_000 + kb * count)
-            for name, count in tiers.items()
+            cells(
+                emulated("rust-axum:hyper", name, delay_s=20.0, rss_peak_kb=60_000 + kb * count)
+                for name, count in tiers.items()
+            )
         )
 
-    told = guest_table(run(10), [*run(11), *rows([emulated("java-a:virtual", delay_s=20.0)])])
+    told = guest_table(run(10), [*run(11), *rows(cells([emulated("java-a:virtual", delay_s=20.0)]))])
     assert told.count("| `rust-axum:hyper` | 10 | 11 | +10% |") == told.count("hyper") == 1
     assert "java-a" not in told
 

@@ -75,7 +75,7 @@ def test_a_mark_that_counts_from_a_servers_start_is_no_peak_of_a_cell() -> None:
 def test_a_peak_is_the_same_in_report_claim_and_export(hwm_kb: int | None, peak_kb: int) -> None:
     """The kernel's mark, unless there is none, or its lagging counters put it below a sample."""
     made = record("a:x", rss_peak_kb=80_000, hwm_kb=hwm_kb)
-    [row], [exported] = rows([made]), read(to_csv([made]))
+    [row], [exported] = rows(cells([made])), read(to_csv([made]))
     assert row.rss_peak_mb is not None
     claimed = QUANTITIES["peak RSS"].read(made.model_dump(mode="json"))
     compared = cells([made])["a:x", "hello", "1k"].figures(PEAK_RSS)

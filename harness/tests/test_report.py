@@ -17,6 +17,7 @@ from rich.console import Console
 from strategies import any_records
 from syrupy.assertion import SnapshotAssertion
 
+from zoo.analysis.cells import cells
 from zoo.analysis.summary import Spread, rows
 from zoo.cli.progress import Live, line
 from zoo.cli.screen import UNBROKEN
@@ -148,7 +149,7 @@ def test_every_table_has_as_many_cells_in_each_row_even_with_a_bar_in_a_message(
 
 def test_every_flag_in_a_table_is_explained_and_no_other() -> None:
     text = said(run(3), THREE, BARE)
-    used = {flag for row in rows(THREE, BARE) for flag, _ in row.flags}
+    used = {flag for row in rows(cells(THREE, BARE)) for flag, _ in row.flags}
     assert {flag for flag in Flag if f"`{flag.value}`: {flag.text}" in text} == used
 
 
@@ -213,7 +214,7 @@ def test_no_set_of_records_breaks_the_report(records: list[Record], rounds: int)
     text = said(run(rounds), records, BARE)
     assert text.startswith("# Run 20260102-030405-full\n")
     assert printed(run(rounds), records, width=100)
-    for row in rows(records, BARE):
+    for row in rows(cells(records, BARE)):
         assert row.entry in text
 
 

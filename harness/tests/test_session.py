@@ -25,6 +25,7 @@ from fakes import (
 )
 from sessions import session
 
+from zoo.analysis.cells import cells
 from zoo.analysis.summary import rows
 from zoo.load.base import Generator, LoadOutcome
 from zoo.load.spec import LoadError
@@ -287,7 +288,7 @@ def test_a_warm_up_that_never_settles_ends_at_its_cap_and_is_flagged(bed: Bed) -
 def test_memory_held_by_a_connection_is_found_again(bed: Bed) -> None:
     bed.world.kb_per_connection = 17.0
     records = bed.run(builders.blocks([VIRTUAL], ["sleep"], TIERS, rounds=2, seed=1))
-    for row in rows(records):
+    for row in rows(cells(records)):
         assert row.held
         assert row.kb_per_connection is not None
         assert row.kb_per_connection.value == pytest.approx(17.0, rel=0.05)
@@ -345,7 +346,7 @@ def test_a_tier_begins_when_nothing_of_the_tier_before_is_left(bed: Bed, waited_
     bed.world.closes_after_s = waited_s
     records = bed.run(one_block(VIRTUAL, "sleep"))
     assert [seen(r).connections.left_open for r in records] == [0, 0, 0]
-    assert all(row.held for row in rows(records))
+    assert all(row.held for row in rows(cells(records)))
     windows = [call.spec.duration_s for call in bed.world.windows]
     gaps = [later - earlier for earlier, later in itertools.pairwise(begun)]
     assert gaps == pytest.approx([window + max(waited_s, 10) for window in windows[:2]], abs=1.5)
@@ -358,7 +359,7 @@ def test_a_server_that_never_closes_them_is_said_to_hold_them_and_makes_no_slope
     assert [m.connections.left_open for m in (middle, high)] == [100, 1_000]
     assert Flag.LEFT_OPEN in middle.flags
     assert Flag.LEFT_OPEN in high.flags
-    assert all(row.kb_per_connection is None for row in rows(records))
+    assert all(row.kb_per_connection is None for row in rows(cells(records)))
 
 
 # --- a pool

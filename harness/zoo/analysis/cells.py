@@ -1,15 +1,17 @@
-"""Cells of a run ready to be compared: an entry in a scenario and tier, by round. Pure."""
+"""Groups the records of a run into cells: an entry in a scenario and tier, by round. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from zoo.analysis.held import slopes
-from zoo.analysis.lower_bound import flags_of, limits, near_reference
+from zoo.analysis import lower_bound
+from zoo.analysis.held import Slope, slopes
 from zoo.analysis.metrics import PER_CONNECTION, Class, Metric, of_turns
 from zoo.analysis.samples import Side
 from zoo.analysis.verdict import spoiled
+from zoo.model.failure import Failure
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record, newest_records
@@ -21,22 +23,55 @@ Key = tuple[str, str, str]
 """Entry, scenario, tier."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Cell:
-    """What each round gave; `slopes` are kB per held connection, at the highest tier of a scenario that waits.
+    """One cell of a run: the newest record of each round.
 
-    `limits`: what makes its throughput a lower bound.
+    `near` has the keys of records near the bare reference. `lines` are the memory over the connection counts of a
+    scenario that waits, by round; `shows_slope` is true at its highest count.
     """
 
-    seen: dict[int, Measurement] = field(default_factory=dict)
-    failures: dict[int, str] = field(default_factory=dict)
-    limits: frozenset[Flag] = frozenset()
-    slopes: Mapping[int, float] | None = None
+    records: Sequence[Record] = ()
+    near: Collection[lower_bound.Key] = ()
+    lines: Mapping[int, Slope] = field(default_factory=dict)
+    shows_slope: bool = False
+
+    @cached_property
+    def seen(self) -> dict[int, Measurement]:
+        """The measurements by round."""
+        return {r.round: r.measurement for r in self.records if r.measurement is not None}
+
+    @cached_property
+    def failures(self) -> dict[int, Failure]:
+        """The failures by round."""
+        return {r.round: r.failure for r in self.records if r.failure is not None}
+
+    @cached_property
+    def flags(self) -> list[list[Flag]]:
+        """The flags of each measurement, and that it is near the bare reference."""
+        return [
+            r.measurement.flags + ([Flag.NEAR_REFERENCE] if r.key in self.near else [])
+            for r in self.records
+            if r.measurement is not None
+        ]
+
+    @cached_property
+    def limits(self) -> frozenset[Flag]:
+        """What makes its throughput a lower bound."""
+        return lower_bound.limits(self.flags)
+
+    def in_round(self, number: int) -> Cell:
+        """Return the same cell with one of its rounds alone."""
+        return replace(
+            self,
+            records=[r for r in self.records if r.round == number],
+            lines={n: line for n, line in self.lines.items() if n == number},
+        )
 
     def figures(self, metric: Metric) -> Mapping[int, float]:
         """A metric by round, where it was seen and is above 0."""
         if metric.read is None:
-            known = dict(self.slopes or {})
+            known = {number: line.kb for number, line in self.lines.items() if self.shows_slope}
         else:
             read = metric.read
             known = {number: value for number, m in self.seen.items() if (value := read(m)) is not None}
@@ -48,33 +83,23 @@ class Cell:
 
 
 def cells(records: Iterable[Record], reference: str | None = None) -> dict[Key, Cell]:
-    """All cells of a run; of records of one cell and round the last counts."""
+    """Group the records of wrk's loads; `reference` is the bare server's entry."""
     latest = newest_records(record for record in records if not is_trial(record.scenario))
-    near = near_reference(latest, reference)
-    found: dict[Key, Cell] = {}
-    flags: dict[Key, list[list[Flag]]] = {}
+    near, lines = lower_bound.near_reference(latest, reference), slopes(latest)
+    groups: dict[Key, list[Record]] = {}
     for record in latest:
-        key = (record.entry, record.asked, record.tier)
-        cell = found.setdefault(key, Cell())
-        if record.measurement is not None:
-            cell.seen[record.round] = record.measurement
-            flags.setdefault(key, []).append(flags_of(record, record.measurement, near))
-        if record.failure is not None:
-            cell.failures[record.round] = record.failure.text
-    for key, rounds in flags.items():
-        found[key].limits = limits(rounds)
-    lines = slopes(latest)
-    highest = {scenario: tier for _, scenario, tier in sorted(found, key=lambda key: count(key[2]))}
-    for (entry, scenario, tier), cell in found.items():
-        if tier == highest[scenario] and holds(scenario.partition(" ")[0]) and cell.seen:
-            cell.slopes = {number: line.kb for number, line in lines.get((entry, scenario), {}).items()}
-    return found
+        groups.setdefault(record.key[:3], []).append(record)
+    highest = {scenario: tier for _, scenario, tier in sorted(groups, key=lambda key: count(key[2]))}
+    return {
+        key: Cell(group, near, lines.get(key[:2], {}), holds(group[0].scenario) and highest[key[1]] == key[2])
+        for key, group in groups.items()
+    }
 
 
 def asked(metric: Metric, sides: tuple[Cell, Cell]) -> bool:
     """Whether it is a question for these cells: slopes need the highest tier, speed a host that is not emulated."""
     if metric is PER_CONNECTION:
-        return any(cell.slopes is not None for cell in sides)
+        return any(cell.shows_slope and cell.seen for cell in sides)
     seen = [m for cell in sides for m in cell.seen.values()]
     return metric.kind is Class.MEMORY or not seen or any(m.timed for m in seen)
 
@@ -83,7 +108,7 @@ def unfit(metric: Metric, names: tuple[str, str], sides: tuple[Cell, Cell]) -> s
     """Why two cells cannot be compared in a metric; None when they can."""
     for name, cell in zip(names, sides, strict=True):
         if not cell.seen:
-            return f"{name}: {next(iter(cell.failures.values()), 'not run')}"
+            return f"{name}: {next((failure.text for failure in cell.failures.values()), 'not run')}"
     counts = {m.connections.actual for cell in sides for m in cell.seen.values()}
     if len(counts) > 1:
         return f"ran at different connection counts: {', '.join(f'{n:,}' for n in sorted(counts))}"

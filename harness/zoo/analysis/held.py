@@ -25,12 +25,13 @@ class Point:
 
 @dataclass(frozen=True)
 class Slope:
-    """kB a connection in one round, and where the line begins; `fit` is the share of the variance that the line
-    explains (R²)."""
+    """kB a connection in one round, and where the line begins; `fit` is the share of the variance of the `points` that
+    the line explains (R²)."""
 
     kb: float
     rest_kb: float
     fit: float
+    points: Sequence[Point]
 
 
 def slope(points: Sequence[Point]) -> Slope:
@@ -42,7 +43,7 @@ def slope(points: Sequence[Point]) -> Slope:
         raise ValueError(f"a slope needs the server at rest and at least {LEAST_COUNTS} connection counts")
     x, y = [float(point.connections) for point in points], [point.kb for point in points]
     line, flat = statistics.linear_regression(x, y), min(y) == max(y)
-    return Slope(line.slope, line.intercept, 1.0 if flat else statistics.correlation(x, y) ** 2)
+    return Slope(line.slope, line.intercept, 1.0 if flat else statistics.correlation(x, y) ** 2, points)
 
 
 def given_back(idle_kb: float, held_kb: float, rested_kb: float) -> float | None:
@@ -62,11 +63,10 @@ QUANTITIES: dict[str, BeforeAndHeld] = {
 """Resident memory, its anonymous part, the heap in use (garbage included), the kernel's socket memory: each at rest
 and with all connections held."""
 
-ByRound = dict[tuple[str, str], dict[int, list[Point]]]
 
-
-def points(records: Iterable[Record], quantity: str = RSS) -> ByRound:
-    """Return memory over connections by round, for each entry and scenario; 0 is the server before its first count.
+def slopes(records: Iterable[Record], quantity: str = RSS) -> dict[tuple[str, str], dict[int, Slope]]:
+    """Return what a held connection costs by round, for each entry and scenario; 0 connections are the server before
+    its first count.
 
     Only rounds in which every count was held, and at least three of them.
     """
@@ -74,7 +74,7 @@ def points(records: Iterable[Record], quantity: str = RSS) -> ByRound:
     for record in newest_records(records):
         if holds(record.scenario):
             lives.setdefault((record.entry, record.asked, record.round), []).append(record)
-    found: ByRound = {}
+    found: dict[tuple[str, str], dict[int, Slope]] = {}
     for (entry, scenario, number), life in lives.items():
         seen = sorted((r.measurement for r in life if r.measurement), key=lambda m: m.connections.actual)
         if len({m.connections.actual for m in seen}) < LEAST_COUNTS or not held_throughout(life):
@@ -83,16 +83,8 @@ def points(records: Iterable[Record], quantity: str = RSS) -> ByRound:
         each = [(0, values[0][0]), *((m.connections.actual, held) for m, (_, held) in zip(seen, values, strict=True))]
         known = [Point(count, kb) for count, kb in each if kb is not None]
         if len(known) == len(each):
-            found.setdefault((entry, scenario), {})[number] = known
+            found.setdefault((entry, scenario), {})[number] = slope(known)
     return found
-
-
-def slopes(records: Iterable[Record], quantity: str = RSS) -> dict[tuple[str, str], dict[int, Slope]]:
-    """Return what a held connection costs by round, for each entry and scenario."""
-    return {
-        key: {number: slope(life) for number, life in rounds.items()}
-        for key, rounds in points(records, quantity).items()
-    }
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Sequence
 
 from zoo.model.entry_id import plain
 from zoo.model.flag import Flag
-from zoo.model.measurement import Measurement
 from zoo.model.record import Record
 
 LIMITED = frozenset({Flag.GENERATOR_SATURATED, Flag.NEAR_REFERENCE, Flag.LINK_SATURATED})
@@ -39,11 +38,6 @@ def near_reference(records: Iterable[Record], reference: str | None) -> set[Key]
         for key, rps in known.items()
         if plain(key[0]) != reference and rps >= (1 - NEAR) * known.get((reference, *key[1:]), float("inf"))
     }
-
-
-def flags_of(record: Record, seen: Measurement, near: Collection[Key]) -> list[Flag]:
-    """The flags of a record's measurement, and that it is near the bare reference."""
-    return [*seen.flags, *([Flag.NEAR_REFERENCE] if record.key in near else [])]
 
 
 def limits(rounds: Sequence[Collection[Flag]]) -> frozenset[Flag]:

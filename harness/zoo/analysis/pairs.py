@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from zoo.analysis.cells import Cell, asked, cells, unfit
+from zoo.analysis.cells import Cell, Key, asked, cells, unfit
 from zoo.analysis.metrics import METRICS, Metric, Word, group_of
 from zoo.analysis.noise_band import Band, BandKey, noise_bands
 from zoo.analysis.samples import sample
@@ -81,10 +81,13 @@ class Compared:
 def compare(
     entries: Sequence[str], records: Iterable[Record], reference: str | None = None, guests: Sequence[str] = ()
 ) -> Compared:
-    """Pairs of a run; `entries` in the plan's order, where a server's default comes first."""
-    records = list(records)
-    found = cells(records, reference)
-    models = {record.entry: record.model for record in records}
+    """Return the pairs of a run, from its records."""
+    return compare_cells(entries, cells(records, reference), guests)
+
+
+def compare_cells(entries: Sequence[str], found: Mapping[Key, Cell], guests: Sequence[str] = ()) -> Compared:
+    """Return the pairs of a run, from its cells; `entries` are in the plan's order: a server's default comes first."""
+    models = {entry: cell.records[0].model for (entry, *_), cell in found.items()}
     made: list[Pair] = []
     for kind, a, b in named(entries, models, guests):
         wanted = (a,) if kind is Kind.AGAIN else (a, b)
@@ -192,9 +195,9 @@ def unjudged(metric: Metric, found: Sample | Ratio | None, reason: str | None) -
 def lost(names: tuple[str, str], sides: tuple[Cell, Cell]) -> list[str]:
     """The rounds of either side that failed, and why."""
     return [
-        f"{name} failed in round {number}: {message}"
+        f"{name} failed in round {number}: {cell.failures[number].text}"
         for name, cell in zip(names, sides, strict=True)
-        for number, message in sorted(cell.failures.items())
+        for number in sorted(cell.failures)
     ]
 
 

@@ -1,23 +1,21 @@
-"""Groups the records of a run into rows: medians over rounds, lower bounds, memory per held connection. Pure."""
+"""Cells of a run as rows: medians over rounds, lower bounds, memory per held connection. Pure."""
 
 from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from zoo.analysis.held import Slope, cost, slopes
-from zoo.analysis.lower_bound import flags_of, limits, near_reference
+from zoo.analysis.cells import Cell, Key
+from zoo.analysis.held import cost
 from zoo.analysis.metrics import METRICS, cpu_per_million, held_all, served_each_wait
 from zoo.analysis.stats import outlier
 from zoo.analysis.stats.interval import Interval
 from zoo.model.entry_id import is_twin
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
-from zoo.model.record import Record, newest_records
 from zoo.plan.tier import count
-from zoo.scenarios import is_trial
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,6 @@ class Row:
     threads_peak: Spread | None = None
     cpu_s_per_million: Spread | None = None
     generator_cpu_s_per_million: Spread | None = None
-    heap_used_mb: Spread | None = None
     socket_mb: Spread | None = None
     answers: Spread | None = None
     served: Spread | None = None
@@ -80,16 +77,9 @@ class Row:
         return is_twin(self.entry)
 
 
-def rows(records: Iterable[Record], reference: str | None = None) -> list[Row]:
-    """One row a cell of wrk's load, ordered by scenario, tier and entry; `reference` is the bare server's entry."""
-    latest = newest_records(record for record in records if not is_trial(record.scenario))
-    groups: dict[tuple[str, str, str], list[Record]] = {}
-    for record in latest:
-        groups.setdefault((record.asked, record.tier, record.entry), []).append(record)
-    near = near_reference(latest, reference)
-    lines = slopes(latest)
-    made = [_row(group, near, lines.get((key[2], key[0]), {})) for key, group in groups.items()]
-    return sorted(made, key=lambda r: (r.scenario, r.requested, r.entry))
+def rows(found: Mapping[Key, Cell]) -> list[Row]:
+    """Return one row per cell, ordered by scenario, tier and entry."""
+    return sorted(map(row_of, found.values()), key=lambda r: (r.scenario, r.requested, r.entry))
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:
@@ -100,57 +90,40 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     return Spread(statistics.median(known), min(known), max(known), len(known))
 
 
-def outlying(seen: Sequence[tuple[Record, Measurement]]) -> list[tuple[str, int]]:
+def outlying(cell: Cell) -> list[tuple[str, int]]:
     """The metrics in which one round stands apart from the others, and which round that is."""
     found = []
     for metric in METRICS:
         read = metric.read
-        known = [(record.round, value) for record, m in seen if read and (value := read(m)) is not None]
+        known = [(number, value) for number, m in cell.seen.items() if read and (value := read(m)) is not None]
         place = outlier([value for _, value in known])
         if place is not None:
             found.append((metric.name, known[place][0]))
     return found
 
 
-def _row(group: list[Record], near: set[tuple[str, str, str, int]], lines: Mapping[int, Slope]) -> Row:
-    first = group[0]
-    pairs = [(r, r.measurement) for r in group if r.measurement is not None]
-    seen = [m for _, m in pairs]
-    failures = [r.failure.message for r in group if r.failure is not None]
-    if not seen:
-        return Row(
-            entry=first.entry,
-            model=first.model,
-            scenario=first.asked,
-            tier=first.tier,
-            requested=count(first.tier),
-            actual=None,
-            limited_by=None,
-            delay_s=0.0,
-            measured=0,
-            failures=failures,
-            emulated=first.condition.emulated,
-        )
+def row_of(cell: Cell) -> Row:
+    """Return the row of a cell, over all its rounds."""
+    first, seen = cell.records[0], list(cell.seen.values())
+    last = seen[-1] if seen else None
 
     def over(read: Callable[[Measurement], float | None]) -> Spread | None:
         return spread(read(m) for m in seen)
 
-    flagged = [flags_of(record, m, near) for record, m in pairs]
-    held = not failures and all(held_all(m) for m in seen)
-    last = seen[-1]
+    held = last is not None and not cell.failures and all(map(held_all, seen))
     return Row(
         entry=first.entry,
         model=first.model,
         scenario=first.asked,
         tier=first.tier,
-        requested=last.connections.requested,
-        actual=last.connections.actual,
-        limited_by=last.connections.limited_by,
-        delay_s=last.load.delay_s,
+        requested=last.connections.requested if last else count(first.tier),
+        actual=last.connections.actual if last else None,
+        limited_by=last.connections.limited_by if last else None,
+        delay_s=last.load.delay_s if last else 0.0,
         measured=len(seen),
-        failures=failures,
+        failures=[failure.message for failure in cell.failures.values()],
         rps=over(lambda m: m.load.goodput_rps),
-        ceiling_rps=last.load.ceiling_rps if Flag.POOL_CEILING in last.flags else None,
+        ceiling_rps=last.load.ceiling_rps if last and Flag.POOL_CEILING in last.flags else None,
         p50_us=over(lambda m: m.load.latency.p50_us),
         p99_us=over(lambda m: m.load.latency.p99_us),
         max_us=over(lambda m: m.load.latency.max_us),
@@ -159,16 +132,15 @@ def _row(group: list[Record], near: set[tuple[str, str, str, int]], lines: Mappi
         threads_peak=over(lambda m: m.threads_peak),
         cpu_s_per_million=over(cpu_per_million),
         generator_cpu_s_per_million=over(_generator_cpu),
-        heap_used_mb=over(lambda m: _mb(m.memory.heap_used_kb) if m.memory else None),
         socket_mb=over(lambda m: _mb(m.memory.socket_peak_kb) if m.memory else None),
         answers=over(lambda m: m.load.goodput) if first.condition.emulated else None,
         served=over(served_each_wait),
         held=held,
         emulated=first.condition.emulated,
-        kb_per_connection=cost(lines).interval if held and lines else None,
-        flags=_flags(flagged),
-        limits=limits(flagged),
-        outliers=outlying(pairs),
+        kb_per_connection=cost(cell.lines).interval if held and cell.lines else None,
+        flags=_flags(cell.flags),
+        limits=cell.limits,
+        outliers=outlying(cell),
     )
 
 

@@ -15,12 +15,11 @@ from zoo.cli.mistakes import plainly
 from zoo.cli.options import Hosting, Results
 from zoo.cli.screen import console
 from zoo.model.option import words
-from zoo.model.record import Record
-from zoo.model.run import Run
 from zoo.plan.answer import COST, QUESTIONS
 from zoo.plan.tier import PlanError
 from zoo.reference import estimate
 from zoo.report.formatting import format_duration
+from zoo.report.summary import Summary
 from zoo.report.text.answer import Found, paragraph, rounds_needed, sides_of
 from zoo.store.run_folder import Store
 
@@ -89,9 +88,9 @@ def _bench(options: Sequence[str], results: Path) -> int:
 
 def _found(into: Path) -> Found:
     """The newest run for each question, as far as it came."""
-    found: dict[str, tuple[Run, list[Record]]] = {}
+    found: dict[str, Summary] = {}
     for question in QUESTIONS:
         if (into / question.name / "latest" / "run.json").exists():
             store = Store.open(into / question.name / "latest")
-            found[question.name] = (store.run(), store.records())
+            found[question.name] = Summary.of(store.run(), store.records())
     return found

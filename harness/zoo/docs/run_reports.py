@@ -30,9 +30,12 @@ def write(store: Store, reference: str | None, svg: Path | None = None) -> tuple
 
 def read(store: Store, reference: str | None) -> Contents:
     """What the files of a run's folder say."""
-    records = store.records()
-    evidence = gather(records, store.files(), store.raw_names(), store.read_raw)
-    return Contents.of(Summary.of(store.run(), records, reference), evidence)
+    return contents_of(store, Summary.of(store.run(), store.records(), reference))
+
+
+def contents_of(store: Store, summary: Summary) -> Contents:
+    """Return the report of a run that is already summarised, with the raw files of its folder."""
+    return Contents.of(summary, gather(summary.records, store.files(), store.raw_names(), store.read_raw))
 
 
 def text(contents: Contents) -> str:

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
+from zoo.analysis.held import Cost, costs
 from zoo.catalog.manifest import Catalog
 from zoo.docs import run_reports
 from zoo.model.record import Record
@@ -15,6 +16,8 @@ from zoo.model.run import Run
 from zoo.reference import runs
 from zoo.reference.runs import CommittedRun
 from zoo.report.page.contents import Contents
+from zoo.report.summary import Summary
+from zoo.scenarios.held import HELD
 from zoo.store.run_folder import Store
 
 
@@ -46,8 +49,17 @@ class Committed:
         return Store.open(self.folder).records()
 
     @cached_property
+    def summary(self) -> Summary:
+        return Summary.of(self.run, self.records, self.reference)
+
+    @cached_property
+    def costs(self) -> dict[tuple[str, str], Cost]:
+        """The cost of a connection that the scenario `held` measured, by entry and quantity."""
+        return costs([record for record in self.records if record.scenario == HELD.name])
+
+    @cached_property
     def contents(self) -> Contents:
-        return run_reports.read(Store.open(self.folder), self.reference)
+        return run_reports.contents_of(Store.open(self.folder), self.summary)
 
 
 class Reference:

@@ -111,7 +111,7 @@ def entries(_: Sequence[Committed], catalog: Catalog) -> str:
 def allocators(runs: Sequence[Committed], catalog: Catalog) -> str:
     """Peak memory of rust-axum with each of three allocators while all its connections wait."""
     [one] = runs
-    rows = sorted(one.contents.summary.cells.rows.values(), key=lambda row: row.entry)
+    rows = sorted(one.summary.cells.rows.values(), key=lambda row: row.entry)
     columns = ["entry", *dict.fromkeys(f"{PEAK.title}, {row.scenario} {row.tier}" for row in rows)]
     table = Table("results", columns, [[f"`{row.entry}`", PEAK.text(row)] for row in rows])
     return f"{render_table(table)}\n\n[Committed run](../{one.link}). {medians(one.run, rows, catalog)}"
@@ -120,7 +120,7 @@ def allocators(runs: Sequence[Committed], catalog: Catalog) -> str:
 def last_lines(runs: Sequence[Committed], catalog: Catalog, server: str) -> str:
     """The last lines of a run, as a paragraph."""
     [one] = runs
-    summary = one.contents.summary
+    summary = one.summary
     _, *said = (line.strip().rstrip(".") for line in ending(summary.cells, summary.compared))
     source = f"[{one.run.plan.rounds} rounds](../{one.link}): {origin(one.run, catalog, server)}"
     return f"{'. '.join([*said, source])}."
@@ -129,7 +129,7 @@ def last_lines(runs: Sequence[Committed], catalog: Catalog, server: str) -> str:
 def runtimes(runs: Sequence[Committed], catalog: Catalog) -> str:
     """A runtime compared with another one: a container with a process, a swarm with a container."""
     [one] = runs
-    compared = one.contents.summary.compared
+    compared = one.summary.compared
     section = comparisons.verdicts(Kind.CONDITION, compared.of(Kind.CONDITION), one.run.plan.rounds)
     engine = one.run.host.engine.version if one.run.host.engine else "unknown"
     return quote(section, f"[Committed run](../{one.link}): {origin(one.run, catalog)}; engine {engine}.")

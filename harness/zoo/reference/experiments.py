@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from zoo.catalog.manifest import Catalog
 from zoo.docs.origin import origin
 from zoo.reference.committed import Committed
-from zoo.report import scenario_sections
-from zoo.report.summary import Summary
+from zoo.report import own_answers, scenario_sections
 from zoo.report.text.markdown import body
 
 
@@ -19,7 +18,9 @@ def experiments(runs: Sequence[Committed], catalog: Catalog) -> str:
         rounds = one.run.plan.rounds
         source = f"[Committed run](../{one.link}), {rounds} round(s): {origin(one.run, catalog)}."
         for name, section in scenario_sections.sections(one.records):
-            answers = Summary.of(one.run, [record for record in one.records if record.scenario == name]).own
+            records = [record for record in one.records if record.scenario == name]
+            pairs = [pair for pair in one.summary.compared.pairs if pair.scenario.partition(" ")[0] == name]
+            answers = own_answers.answers(records, pairs)
             tables = "\n\n".join(["<details><summary>Tables</summary>", *body(section), "</details>"])
             if answers:
                 found[name].append("\n".join(f"- {answer}" for answer in answers))

@@ -32,7 +32,7 @@ def _sentences(whole: Committed, others: Sequence[Committed], catalog: Catalog) 
     servers = [one for one in others if one.listed.words[0] == "bench"]
     yield _waiting(servers, catalog)
     yield _database([one for one in others if one.listed.words[0] == "jdbc"])
-    summary = whole.contents.summary
+    summary = whole.summary
     pairs = [p for p in summary.compared.of(Kind.MODEL) if (p.scenario, p.tier) == (HELLO.name, TIER)]
     yield switch.fast(pairs), _source(f"{whole.link}/report.html", summary.run, catalog)
     found = preferred(held(one for one in servers if one.listed.name.startswith("scenarios/")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from zoo.analysis.held import Cost, costs
+from zoo.analysis.held import Cost
 from zoo.catalog.manifest import Catalog
 from zoo.docs.origin import origin, preference
 from zoo.model.entry_id import plain
@@ -29,11 +29,7 @@ class HeldRun:
 
 def held(runs: Iterable[Committed]) -> list[HeldRun]:
     """Those of the runs that held connections."""
-    return [
-        HeldRun(one.link, one.run, costs([r for r in one.records if r.scenario == HELD.name]))
-        for one in runs
-        if HELD.name in one.run.plan.scenarios
-    ]
+    return [HeldRun(one.link, one.run, one.costs) for one in runs if HELD.name in one.run.plan.scenarios]
 
 
 def preferred(found: Sequence[HeldRun]) -> dict[tuple[str, str], tuple[HeldRun, Cost]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from zoo.analysis.summary import Row, rows
+from zoo.analysis.summary import Row
 from zoo.catalog.manifest import Catalog
 from zoo.docs import run_reports
 from zoo.reference.committed import Committed
@@ -26,7 +26,7 @@ Vert.x with Mutiny and `-Xmx300m`, of Tomcat."""
 
 def highest_tier(runs: Sequence[Committed], catalog: Catalog) -> str:
     """The table of all runs at 25,000 connections."""
-    return tier({_report(one): (one.run.plan.condition.env, rows(one.records)) for one in runs})
+    return tier({_report(one): (one.run.plan.condition.env, list(one.summary.cells.rows.values())) for one in runs})
 
 
 def reports(runs: Sequence[Committed], catalog: Catalog) -> dict[Path, str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from zoo.analysis.method_proof import short_runs, widths
-from zoo.analysis.pairs import Compared, Kind, compare
-from zoo.analysis.summary import Row, Spread, rows, spread
+from zoo.analysis.pairs import Kind
+from zoo.analysis.summary import Row, Spread, spread
 from zoo.analysis.turns import first_share
 from zoo.catalog.manifest import Catalog
 from zoo.docs.origin import origin
@@ -45,12 +45,12 @@ def power(runs: Sequence[Committed], catalog: Catalog) -> str:
 def slowdown(runs: Sequence[Committed], catalog: Catalog) -> str:
     """A server against itself burning 5% more CPU."""
     [one] = runs
-    return quote(method_proofs.slowdown(one.run, _compared(one)), source(one, catalog))
+    return quote(method_proofs.slowdown(one.run, one.summary.compared), source(one, catalog))
 
 
 def designs(runs: Sequence[Committed], catalog: Catalog) -> str:
     """The width of intervals by design, from one run for each pair and design."""
-    found = [width for one in runs for width in widths(one.run, _compared(one))]
+    found = [width for one in runs for width in widths(one.run, one.summary.compared)]
     links = ", ".join(f"[{one.name}](../{one.link})" for one in runs)
     return quote(method_proofs.designs(found), f"Committed runs: {links}; {origin(runs[0].run, catalog)}.")
 
@@ -58,7 +58,7 @@ def designs(runs: Sequence[Committed], catalog: Catalog) -> str:
 def cores_split(runs: Sequence[Committed], catalog: Catalog) -> str:
     """Server and generator on cores of their own, compared with shared cores."""
     [one] = runs
-    section = verdicts(Kind.CONDITION, _compared(one).of(Kind.CONDITION), one.run.plan.rounds)
+    section = verdicts(Kind.CONDITION, one.summary.compared.of(Kind.CONDITION), one.run.plan.rounds)
     return quote(section, source(one, catalog))
 
 
@@ -83,7 +83,7 @@ def agreement(runs: Sequence[Committed], catalog: Catalog) -> str:
     if len(runs) < 2:
         return ""
     links = " and ".join(f"[{one.name.rpartition('-')[2]}](../{one.link})" for one in runs)
-    table = guest_table(*(rows(one.records) for one in runs))
+    table = guest_table(*(list(one.summary.cells.rows.values()) for one in runs))
     return f"{table}\n\nFrom committed runs at up to 10,000 connections: {links}."
 
 
@@ -100,10 +100,6 @@ def guest_table(process: Sequence[Row], guest: Sequence[Row]) -> str:
     cost = COLUMNS["kb_per_request"].title
     columns = ["entry", f"{cost}, process", f"{cost}, guest", "difference"]
     return render_table(Table("agreement", columns, body))
-
-
-def _compared(committed: Committed) -> Compared:
-    return compare(committed.run.plan.entries, committed.records)
 
 
 def _first_share(records: Iterable[Record], *, jvm: bool) -> Spread | None:

@@ -26,7 +26,7 @@ TOLD = {REQUESTS: "requests a second", CPU: "CPU per request", P99: "p99 latency
 def results(runs: Sequence[Committed], catalog: Catalog) -> str:
     """What the run of the whole zoo found: one picture, and a row for each server of virtual over platform threads."""
     [whole] = runs
-    summary = whole.contents.summary
+    summary = whole.summary
     pairs = [p for p in summary.compared.of(Kind.MODEL) if (p.scenario, p.tier) == (HELLO.name, "1k")]
     body = [[f"[{p.a.partition(':')[0]}]({p.a.partition(':')[0]}/)", *(_said(p, m) for m in TOLD)] for p in pairs]
     table = Table("pairs", ["virtual ÷ platform threads", *TOLD.values()], body)
@@ -44,7 +44,7 @@ def results(runs: Sequence[Committed], catalog: Catalog) -> str:
 def output(runs: Sequence[Committed], catalog: Catalog) -> str:
     """The last lines that the run of the whole zoo printed."""
     [whole] = runs
-    summary = whole.contents.summary
+    summary = whole.summary
     return "\n".join(["```text", *ending(summary.cells, summary.compared), "```"])
 
 

@@ -25,7 +25,7 @@ TITLES = ["variant", *map(title_of, (*KEYS, "kb_per_request"))]
 def server_results(runs: Sequence[Committed], catalog: Catalog, server: str) -> str:
     """The results of a server, from the run of the whole zoo and from runs that held connections."""
     whole, *others = runs
-    summary = whole.contents.summary
+    summary = whole.summary
     if server not in summary.cells.servers:
         return ""
     return results(summary, held(others), catalog, server, f"../{whole.link}/report.html")

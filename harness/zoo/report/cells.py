@@ -1,22 +1,21 @@
-"""A run's records by cell, with the names and titles that a page shows them under. Pure."""
+"""A run's cells with the names and titles that a page shows them under. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from zoo.analysis.cells import Cell, Key, cells
+from zoo.analysis.held import Slope
 from zoo.analysis.summary import Row, rows
 from zoo.model.entry_id import is_twin, server_of
 from zoo.model.measurement import Measurement
-from zoo.model.record import Record, newest_records
+from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.report.text.wording import tier_label
 
 BARE = "bare reference"
 """Stands for the model of the entry that is nothing but the protocol."""
-
-Key = tuple[str, str, str]
-"""Scenario, tier, entry."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +54,13 @@ class Level:
 
 @dataclass(frozen=True)
 class Cells:
-    """Rows and measurements by cell; entries in the order of the plan, so that those of a server stand together.
+    """Cells, each with its row; entries in the order of the plan, so that those of a server stand together.
 
     `twins` are second measurements of an entry (A/A): no subject of their own, so they are kept apart.
     """
 
-    rows: dict[Key, Row]
-    measured: dict[Key, list[tuple[int, Measurement]]]
+    found: Mapping[Key, Cell]
+    rows: Mapping[Key, Row]
     entries: list[str]
     twins: list[str]
     kinds: dict[str, str]
@@ -69,20 +68,29 @@ class Cells:
 
     @classmethod
     def of(cls, run: Run, records: Sequence[Record], reference: str | None) -> Cells:
-        found = {(r.scenario, r.tier, r.entry): r for r in rows(records, reference)}
-        measured: dict[Key, list[tuple[int, Measurement]]] = {}
-        for record in sorted(newest_records(records), key=lambda r: r.round):
-            if record.measurement is not None:
-                key = (record.asked, record.tier, record.entry)
-                measured.setdefault(key, []).append((record.round, record.measurement))
+        found = cells(records, reference)
+        rows_of = {(r.entry, r.scenario, r.tier): r for r in rows(found)}
         models = {record.entry: record.model for record in records}
         return cls(
-            rows=found,
-            measured=measured,
+            found=found,
+            rows=rows_of,
             entries=[e for e in dict.fromkeys([*run.plan.entries, *models]) if e in models and not is_twin(e)],
             twins=[e for e in models if is_twin(e)],
             kinds={entry: BARE if entry == reference else model for entry, model in models.items()},
-            levels=_levels(list(found.values()), run.plan.scenarios),
+            levels=_levels(list(rows_of.values()), run.plan.scenarios),
+        )
+
+    def without(self, scenarios: Container[str]) -> Cells:
+        """Return the cells of the other scenarios."""
+        found = {key: cell for key, cell in self.found.items() if cell.records[0].scenario not in scenarios}
+        entries, loads = {key[0] for key in found}, {key[1:] for key in found}
+        return replace(
+            self,
+            found=found,
+            rows={key: row for key, row in self.rows.items() if key in found},
+            entries=[e for e in self.entries if e in entries],
+            twins=[e for e in self.twins if e in entries],
+            levels=[level for level in self.levels if (level.scenario, level.tier) in loads],
         )
 
     @property
@@ -100,7 +108,7 @@ class Cells:
 
     def wait(self, scenario: str) -> str:
         """What the scenario asks of a server beside an answer, in words."""
-        delays = {row.delay_s for (of, _, _), row in self.rows.items() if of == scenario and row.delay_s}
+        delays = {row.delay_s for row in self.of_scenario(scenario) if row.delay_s}
         if not delays:
             return "no wait"
         return f"every request waits {'up to ' if len(delays) > 1 else ''}{max(delays):g} s"
@@ -112,8 +120,21 @@ class Cells:
     def at(self, level: Level, *, again: bool = False) -> list[Row]:
         """The rows of a load, in the order of the entries; with those of A/A when asked for."""
         names = [*self.entries, *self.twins] if again else self.entries
-        keys = [(level.scenario, level.tier, entry) for entry in names]
+        keys = [(entry, level.scenario, level.tier) for entry in names]
         return [self.rows[key] for key in keys if key in self.rows]
+
+    def of_scenario(self, scenario: str) -> list[Row]:
+        """Return the rows of a scenario, lowest tier first."""
+        return [row for row in self.rows.values() if row.scenario == scenario]
+
+    def lines(self, scenario: str, entry: str) -> Mapping[int, Slope]:
+        """Return memory over the connection counts of a scenario, by round."""
+        return next((cell.lines for key, cell in self.found.items() if key[:2] == (entry, scenario)), {})
+
+    def measured(self, level: Level, entry: str) -> list[tuple[int, Measurement]]:
+        """Return the measurements of an entry at a load with their rounds, in order."""
+        cell = self.found.get((entry, level.scenario, level.tier), Cell())
+        return sorted(cell.seen.items(), key=lambda seen: seen[0])
 
 
 def variant(entry: str) -> str:

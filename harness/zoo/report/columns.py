@@ -6,11 +6,12 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from zoo.analysis.cells import Cell, cells
 from zoo.analysis.stats.interval import Interval
-from zoo.analysis.summary import Row, Spread, rows
+from zoo.analysis.summary import Row, Spread, row_of
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
-from zoo.model.record import Record, newest_records
+from zoo.model.record import Record
 from zoo.report.formatting import format_interval, format_number, format_spread
 from zoo.report.section import NONE, Table
 
@@ -138,17 +139,15 @@ def cell_table(title: str, found: Sequence[Row], keys: Sequence[str]) -> Table:
 
 
 def round_figures(records: Iterable[Record]) -> dict[Hashable, dict[str, float]]:
-    """By the key of a record: the figures of a row of its round alone, from which a slope takes all records."""
-    rounds: dict[int, list[Record]] = {}
-    for record in newest_records(records):
-        rounds.setdefault(record.round, []).append(record)
+    """Return the figures of each record's round alone, by the record's key."""
     return {
-        (row.entry, row.scenario, row.tier, number): {
-            key: value for key, column in COLUMNS.items() if (value := column.value(row)) is not None
-        }
-        for number, of_round in rounds.items()
-        for row in rows(of_round)
+        record.key: _figures(cell.in_round(record.round)) for cell in cells(records).values() for record in cell.records
     }
+
+
+def _figures(cell: Cell) -> dict[str, float]:
+    row = row_of(cell)
+    return {key: value for key, column in COLUMNS.items() if (value := column.value(row)) is not None}
 
 
 def record_figures(record: Record) -> dict[str, float]:

@@ -109,7 +109,7 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
             Figure("held-back", "Memory of held connections", caption, f"{caption}: {said(data)}", Drawing(DOTS, data))
         )
     made = [Group("Memory per waiting request", figures)] if figures else []
-    return made + lines.groups(Cells.of(run, records, None), records)
+    return made + lines.groups(Cells.of(run, records, None))
 
 
 HEAP_TEXT = (

@@ -22,14 +22,17 @@ from zoo.report.trial_rows import levels, results
 R = TypeVar("R")
 
 
-def told(records: Sequence[Record]) -> list[str]:
-    """The answers of all scenarios that have one of their own, in the order of the scenarios here."""
+def answers(records: Sequence[Record], pairs: Iterable[Pair]) -> list[str]:
+    """Return the answers of all scenarios that have one of their own, in the order listed here.
+
+    `pairs` compare the entries of the records.
+    """
     made = []
     for name, answer in ANSWERS.items():
         mine = [record for record in records if record.scenario == name]
         if mine:
             made += answer(mine)
-    return made
+    return [*made, *_swept(pairs, {record.entry: record.model for record in records})]
 
 
 def _ramp(records: Sequence[Record]) -> list[str]:
@@ -128,7 +131,7 @@ def _ab(records: Sequence[Record]) -> list[str]:
     return made
 
 
-def swept(pairs: Iterable[Pair], models: Mapping[str, str]) -> list[str]:
+def _swept(pairs: Iterable[Pair], models: Mapping[str, str]) -> list[str]:
     """Of scenarios with cases of their own: who serves more requests a second, counted over the cells in which two
     variants were measured; those between which nothing is decided in one sentence. `models` are the entries' own."""
     words: dict[tuple[str, str, str], Counter[str]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from zoo.analysis.pairs import Compared, compare
+from zoo.analysis.pairs import Compared, compare_cells
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.report import own_answers, scenario_sections
@@ -31,15 +31,15 @@ class Summary:
     @classmethod
     def of(cls, run: Run, records: Sequence[Record], reference: str | None = None) -> Summary:
         """`reference` is the entry that is nothing but the protocol."""
-        compared = compare(run.plan.entries, records, reference, run.plan.guests)
-        models = {record.entry: record.model for record in records}
+        cells = Cells.of(run, records, reference)
+        compared = compare_cells(run.plan.entries, cells.found, run.plan.guests)
         return cls(
             run,
             records,
-            cells=Cells.of(run, records, reference),
-            plain=Cells.of(run, scenario_sections.plain(records), reference),
+            cells=cells,
+            plain=cells.without(scenario_sections.EXPERIMENTS),
             compared=compared,
-            own=[*own_answers.told(records), *own_answers.swept(compared.pairs, models)],
+            own=own_answers.answers(records, compared.pairs),
         )
 
     @property

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo.analysis.held import slopes
 from zoo.analysis.stats.interval import Interval
 from zoo.analysis.summary import Row
-from zoo.model.record import Record
 from zoo.report.cells import Cells
 from zoo.report.charts.dots import dot, dotted, told
 from zoo.report.charts.figure import Datum, Figure, Group, slug
 from zoo.report.columns import title_of
 
 
-def groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
+def groups(cells: Cells) -> list[Group]:
     """What a held connection costs every entry, a figure a scenario."""
     groups = []
     for scenario in cells.scenarios:
-        data = _rows(cells, records, scenario)
+        data = _rows(cells, scenario)
         if data:
             title, caption = f"Memory per waiting request, {scenario}", title_of("kb_per_request")
             said = f"{caption}, {scenario}: " + "; ".join(map(told, data))
@@ -29,12 +27,11 @@ def groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
     return groups
 
 
-def _rows(cells: Cells, records: Sequence[Record], scenario: str) -> list[Datum]:
+def _rows(cells: Cells, scenario: str) -> list[Datum]:
     """An entry a row: kB of resident memory per held connection, a slope a round; or why there is none."""
-    found = slopes(records)
     made: list[Datum] = []
     for entry in cells.entries:
-        rows = [row for (s, _, e), row in cells.rows.items() if (s, e) == (scenario, entry)]
+        rows = [row for row in cells.of_scenario(scenario) if row.entry == entry]
         if rows:
             mean = next((row.kb_per_connection for row in rows if row.kb_per_connection), None)
             made.append(
@@ -42,7 +39,7 @@ def _rows(cells: Cells, records: Sequence[Record], scenario: str) -> list[Datum]
                     "entry": entry,
                     "place": len(made),
                     "kind": cells.kinds[entry],
-                    **_dot(mean, [line.kb for line in found.get((entry, scenario), {}).values()]),
+                    **_dot(mean, [line.kb for line in cells.lines(scenario, entry).values()]),
                     "bound": False,
                     "note": unheld(rows) if mean is None else "" if mean.value > 0 else "no rise",
                     "flags": "none",

@@ -49,7 +49,7 @@ def _rows(cells: Cells, evidence: RawFiles, levels: Sequence[Level], of_server: 
         for entry in cells.entries:
             if server_of(entry) != of_server:
                 continue
-            seen = cells.measured.get((level.scenario, level.tier, entry), [])
+            seen = cells.measured(level, entry)
             parts = [evidence.histograms.get(m.load.histogram or "") for _, m in seen]
             merged = merge(part for part in parts if part is not None)
             for step in range(STEPS_A_DECADE * DECADES + 1):

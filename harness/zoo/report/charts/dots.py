@@ -83,7 +83,7 @@ def estimates(cells: Cells, level: Level, read: Read, *, bounds: bool = False) -
     """
     made: list[Datum] = []
     for row in cells.at(level):
-        seen = [m for _, m in cells.measured.get((level.scenario, level.tier, row.entry), [])]
+        seen = [m for _, m in cells.measured(level, row.entry)]
         values = [v for v in map(read, seen) if v is not None]
         made.append(
             {

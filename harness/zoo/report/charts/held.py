@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import altair as alt
 
-from zoo.analysis.held import points, slope
 from zoo.model.entry_id import server_of
-from zoo.model.record import Record
 from zoo.report.cells import Cells, variant
 from zoo.report.charts.costs import unheld
 from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis, shaped
@@ -17,13 +13,13 @@ from zoo.report.charts.looks import KINDS
 from zoo.report.formatting import format_interval
 
 
-def groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
+def groups(cells: Cells) -> list[Group]:
     """Memory against held connections, a figure a server."""
     groups = []
     for scenario in cells.scenarios:
         figures = []
         for name in cells.servers:
-            data = _rows(cells, records, name, scenario)
+            data = _rows(cells, name, scenario)
             if not data:
                 continue
             cost = ", ".join(f"{of} {text}" for of, text in _slopes(cells, name, scenario))
@@ -37,24 +33,21 @@ def groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
     return groups
 
 
-def _rows(cells: Cells, records: Sequence[Record], of_server: str, scenario: str) -> list[Datum]:
+def _rows(cells: Cells, of_server: str, scenario: str) -> list[Datum]:
     """Peak resident memory against held connections, a point a tier and round, with the line fitted to each round."""
     made = []
-    for (entry, of_scenario), lives in points(records).items():
-        if server_of(entry) != of_server or of_scenario != scenario:
-            continue
-        for life, seen in lives.items():
-            line = slope(seen)
+    for entry in dict.fromkeys(key[0] for key in cells.found if server_of(key[0]) == of_server):
+        for number, line in cells.lines(scenario, entry).items():
             made += [
                 {
                     "entry": entry,
                     "kind": cells.kinds[entry],
-                    "round": life,
+                    "round": number,
                     "connections": point.connections,
                     "mb": short(point.kb / 1024),
                     "fit": short((line.rest_kb + line.kb * point.connections) / 1024),
                 }
-                for point in seen
+                for point in line.points
             ]
     return made
 
@@ -65,7 +58,7 @@ def _slopes(cells: Cells, of_server: str, scenario: str) -> list[tuple[str, str]
     for entry in cells.entries:
         if server_of(entry) != of_server:
             continue
-        at = [row for (s, _, e), row in cells.rows.items() if s == scenario and e == entry]
+        at = [row for row in cells.of_scenario(scenario) if row.entry == entry]
         if not at:
             continue
         known = next((row.kb_per_connection for row in at if row.kb_per_connection), None)

@@ -44,7 +44,7 @@ def _rows(cells: Cells, level: Level) -> list[Datum]:
     """A round and quantile a row, in milliseconds; only quantiles with enough samples beyond them."""
     made = []
     for place, row in enumerate(cells.at(level)):
-        for number_, seen in cells.measured.get((level.scenario, level.tier, row.entry), []):
+        for number_, seen in cells.measured(level, row.entry):
             for name, read in READ.items():
                 value = read(seen)
                 if value is not None:

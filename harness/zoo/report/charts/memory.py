@@ -49,7 +49,7 @@ def groups(cells: Cells, evidence: RawFiles) -> list[Group]:
             for entry, rows in data.items()
             if rows
         ]
-        waits = any(row.delay_s for (s, _, _), row in cells.rows.items() if s == scenario)
+        waits = any(row.delay_s for row in cells.of_scenario(scenario))
         groups.append(Group(f"{scenario}: resident memory over the window", figures, folded=not waits))
     return groups
 
@@ -59,7 +59,7 @@ def _rows(cells: Cells, evidence: RawFiles, scenario: str, entry: str) -> list[D
     bands = []
     for level in cells.levels:
         if level.scenario == scenario:
-            seen = cells.measured.get((scenario, level.tier, entry), [])
+            seen = cells.measured(level, entry)
             bands.append(_band(level.tier, cells.dash(level), _samples(evidence, [m for _, m in seen])))
     drawn = [band for band in bands if band]
     _name(drawn)
@@ -126,8 +126,8 @@ PART = ChartPart(
     "Resident memory of the server (RSS), sampled several times a second: median of the rounds and "
     "their range. Memory of the kernel's sockets is not in it.",
     lambda drawn: [
-        *costs.groups(drawn.cells, drawn.records),
-        *held.groups(drawn.cells, drawn.records),
+        *costs.groups(drawn.cells),
+        *held.groups(drawn.cells),
         *groups(drawn.cells, drawn.evidence),
     ],
 )

@@ -59,7 +59,7 @@ def of_servers(cells: Cells) -> list[tuple[str, dict[str, Any]]]:
     """What each entry said of itself when it was probed."""
     made = []
     for entry in cells.entries:
-        seen = next((m for (_, _, e), rounds in cells.measured.items() if e == entry for _, m in rounds), None)
+        seen = next((m for key, cell in cells.found.items() if key[0] == entry for m in cell.seen.values()), None)
         facts = seen.server if seen is not None else None
         if facts is not None:
             made.append(

@@ -107,12 +107,12 @@ def lines(cells: Cells, records: Sequence[Record]) -> list[Line]:
 
 def first_turns(cells: Cells) -> list[Table]:
     """A row a server variant, a column a load: whether the first turn was as fast as the others."""
-    found = {key: spread(first_share(seen) for _, seen in rounds) for key, rounds in cells.measured.items() if rounds}
+    found = {key: spread(map(first_share, cell.seen.values())) for key, cell in cells.found.items()}
     levels = [
-        level for level in cells.levels if any(s and k[:2] == (level.scenario, level.tier) for k, s in found.items())
+        level for level in cells.levels if any(s and k[1:] == (level.scenario, level.tier) for k, s in found.items())
     ]
     body = [
-        [entry, *(format_spread(found.get((level.scenario, level.tier, entry))) for level in levels)]
+        [entry, *(format_spread(found.get((entry, level.scenario, level.tier))) for level in levels)]
         for entry in cells.entries
     ]
     table = Table(

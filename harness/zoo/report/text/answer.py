@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from zoo.analysis.answered import ALL, Answered, of_row
 from zoo.analysis.metrics import CPU, REQUESTS, cpu_per_million
-from zoo.analysis.pairs import Kind, Pair, compare
-from zoo.analysis.summary import Row, rows, spread
+from zoo.analysis.pairs import Kind, Pair
+from zoo.analysis.summary import Row, spread
 from zoo.model.record import Record
-from zoo.model.run import Run
 from zoo.plan.answer import ARRIVING, COST, WAITING
 from zoo.report.arrival_rates import answered, newest
 from zoo.report.formatting import format_number
+from zoo.report.summary import Summary
 from zoo.report.text.wording import MODELS, capitalized, compared, listed
 
-Found = Mapping[str, tuple[Run, Sequence[Record]]]
-"""By part of the answer: its run and what that measured."""
+Found = Mapping[str, Summary]
+"""The run of each part of the answer."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Sides:
 
 def paragraph(server: str, found: Found) -> str:
     """Whether to switch, how much is served, what it costs, how surely; what was not measured is said to be open."""
-    models = {r.entry: r.model for _, records in found.values() for r in records}
+    models = {r.entry: r.model for summary in found.values() for r in summary.records}
     sides = sides_of(models)
     if sides is None:
         return f"{server}: it has no variant beside a pool of platform threads to switch to."
@@ -58,11 +58,10 @@ def rounds_needed(found: Found) -> int | None:
     """Rounds of the cost that would decide all that a few more can decide; None where there is nothing such."""
     if COST not in found:
         return None
-    run, records = found[COST]
-    pairs = compare(run.plan.entries, records).pairs
-    of_switch = [c for p in pairs if p.kind is Kind.MODEL for m, c in p.comparisons.items() if m in (REQUESTS, CPU)]
+    pairs = found[COST].compared.of(Kind.MODEL)
+    of_switch = [c for p in pairs for m, c in p.comparisons.items() if m in (REQUESTS, CPU)]
     more = max((c.verdict.more or 0 for c in of_switch), default=0)
-    return run.plan.rounds + more if more else None
+    return found[COST].run.plan.rounds + more if more else None
 
 
 def sides_of(models: Mapping[str, str]) -> Sides | None:
@@ -85,10 +84,10 @@ def _served(sides: Sides, found: Found) -> tuple[list[tuple[Answered, Answered]]
             f"{_count(pool, by_pool)} in the first wait and {sides.other_name} {_count(other, by_other)}"
             f"{_memory(pool, other)}."
         )
-    arriving = answered(found[ARRIVING][1]) if ARRIVING in found else {}
+    arriving = answered(found[ARRIVING].records) if ARRIVING in found else {}
     if {sides.pool, sides.other} <= set(arriving):
         by_pool, by_other = arriving[sides.pool], arriving[sides.other]
-        one = newest(found[ARRIVING][1])[sides.pool]
+        one = newest(found[ARRIVING].records)[sides.pool]
         seen.append((by_pool, by_other))
         told.append(
             f"At {one.rate:,} requests per second for {one.duration_s:g} s, which wait {one.delay_s:g} s each, "
@@ -101,7 +100,7 @@ def _waiting(sides: Sides, found: Found) -> list[tuple[Row, Answered]] | None:
     """Return the pool and the other, in this order, where both were measured."""
     if WAITING not in found:
         return None
-    seen = {row.entry: (row, share) for row in rows(found[WAITING][1]) if (share := of_row(row))}
+    seen = {row.entry: (row, share) for row in found[WAITING].cells.rows.values() if (share := of_row(row))}
     both = [seen[entry] for entry in (sides.pool, sides.other) if entry in seen]
     return both if len(both) == 2 else None
 
@@ -121,15 +120,12 @@ def _cost(sides: Sides, found: Found) -> list[str]:
     """What the switch costs or gains where nothing waits, at each connection count."""
     if COST not in found:
         return []
-    run, records = found[COST]
-    compared = compare(run.plan.entries, records)
-    pairs = [
-        p for kind in (Kind.MODEL, Kind.VARIANT) for p in compared.of(kind) if (p.a, p.b) == (sides.other, sides.pool)
-    ]
+    summary, asked = found[COST], (sides.other, sides.pool)
+    pairs = [p for kind in (Kind.MODEL, Kind.VARIANT) for p in summary.compared.of(kind) if (p.a, p.b) == asked]
     at = [f"at {p.requested:,} connections {listed(_changes(p))}" for p in pairs]
     if not at:
         return []
-    return [f"Where nothing waits the switch means {'; '.join(at)}.", *_levels(sides, records)]
+    return [f"Where nothing waits the switch means {'; '.join(at)}.", *_levels(sides, summary.records)]
 
 
 def _changes(pair: Pair) -> list[str]:
@@ -153,6 +149,6 @@ def _levels(sides: Sides, records: Sequence[Record]) -> list[str]:
 
 
 def _how(found: Found) -> str:
-    run = next(iter(found.values()))[0]
-    rounds = found[COST][0].plan.rounds if COST in found else 1
+    run = next(iter(found.values())).run
+    rounds = found[COST].run.plan.rounds if COST in found else 1
     return f"({rounds} rounds for the cost, one for the rest; 95 % intervals; {run.cores}.)"

@@ -20,7 +20,6 @@ from zoo.report.summary import Summary
 from zoo.report.text import comparisons
 from zoo.report.text.ending import waits
 from zoo.report.text.sentences import QUESTIONS, answers, limited
-from zoo.report.text.wording import tier_label
 from zoo.scenarios import is_trial
 
 COUNT = "A×2: in 2 of the rounds; without a number: in all of them."
@@ -63,8 +62,7 @@ def document(summary: Summary, notes: Sequence[str] = ()) -> list[Section]:
     if not _only_trials(records):
         sections += comparisons.sections(summary.compared, run.plan.rounds)
     plain = list(summary.plain.rows.values())
-    for scenario in dict.fromkeys(r.scenario for r in plain):
-        sections.append(_scenario(scenario, [r for r in plain if r.scenario == scenario]))
+    sections += [_scenario(summary.plain, scenario) for scenario in sorted(summary.plain.scenarios)]
     sections += [section for _, section in scenario_sections.sections(records)]
     if plain or not records:
         sections.append(_flags(plain))
@@ -129,20 +127,18 @@ def _answer(cells: Cells, compared: Compared) -> list[Section]:
     return []
 
 
-def _scenario(scenario: str, found: Sequence[Row]) -> Section:
+def _scenario(cells: Cells, scenario: str) -> Section:
+    found = cells.of_scenario(scenario)
     section = Section(f"Scenario {scenario}", [_question(scenario, found)])
-    top = max(r.requested for r in found)
-    for requested in sorted({r.requested for r in found}):
-        at = [r for r in found if r.requested == requested]
-        labels = list(dict.fromkeys(tier_label(r) for r in at if r.measured)) or [at[0].tier]
-        actual = next((r.actual for r in at if r.actual is not None), requested)
-        title = f"{scenario} {' / '.join(labels)} · closed, c = {actual:,}"
+    levels = [level for level in cells.levels if level.scenario == scenario]
+    for level in levels:
+        title = f"{scenario} {level.label} · closed, c = {level.actual:,}"
         keys: tuple[str, ...] = WAITING if scenario == "sleep" else BUSY
-        if all(r.emulated for r in at):
+        if level.emulated:
             keys, title = EMULATED, f"{title} · emulated host"
-        if requested < top:
+        if level is not levels[-1]:
             keys = tuple(key for key in keys if key != SLOPE)  # it is the same at all connection counts
-        section.tables.append(cell_table(title, at, keys))
+        section.tables.append(cell_table(title, [row for row in found if row.tier == level.tier], keys))
     return section
 
 

@@ -185,14 +185,14 @@ def limited(cells: Cells, scenario: str) -> list[str]:
 
 def held(cells: Cells, scenario: str) -> list[str]:
     """Who was answered, and what a held connection costs, where one was."""
-    cost = {row.entry: row.kb_per_connection for (of, _, _), row in cells.rows.items() if of == scenario}
+    cost = {row.entry: row.kb_per_connection for row in cells.of_scenario(scenario)}
     told = [f"{entry} {format_interval(found)}" for entry in cells.entries if (found := cost.get(entry))]
     return [*served(cells, scenario), *([f"Memory per waiting request, kB: {', '.join(told)}."] if told else [])]
 
 
 def served(cells: Cells, scenario: str) -> list[str]:
     """Return who answered fewer than all connections in a wait, or not in time."""
-    found = [(row, seen) for (of, _, _), row in cells.rows.items() if of == scenario and (seen := of_row(row))]
+    found = [(row, seen) for row in cells.of_scenario(scenario) if (seen := of_row(row))]
     if not found:
         return []
     by_entry: dict[str, list[str]] = {}
