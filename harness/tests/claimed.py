@@ -22,7 +22,14 @@ KNOWN = frozenset({"hello", "sleep", "jvm"})
 
 def claim(rules: Sequence[Mapping[str, Any]], cells: Mapping[str, Any], **changes: Any) -> Claim:  # noqa: ANN401
     return Claim.model_validate(
-        {"id": "Q1", "says": "Something holds.", "cells": dict(cells), "rules": list(rules), **changes}
+        {
+            "id": "Q1",
+            "says": "Something holds.",
+            "runs": ["a-run"] if rules else [],
+            "cells": dict(cells),
+            "rules": list(rules),
+            **changes,
+        }
     )
 
 

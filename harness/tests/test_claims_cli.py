@@ -23,6 +23,7 @@ about = "Tasks and threads"
 [[claims]]
 id = "Q1"
 says = "Tasks are faster."
+runs = ["tasks-hello"]
 
 [claims.cells]
 tasks = { scenario = "hello", entry = "rust-a:async", tier = "100" }
@@ -38,6 +39,7 @@ at_least = 1.5
 [[claims]]
 id = "Q2"
 says = "Tasks are quicker through space."
+runs = ["tasks-warp"]
 
 [claims.cells]
 tasks = { scenario = "warp", entry = "rust-a:async", tier = "100" }

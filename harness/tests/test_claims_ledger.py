@@ -29,6 +29,7 @@ about = "Something"
 [[claims]]
 id = "Q1"
 says = "One is faster."
+runs = ["bench-all"]
 
 [claims.cells]
 a = { scenario = "hello", entry = "java-tomcat:virtual", tier = ["100", "1k"] }
@@ -136,6 +137,7 @@ def written(folder: Path, text: str = FILE, name: str = "Q.toml") -> Path:
             "where both list tier, the lists must be alike",
         ),
         ('faster."\n', 'faster."\nunmeasured = "no"\n', "expected either rules or"),
+        ('runs = ["bench-all"]', "", "expected `runs`, names of results/reference/runs.toml"),
     ],
 )
 def test_a_fault_names_file_key_and_what_was_expected(tmp_path: Path, before: str, after: str, expected: str) -> None:
@@ -148,7 +150,7 @@ def test_a_fault_names_file_key_and_what_was_expected(tmp_path: Path, before: st
 
 
 def test_a_claim_needs_rules_or_a_reason_why_there_are_none(tmp_path: Path) -> None:
-    text = FILE.partition("[claims.cells]")[0]
+    text = FILE.partition("runs = ")[0]
     with pytest.raises(LedgerError, match="expected either rules or"):
         load_file(written(tmp_path, text))
     assert load_file(written(tmp_path, text + 'unmeasured = "no such machine"\n')).claims[0].unmeasured
