@@ -62,7 +62,7 @@ def archive(made: Sequence[Record], run_id: str = "20260102-030405-full", **chan
 def said(of: Claim, *made: Sequence[Record]) -> ClaimVerdict:
     """The verdict from runs that have these records, the newest first."""
     archives = [archive(part, f"run-{number}") for number, part in enumerate(made)]
-    return verdict(of, ClaimEvidence(archives, KNOWN, of.rounds))
+    return verdict(of, ClaimEvidence(archives, KNOWN))
 
 
 def times(base: float, by: Sequence[float]) -> list[float]:

@@ -11,7 +11,6 @@ import pytest
 from zoo.catalog.load import load_catalog
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import Claim
-from zoo.claims.sources import ClaimEvidence
 from zoo.claims.verdicts import verdicts
 from zoo.docs import archives, ledger
 from zoo.reference import runs
@@ -30,9 +29,9 @@ NO_SUCH_CELLS = re.compile(
 
 @cache
 def committed(name: str) -> Archive:
-    [found], left = archives.read([ROOT / COMMITTED / name], ROOT / COMMITTED, CATALOG)
+    found, left = archives.read({name: ROOT / COMMITTED / name}, ROOT / COMMITTED, CATALOG)
     assert left == []
-    return found
+    return found[name]
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
@@ -40,7 +39,7 @@ def test_a_claim_names_the_runs_that_have_its_cells_and_no_others(claim: Claim) 
     assert set(claim.runs) <= LISTED.keys()
     if not all(LISTED[name].measured for name in claim.runs):
         return
-    [found] = verdicts([claim], ClaimEvidence([committed(name) for name in claim.runs], ledger.KNOWN))
+    [found] = verdicts([claim], {name: committed(name) for name in claim.runs}, ledger.KNOWN)
     why = {estimate.why for part in found.parts for estimate, _ in part.found if estimate.why}
     assert [reason for reason in why if NO_SUCH_CELLS.search(reason)] == []
     assert {archive.folder for archive in found.archives} == set(claim.runs)

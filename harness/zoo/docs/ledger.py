@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from zoo.catalog.manifest import Catalog, CatalogError
 from zoo.claims.ledger import CellSpec, Claim, Ledger, LedgerError
-from zoo.claims.sources import ClaimEvidence
 from zoo.claims.verdicts import ClaimVerdict, verdicts
 from zoo.docs import archives
 from zoo.docs.ledger_files import load
@@ -39,11 +38,19 @@ def read(root: Path, catalog: Catalog) -> Ledger:
 
 
 def judged(
-    claims: Sequence[Claim], runs: Iterable[Path], home: Path, catalog: Catalog
+    claims: Sequence[Claim], runs: Mapping[str, Path], home: Path, catalog: Catalog
 ) -> tuple[list[ClaimVerdict], list[str]]:
-    """The verdicts from these runs, and which of them were left out; links are given from `home`."""
-    found, left = archives.read(runs, home, catalog)
-    return verdicts(claims, ClaimEvidence(found, KNOWN)), left
+    """The verdicts from those of these runs that the claims name, and which of them were left out.
+
+    Links are given from `home`.
+    """
+    found, left = archives.read(of_claims(claims, runs), home, catalog)
+    return verdicts(claims, found, KNOWN), left
+
+
+def of_claims(claims: Iterable[Claim], runs: Mapping[str, Path]) -> dict[str, Path]:
+    """Those of the runs that the claims name."""
+    return {name: runs[name] for claim in claims for name in claim.runs if name in runs}
 
 
 def write(folder: Path, found: Ledger, said: Sequence[ClaimVerdict]) -> Path:
