@@ -29,7 +29,6 @@ from zoo.sample.jvm import Info
 from zoo.sample.nmt import ThreadMemory, heap_used, parse
 from zoo.sample.proc import Snapshot
 
-KNOWN = frozenset({"jvm", "jdbc", "jdbc-flood"})
 SUMMARY = """4711:
 
 Native Memory Tracking:
@@ -76,7 +75,7 @@ def databases(warmup_s: int = 5, iteration_s: int = 5, **changes: Any) -> dict[s
 def said(of: Claim, folder: Path) -> ClaimVerdict:
     found, left = archives.read({"a-run": folder}, folder.parent, builders.catalog())
     assert left == []
-    [only] = verdicts([of], found, KNOWN)
+    [only] = verdicts([of], found)
     return only
 
 

@@ -47,7 +47,7 @@ def measured() -> list[Record]:
 
 
 def said(found: Ledger) -> list[ClaimVerdict]:
-    return verdicts(found.claims, {"a-run": archive(measured())}, frozenset({"hello"}))
+    return verdicts(found.claims, {"a-run": archive(measured())})
 
 
 def test_every_claim_is_a_row_that_opens_to_its_evidence() -> None:
@@ -70,7 +70,7 @@ def test_every_claim_is_a_row_that_opens_to_its_evidence() -> None:
     ):
         assert words in first
     assert "of 2 parts 1 holds, 1 does not hold" in text.partition('id="Q2"')[2].partition("</details>")[0].lower()
-    assert "no run given has java-a:virtual, hello 100" in text.partition('id="Q3"')[2]
+    assert "none of its runs has java-a:virtual, hello 100" in text.partition('id="Q3"')[2]
     assert "there is no such machine" in text.partition('id="Q4"')[2]
 
 
@@ -128,7 +128,6 @@ def test_figures_are_told_with_intervals_and_units() -> None:
     of_two, of_three = verdicts(
         [count.model_copy(update={"rounds": rounds}) for rounds in (2, 3)],
         {"a-run": archive(failed)},
-        frozenset({"hello"}),
     )
     assert told.measured(of_two) == told.measured(of_three) == "0, 1"
     assert told.why(of_two) == "so in 1 of 2 rounds"

@@ -24,7 +24,6 @@ PAIR = {"virtual": hello(VIRTUAL), "platform": hello(PLATFORM)}
 RATIO = {"rule": "ratio", "quantity": "requests", "of": "virtual", "over": "platform"}
 BELOW = {**RATIO, "at_least": 0.6, "at_most": 0.9, "leans_below": 1}
 LEVELS = ["100", "1k"]
-RATE = frozenset({"rate"})
 GRID = {"virtual": hello(VIRTUAL, LEVELS), "platform": hello(PLATFORM, LEVELS)}
 
 R, C, OPEN, N = ClaimWord.HOLDS, ClaimWord.NOT_REPRODUCED, ClaimWord.OPEN, ClaimWord.NOT_MEASURED
@@ -88,7 +87,7 @@ def test_a_band_on_one_side_of_no_difference_has_a_direction(
 def test_a_ratio_of_which_nothing_was_measured() -> None:
     found = said(claim([BELOW], PAIR), records(PLATFORM, [1000.0] * 3))
     assert found.word is N
-    assert found.judgement.why == "no run given has java-a:virtual, hello 1k"
+    assert found.judgement.why == "none of its runs has java-a:virtual, hello 1k"
 
 
 @pytest.mark.parametrize(
@@ -110,8 +109,8 @@ def test_a_bound(mb: float, by: tuple[float, ...], word: ClaimWord, size: Size |
 
 def test_a_bound_of_which_nothing_was_measured() -> None:
     rule = {"rule": "bound", "quantity": "peak RSS", "of": "it", "at_most": 55}
-    found = said(claim([rule], {"it": {"scenario": "warp", "entry": VIRTUAL}}), pair(1.0))
-    assert (found.word, found.judgement.why) == (N, "this harness has no scenario `warp`")
+    found = said(claim([rule], {"it": hello(VIRTUAL, "25k")}), pair(1.0))
+    assert (found.word, found.judgement.why) == (N, "none of its runs has java-a:virtual, hello 25k")
 
 
 @pytest.mark.parametrize(
@@ -288,9 +287,7 @@ def test_of_a_rate_that_was_made_too_late_only_memory_is_judged(sent: int, quant
         name: {"scenario": "rate", "entry": entry, "case": "70pct", "tier": "100"}
         for name, entry in (("virtual", VIRTUAL), ("platform", PLATFORM))
     }
-    verdict_ = verdict(
-        claim([{**RATIO, "quantity": quantity, "at_most": 1}], cells), ClaimEvidence([archive(found)], RATE)
-    )
+    verdict_ = verdict(claim([{**RATIO, "quantity": quantity, "at_most": 1}], cells), ClaimEvidence([archive(found)]))
     assert verdict_.word is word
     assert (word is R) is ("too late" not in (verdict_.judgement.why or ""))
 
@@ -529,13 +526,13 @@ def test_what_is_spoiled_or_of_another_condition_is_not_taken_in() -> None:
     changes = ({"protocol": 1}, {"host": builders.run().host.model_copy(update={"cores_usable": 8.0})})
     for change in changes:
         archives = [archive(pair(0.75)), archive(pair(1.3), "other", **change)]
-        assert verdict(of, ClaimEvidence(archives, frozenset({"hello"}))).word is R
+        assert verdict(of, ClaimEvidence(archives)).word is R
 
 
 def test_an_older_build_is_noted_and_not_taken_together_with_this_one() -> None:
     of = claim([BELOW], PAIR)
     older = dataclasses.replace(archive(pair(1.3), "older"), older=frozenset({"java-a"}))
-    found = verdict(of, ClaimEvidence([older, archive(pair(0.75), "of this build")], frozenset({"hello"})))
+    found = verdict(of, ClaimEvidence([older, archive(pair(0.75), "of this build")]))
     assert found.word is C
     assert found.parts[0].found[0][0].notes == ("an older build of java-a",)
 
@@ -544,7 +541,7 @@ def test_the_runs_that_a_claim_names_first_are_preferred_whatever_others_there_a
     of = claim([BELOW], PAIR, runs=["second", "first"])
     first, second = archive(pair(0.75), "first"), archive(pair(1.3), "second", protocol=1)
     known = {"first": first, "second": second, "other": archive(pair(0.75), "other")}
-    [found], [without] = (verdicts([of], runs, frozenset({"hello"})) for runs in (known, {"first": first}))
+    [found], [without] = (verdicts([of], runs) for runs in (known, {"first": first}))
     assert [archive.id for archive in found.archives] == ["second"]
     assert [archive.id for archive in without.archives] == ["first"]
 
@@ -553,7 +550,7 @@ def test_memory_of_two_runs_is_compared_under_one_protocol() -> None:
     of = claim([{**RATIO, "quantity": "peak RSS", "at_most": 0.9}], PAIR)
     light, heavy = (records(entry, [mb] * 3, name="rss_peak_kb") for entry, mb in ((VIRTUAL, 100.0), (PLATFORM, 200.0)))
     newer, older = archive(light, "newer"), archive(heavy, "older", protocol=3)
-    found = verdict(of, ClaimEvidence([newer, older], frozenset({"hello"})))
+    found = verdict(of, ClaimEvidence([newer, older]))
     assert (found.word, found.parts[0].found[0][0].why) == (N, "the two were measured under different protocols")
 
 
@@ -572,7 +569,7 @@ def test_a_claim_is_contradicted_only_by_a_test_that_is_the_article_s() -> None:
     apart = dataclasses.replace(
         archive(pair(1.3)), machine=dataclasses.replace(archive(pair(1.3)).machine, apart="server 0-1, generator 2-3")
     )
-    assert verdict(speed, ClaimEvidence([apart], frozenset({"hello"}))).word is ClaimWord.CONTRADICTED
+    assert verdict(speed, ClaimEvidence([apart])).word is ClaimWord.CONTRADICTED
 
 
 def test_memory_may_be_compared_between_runs_of_one_machine_only() -> None:
@@ -583,7 +580,7 @@ def test_memory_may_be_compared_between_runs_of_one_machine_only() -> None:
     assert found.word is R
     assert found.parts[0].found[0][0].notes == ("from different runs",)
     host = builders.run().host.model_copy(update={"cores_usable": 8.0})
-    apart = verdict(of, ClaimEvidence([archive(first), archive(second, "b", host=host)], frozenset({"hello"})))
+    apart = verdict(of, ClaimEvidence([archive(first), archive(second, "b", host=host)]))
     assert (apart.word, apart.judgement.why) == (N, "the runs that have its cells are of different machines")
 
 

@@ -13,10 +13,9 @@ from zoo.claims.series import Series, pooled, series
 
 @dataclass(frozen=True)
 class ClaimEvidence:
-    """The runs that a claim names, in its order of preference, and the scenarios that this harness knows."""
+    """The runs that a claim names, in its order of preference."""
 
     archives: Sequence[Archive]
-    known: frozenset[str]
 
     @property
     def cores(self) -> float | None:
@@ -35,7 +34,7 @@ class ClaimEvidence:
         for point in points:
             found = self._having([point], quantity)
             if not found:
-                return self._missing(point)
+                return f"none of its runs has {point.text}"
             apart += found[0]
         if len({one.archive.machine.alike for one in apart}) > 1:
             return "the runs that have its cells are of different machines"
@@ -49,11 +48,6 @@ class ClaimEvidence:
             if (seen := [tiers for point in points if (tiers := archive.seen(point))]) and len(seen) == len(points)
         ]
         return [each for each in found if not any(one.objection for one in each)] or found[:1]
-
-    def _missing(self, point: ClaimPoint) -> str:
-        if point.scenario not in self.known:
-            return f"this harness has no scenario `{point.scenario}`"
-        return f"no run given has {point.text}"
 
 
 def _pooled(together: Sequence[list[Series]]) -> list[Series]:

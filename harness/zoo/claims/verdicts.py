@@ -50,11 +50,9 @@ class ClaimVerdict:
         )
 
 
-def verdicts(claims: Iterable[Claim], runs: Mapping[str, Archive], known: frozenset[str]) -> list[ClaimVerdict]:
+def verdicts(claims: Iterable[Claim], runs: Mapping[str, Archive]) -> list[ClaimVerdict]:
     """The verdict on each claim from the runs that it names, as far as they are there."""
-    return [
-        verdict(claim, ClaimEvidence([runs[name] for name in claim.runs if name in runs], known)) for claim in claims
-    ]
+    return [verdict(claim, ClaimEvidence([runs[name] for name in claim.runs if name in runs])) for claim in claims]
 
 
 def verdict(claim: Claim, evidence: ClaimEvidence) -> ClaimVerdict:

@@ -24,9 +24,6 @@ FOLDER = "claims"
 PROGRAMS = frozenset({"jvm", "jdbc", "jdbc-flood"})
 """Scenarios whose entries are no servers of the catalog."""
 
-KNOWN = frozenset({*SCENARIOS, *PROGRAMS})
-"""Scenarios that this harness can measure."""
-
 
 def read(root: Path, catalog: Catalog) -> Ledger:
     """The ledger of this checkout; `LedgerError` where it names what is not there."""
@@ -45,7 +42,7 @@ def judged(
     Links are given from `home`.
     """
     found, left = archives.read(of_claims(claims, runs), home, catalog)
-    return verdicts(claims, found, KNOWN), left
+    return verdicts(claims, found), left
 
 
 def of_claims(claims: Iterable[Claim], runs: Mapping[str, Path]) -> dict[str, Path]:
@@ -67,6 +64,8 @@ def _check(claim: Claim, cells: CellSpec, catalog: Catalog) -> None:
     try:
         names = [] if cells.scenario in PROGRAMS else [_in_tree(claim, name) for name in cells.axis("entry")]
         entries = [catalog.entry(name) for name in names]
+        if cells.scenario not in {*SCENARIOS, *PROGRAMS}:
+            raise CatalogError(f'no scenario "{cells.scenario}"; known: {", ".join([*SCENARIOS, *sorted(PROGRAMS)])}')
         if cells.scenario in SCENARIOS:
             for case in cells.axis("case"):
                 programs_of([cells.scenario], Asked(entries, jdk=str(AOT_SINCE)), [case])

@@ -81,7 +81,7 @@ def _ledger(
     found = ledger.read(root, catalog)
     given, _ = archives.read(ledger.of_claims(found.claims, named), root, catalog)
     moved = {name: replace(archive, folder=f"{RUNS}/{archive.id}") for name, archive in given.items()}
-    said = verdicts(found.claims, moved, ledger.KNOWN)
+    said = verdicts(found.claims, moved)
     (to / "claims.html").write_text(ledger_page.page(found, said), encoding="utf-8")
     used = {archive.id for verdict in said for archive in verdict.archives}
     for archive in given.values():
