@@ -170,7 +170,7 @@ compare: $(VENV)/.ready ## Understand: two runs cell by cell (A=results/… B=re
 export: $(VENV)/.ready ## Understand: a run's records as comma-separated values (RUN=results/…)
 	@$(HARNESS) export $(call quoted,$(RUN)) --csv
 
-claims: setup tools toxiproxy ## Claims: which published claims hold on this machine; measures what no run has yet (9 hours for all; ARTICLE=R, CLAIM=R7,R8)
+claims: setup tools toxiproxy ## Claims: which published claims hold on this machine; measures the runs that they name and that are not there yet (16 hours for all; ARTICLE=R, CLAIM=R7,R8)
 	@$(HARNESS) claims run $(CLAIMS)
 
 claims-plan: $(VENV)/.ready ## Claims: what `make claims` would measure, and its time

@@ -11,14 +11,10 @@ import pytest
 from claimed import claim
 from test_jdbc import WIRE, output
 
-from zoo import ROOT
-from zoo.catalog.build import program_hash
 from zoo.claims.judge import ClaimWord
 from zoo.claims.ledger import Claim
 from zoo.claims.quantities import QUANTITIES
-from zoo.claims.sources import ClaimEvidence
-from zoo.claims.verdicts import ClaimVerdict, verdict
-from zoo.cli import claim_runs
+from zoo.claims.verdicts import ClaimVerdict, verdicts
 from zoo.docs import archives
 from zoo.jdbc import jmh
 from zoo.jdbc.plan import profile
@@ -28,13 +24,11 @@ from zoo.measure.bare_jvm import ARTICLE, Footprint, Rest
 from zoo.measure.bare_jvm_run import recorded
 from zoo.model.jvm_run import JvmRun
 from zoo.model.samples import Samples
-from zoo.report.ledger.text import older
 from zoo.report.text import bare_jvm
 from zoo.sample.jvm import Info
 from zoo.sample.nmt import ThreadMemory, heap_used, parse
 from zoo.sample.proc import Snapshot
 
-KNOWN = frozenset({"jvm", "jdbc", "jdbc-flood"})
 SUMMARY = """4711:
 
 Native Memory Tracking:
@@ -79,9 +73,10 @@ def databases(warmup_s: int = 5, iteration_s: int = 5, **changes: Any) -> dict[s
 
 
 def said(of: Claim, folder: Path) -> ClaimVerdict:
-    found, left = archives.read([folder], folder.parent, builders.catalog())
+    found, left = archives.read({"a-run": folder}, folder.parent, builders.catalog())
     assert left == []
-    return verdict(of, ClaimEvidence(found, KNOWN))
+    [only] = verdicts([of], found)
+    return only
 
 
 def jvm(folder: Path) -> Path:
@@ -180,60 +175,6 @@ def test_databases_answer_to_the_number_of_their_jdk(tmp_path: Path) -> None:
     assert words == {"": ClaimWord.HOLDS, "21": ClaimWord.HOLDS, "25": ClaimWord.NOT_MEASURED}
 
 
-def measured(folder: Path, day: int, virtual: float, **changes: Any) -> Path:  # noqa: ANN401
-    """A run of that day with three rounds of both, in which a cached pool does 2,000 operations a second."""
-    of = databases(started_at=f"2026-01-0{day}T03:04:05+00:00", **changes)
-    both = (("virtual", virtual), ("cached", 2000.0))
-    return written(folder, of, [jdbc(e, ops + n, n) for e, ops in both for n in (1, 2, 3)])
-
-
-def test_the_longer_windows_are_judged_before_the_newer_ones(tmp_path: Path) -> None:
-    folders = [
-        measured(tmp_path / "long", 1, 5000.0, iteration_s=30),
-        measured(tmp_path / "newer", 2, 1000.0),
-        measured(tmp_path / "newest", 3, 1000.0),
-    ]
-    found, _ = archives.read(folders, tmp_path, builders.catalog())
-    of = virtual_over_cached()
-    assert verdict(of, ClaimEvidence(found, KNOWN)).word is ClaimWord.HOLDS
-    assert verdict(of, ClaimEvidence(found[:2], KNOWN)).word is ClaimWord.NOT_REPRODUCED
-
-
-def test_a_program_that_has_changed_since_is_judged_only_where_no_other_build_is(tmp_path: Path) -> None:
-    current = {"java-jdbc": program_hash(ROOT, "java-jdbc")}
-    folders = [
-        measured(tmp_path / "changed", 2, 1000.0, builds={"java-jdbc": "0"}),
-        measured(tmp_path / "current", 1, 5000.0, builds=current),
-    ]
-    found, _ = archives.read(folders, tmp_path, builders.catalog())
-    of = virtual_over_cached()
-    both, alone = (verdict(of, ClaimEvidence(runs, KNOWN)) for runs in (found, found[:1]))
-    assert (both.word, older(both)) == (ClaimWord.HOLDS, False)
-    assert (alone.word, older(alone)) == (ClaimWord.NOT_REPRODUCED, True)
-    assert "an older build of java-jdbc" in alone.parts[0].found[0][0].notes
-
-
-def test_of_a_run_that_hardly_warms_up_only_floods_are_judged(tmp_path: Path) -> None:
-    flood = {"database": "postgresql", "executor": "cached", "tasks": 5_000}
-    result = {"outcome": "finished", "peak_rss_kb": 900_000}
-    lines = [
-        jdbc("virtual", 5000.0, 1),
-        {"kind": "jdbc-flood", "flood": flood, "result": result, "failure": None},
-    ]
-    folder = written(tmp_path / "jdbc", databases(warmup_s=4), lines)
-    [found], [left] = archives.read([folder], tmp_path, builders.catalog())
-    assert {(key[0], key[-1]): seen[1].line for key, seen in found.cells.items()} == {
-        ("jdbc-flood", ""): 2,
-        ("jdbc-flood", "25"): 2,
-    }
-    assert left == "jdbc, but for its floods: profile known warms up for 8 s, and 10 s is the least"
-
-
-def test_what_the_ledger_runs_warms_up_for_as_long_as_it_demands() -> None:
-    used = profile(claim_runs.LENGTH)
-    assert used.warmups * used.warmup_s >= archives.LEAST_WARMUP_S
-
-
 @pytest.mark.parametrize(
     ("outcome", "word"), [("crashed with exit code 1", ClaimWord.HOLDS), ("finished", ClaimWord.NOT_REPRODUCED)]
 )
@@ -244,20 +185,6 @@ def test_a_flood_that_crashes_is_a_finding(tmp_path: Path, outcome: str, word: C
     rule = {"rule": "count", "quantity": "failing", "of": "cached", "at_least": 1}
     cells = {"cached": {"scenario": "jdbc-flood", "entry": "cached", "case": "postgresql", "tier": "50k"}}
     assert said(claim([rule], cells), written(tmp_path / "flood", databases(), [line])).word is word
-
-
-def test_runs_are_found_once_whatever_links_there_are(tmp_path: Path) -> None:
-    folder = jvm(tmp_path)
-    (tmp_path / "latest").symlink_to(folder.name)
-    jvm(tmp_path / "reference")
-    assert archives.folders(tmp_path) == [folder.resolve()]
-    assert archives.folders(tmp_path / "reference") == [(tmp_path / "reference" / "jvm").resolve()]
-
-
-def test_runs_that_are_made_to_be_committed_decide_no_claim_here(tmp_path: Path) -> None:
-    folder = jvm(tmp_path)
-    jvm(tmp_path / "refreshed/designs/jvm-parallel")
-    assert archives.folders(tmp_path) == [folder.resolve()]
 
 
 def test_a_run_that_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:
@@ -271,8 +198,8 @@ def test_a_run_that_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None
 
 
 def left_out(folder: Path) -> str:
-    found, [why] = archives.read([folder], folder.parent, builders.catalog())
-    assert found == []
+    found, [why] = archives.read({"a-run": folder}, folder.parent, builders.catalog())
+    assert found == {}
     return why
 
 

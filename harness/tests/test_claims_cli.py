@@ -12,6 +12,7 @@ from test_cli import MANIFEST
 from typer.testing import CliRunner
 
 from zoo.cli import app, checkout, child_process, screen
+from zoo.reference import runs
 from zoo.store.run_folder import Store
 
 ASYNC, PLATFORM = "rust-a:async", "rust-a:platform"
@@ -23,6 +24,7 @@ about = "Tasks and threads"
 [[claims]]
 id = "Q1"
 says = "Tasks are faster."
+runs = ["claims/tasks"]
 
 [claims.cells]
 tasks = { scenario = "hello", entry = "rust-a:async", tier = "100" }
@@ -37,15 +39,30 @@ at_least = 1.5
 
 [[claims]]
 id = "Q2"
-says = "Tasks are quicker through space."
+says = "Tasks of the copy are fast."
+copies = { rust-b = "rust-a" }
+runs = ["copies"]
 
 [claims.cells]
-tasks = { scenario = "warp", entry = "rust-a:async", tier = "100" }
+tasks = { scenario = "hello", entry = "rust-b:async", tier = "100" }
 
 [[claims.rules]]
 rule = "recorded"
 quantity = "requests"
 of = "tasks"
+"""
+TABLE = """
+[[runs]]
+name = "claims/tasks"
+command = "bench --scenario hello --tiers 100 --rounds 3"
+env = { MAX_THREADS = "7" }
+quoted_by = ["docs/claims.md"]
+
+[[runs]]
+name = "copies"
+command = "bench --variant rust-b:async --scenario hello --tiers 100"
+by_hand = "rust-b is not in the tree"
+quoted_by = ["docs/claims.md"]
 """
 
 
@@ -55,7 +72,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "rust-a" / "server.toml").write_text(MANIFEST.format(name="rust-a", port=8201), encoding="utf-8")
     (tmp_path / "claims").mkdir()
     (tmp_path / "claims" / "Q.toml").write_text(LEDGER, encoding="utf-8")
-    (tmp_path / "results").mkdir()
+    (tmp_path / runs.COMMITTED).mkdir(parents=True)
+    (tmp_path / runs.TABLE).write_text(TABLE, encoding="utf-8")
     monkeypatch.setattr(checkout, "ROOT", tmp_path)
     monkeypatch.setattr(screen.console, "width", 200)
     return tmp_path
@@ -67,87 +85,132 @@ def zoo(*words: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def measured(root: Path, ratio: float = 2.0, name: str = "20260102-030405-full") -> Path:
-    store = Store.create(root / "results", builders.run([ASYNC, PLATFORM]).model_copy(update={"id": name}))
+def measured(below: Path, ratio: float = 2.0) -> Path:
+    """A run in which tasks are so much faster."""
+    store = Store.create(below, builders.run([ASYNC, PLATFORM]).model_copy(update={"id": "20260102-030405-full"}))
     for record in records(ASYNC, times(1000 * ratio, STEADY), "100") + records(PLATFORM, [1000.0] * 3, "100"):
         store.append(record)
     return store.folder
+
+
+def kept(root: Path, ratio: float = 2.0) -> Path:
+    """The run that `zoo claims run` has made."""
+    to = root / "results/claims/claims/tasks"
+    to.parent.mkdir(parents=True)
+    return measured(root / "elsewhere", ratio).rename(to)
+
+
+def bench_that(
+    monkeypatch: pytest.MonkeyPatch, code: int, *, makes: bool = True
+) -> list[tuple[list[str], dict[str, str]]]:
+    """A `zoo` that ends with this code; the commands that it was given."""
+    called: list[tuple[list[str], dict[str, str]]] = []
+
+    def bench(words: list[str], env: dict[str, str], _: Path) -> int:
+        called.append((words, env))
+        if makes:
+            measured(Path(words[-1]))
+        return code
+
+    monkeypatch.setattr(child_process, "run", bench)
+    return called
 
 
 def test_plan_names_the_runs_that_are_missing_and_touches_nothing(root: Path) -> None:
     before = sorted(root.rglob("*"))
     code, out, _ = zoo("plan")
     assert code == 0
-    assert "3 cells for 2 claims, 3 of them in no run; about" in out
-    assert (
-        "zoo bench --variant rust-a:async --variant rust-a:platform --scenario hello --tiers 100 --rounds 3 --aa" in out
-    )
-    assert "no scenario `warp` in this harness" in out
+    assert "2 of 2 runs for 2 claims are not measured on this machine. To measure them takes about" in out
+    assert re.search(r"claims/tasks +Q1 +\d+", out)
+    assert re.search(r"copies +Q2 +–", out)
+    assert "copies: rust-b is not in the tree" in out
     assert sorted(root.rglob("*")) == before
 
 
-def test_verdict_judges_the_runs_that_are_there(root: Path) -> None:
-    measured(root)
+def test_plan_leaves_out_what_was_measured(root: Path) -> None:
+    kept(root)
+    assert "0 of 1 runs for 1 claims are not measured on this machine." in zoo("plan", "--claim", "Q1")[1]
+
+
+def test_verdict_judges_the_runs_that_were_made_here(root: Path) -> None:
+    kept(root)
     code, out, _ = zoo("verdict")
     assert code == 0
     assert "1 holds, 1 not measured." in out
     folder = root / "results" / "claims"
-    assert sorted(path.name for path in folder.iterdir()) == ["badge.svg", "ledger.html", "ledger.md"]
-    assert "[1](../20260102-030405-full/)" in (folder / "ledger.md").read_text(encoding="utf-8")
+    assert {"badge.svg", "ledger.html", "ledger.md"} <= {path.name for path in folder.iterdir()}
+    assert "[1](claims/tasks/)" in (folder / "ledger.md").read_text(encoding="utf-8")
+
+
+def test_verdict_rests_neither_on_committed_runs_nor_on_others(root: Path) -> None:
+    measured(root / "results")
+    (root / runs.COMMITTED / "claims").mkdir()
+    measured(root / "elsewhere").rename(root / runs.COMMITTED / "claims/tasks")
+    assert "2 not measured." in zoo("verdict")[1]
 
 
 def test_a_verdict_is_printed_with_its_interval_however_narrow_the_terminal(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measured(root)
+    kept(root)
     monkeypatch.setattr(screen.console, "width", 80)
     out = zoo("verdict", "--claim", "Q1")[1]
     assert re.search(r"×2\.0\d\s\[[12]\.\d\d,\s2\.\d\d\]", out)
 
 
-def test_verdict_takes_the_runs_it_is_given(root: Path) -> None:
-    first, second = measured(root, 2.0, "20260102-030405-full"), measured(root, 1.0, "20260103-030405-full")
-    assert "1 holds" in zoo("verdict", "--claim", "Q1", "--run", str(first))[1]
-    assert "1 not reproduced here" in zoo("verdict", "--claim", "Q1", "--run", str(second))[1]
-
-
 def test_runs_of_another_protocol_are_left_out_and_named(root: Path) -> None:
-    folder = measured(root)
+    folder = kept(root)
     text = (folder / "run.json").read_text(encoding="utf-8")
     (folder / "run.json").write_text(text.replace('"protocol": 5', '"protocol": 1', 1), encoding="utf-8")
     _, out, _ = zoo("verdict")
-    assert "left out: 20260102-030405-full: protocol 1, and 2 or 3 or 4 or 5 is what is compared here" in out
+    assert "left out: tasks: protocol 1, and 2 or 3 or 4 or 5 is what is compared here" in out
     assert "2 not measured." in out
 
 
 def test_run_measures_what_is_missing_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[list[str]] = []
-
-    def bench(words: list[str], *_: object) -> int:
-        asked.append(words)
-        measured(root)
-        return 0
-
-    monkeypatch.setattr("zoo.cli.claims.child_process.run", bench)
-    code, out, _ = zoo("run", "--claim", "Q1")
+    called = bench_that(monkeypatch, 0)
+    code, out, _ = zoo("run")
     assert code == 0
-    assert [words[0] for words in asked] == ["bench"]
-    assert "1 holds." in out
-    assert zoo("run", "--claim", "Q1")[0] == 0
-    assert len(asked) == 1, "all of it was there"
+    [(words, env)] = called
+    assert " ".join(words[:-1]) == "bench --scenario hello --tiers 100 --rounds 3 --runtime process --results"
+    assert env == {"MAX_THREADS": "7"}
+    assert "1 holds, 1 not measured." in out
+    assert (root / "results/claims/claims/tasks/run.json").is_file()
+    assert zoo("run")[0] == 0
+    assert len(called) == 1, "all of it was there"
 
 
-def test_a_run_that_failed_in_part_is_told_at_the_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zoo.cli.claims.child_process.run", lambda *_: 1)
+def test_a_run_with_failed_cells_is_judged_and_told_at_the_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench_that(monkeypatch, 1)
     code, out, _ = zoo("run", "--claim", "Q1")
     assert code == 1
-    assert "not all of it was measured: zoo bench --variant rust-a:async" in out
+    assert "1 holds." in out
+    assert out.endswith("not all of it was measured: claims/tasks\n")
 
 
-def test_an_interruption_ends_the_whole_command(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zoo.cli.claims.child_process.run", lambda *_: child_process.INTERRUPTED)
+@pytest.mark.parametrize(("code", "makes"), [(1, False), (2, True)])
+def test_a_command_that_made_no_whole_run_is_carried_out_again(
+    code: int, makes: bool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = bench_that(monkeypatch, code, makes=makes)
+    assert [zoo("run", "--claim", "Q1")[0] for _ in range(2)] == [1, 1]
+    assert len(called) == 2
+    assert "1 not measured." in zoo("verdict", "--claim", "Q1")[1]
+
+
+def test_an_interrupted_run_ends_the_whole_command_and_is_measured_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench_that(monkeypatch, child_process.INTERRUPTED)
     assert zoo("run", "--claim", "Q1")[0] == 130
+    assert "1 of 1 runs for 1 claims are not measured" in zoo("plan", "--claim", "Q1")[1]
+    bench_that(monkeypatch, 0)
+    assert zoo("run", "--claim", "Q1")[0] == 0
 
 
 def test_a_mistake_is_told_in_plain_words(root: Path) -> None:
     assert zoo("plan", "--article", "Z") == (2, "", 'zoo: no article or claim "Z"; articles: Q\n')
+    path = root / "claims/Q.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace('"claims/tasks"', '"tasks"'), encoding="utf-8")
+    complaint = 'results/reference/runs.toml lists no run "tasks"; zoo reference status shows all names'
+    assert zoo("plan") == (2, "", f"zoo: {complaint}\n")

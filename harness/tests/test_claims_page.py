@@ -14,7 +14,6 @@ from zoo.claims.estimates import Estimate
 from zoo.claims.judge import ClaimWord
 from zoo.claims.ledger import Ledger, LedgerFile
 from zoo.claims.rules import RatioRule
-from zoo.claims.sources import ClaimEvidence
 from zoo.claims.verdicts import ClaimVerdict, verdicts
 from zoo.model.record import Record
 from zoo.report.ledger import text as told
@@ -48,7 +47,7 @@ def measured() -> list[Record]:
 
 
 def said(found: Ledger) -> list[ClaimVerdict]:
-    return verdicts(found.claims, ClaimEvidence([archive(measured())], frozenset({"hello"})))
+    return verdicts(found.claims, {"a-run": archive(measured())})
 
 
 def test_every_claim_is_a_row_that_opens_to_its_evidence() -> None:
@@ -71,7 +70,7 @@ def test_every_claim_is_a_row_that_opens_to_its_evidence() -> None:
     ):
         assert words in first
     assert "of 2 parts 1 holds, 1 does not hold" in text.partition('id="Q2"')[2].partition("</details>")[0].lower()
-    assert "no run given has java-a:virtual, hello 100" in text.partition('id="Q3"')[2]
+    assert "none of its runs has java-a:virtual, hello 100" in text.partition('id="Q3"')[2]
     assert "there is no such machine" in text.partition('id="Q4"')[2]
 
 
@@ -128,7 +127,7 @@ def test_figures_are_told_with_intervals_and_units() -> None:
     failed = [builders.record(VIRTUAL, round_number=1), builders.record(VIRTUAL, round_number=2, failure="hung")]
     of_two, of_three = verdicts(
         [count.model_copy(update={"rounds": rounds}) for rounds in (2, 3)],
-        ClaimEvidence([archive(failed)], frozenset({"hello"})),
+        {"a-run": archive(failed)},
     )
     assert told.measured(of_two) == told.measured(of_three) == "0, 1"
     assert told.why(of_two) == "so in 1 of 2 rounds"

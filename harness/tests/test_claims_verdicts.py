@@ -16,7 +16,7 @@ from zoo.analysis.summary import rows
 from zoo.claims.judge import ClaimWord, Judgement, Size, over_cells
 from zoo.claims.rules import RatioRule
 from zoo.claims.sources import ClaimEvidence
-from zoo.claims.verdicts import verdict
+from zoo.claims.verdicts import verdict, verdicts
 from zoo.model.entry_id import twin
 from zoo.model.flag import Flag
 from zoo.model.record import Record
@@ -25,7 +25,6 @@ PAIR = {"virtual": hello(VIRTUAL), "platform": hello(PLATFORM)}
 RATIO = {"rule": "ratio", "quantity": "requests", "of": "virtual", "over": "platform"}
 BELOW = {**RATIO, "at_least": 0.6, "at_most": 0.9, "leans_below": 1}
 LEVELS = ["100", "1k"]
-RATE = frozenset({"rate"})
 GRID = {"virtual": hello(VIRTUAL, LEVELS), "platform": hello(PLATFORM, LEVELS)}
 
 R, C, OPEN, N = ClaimWord.HOLDS, ClaimWord.NOT_REPRODUCED, ClaimWord.OPEN, ClaimWord.NOT_MEASURED
@@ -89,7 +88,7 @@ def test_a_band_on_one_side_of_no_difference_has_a_direction(
 def test_a_ratio_of_which_nothing_was_measured() -> None:
     found = said(claim([BELOW], PAIR), records(PLATFORM, [1000.0] * 3))
     assert found.word is N
-    assert found.judgement.why == "no run given has java-a:virtual, hello 1k"
+    assert found.judgement.why == "none of its runs has java-a:virtual, hello 1k"
 
 
 @pytest.mark.parametrize(
@@ -111,8 +110,8 @@ def test_a_bound(mb: float, by: tuple[float, ...], word: ClaimWord, size: Size |
 
 def test_a_bound_of_which_nothing_was_measured() -> None:
     rule = {"rule": "bound", "quantity": "peak RSS", "of": "it", "at_most": 55}
-    found = said(claim([rule], {"it": {"scenario": "warp", "entry": VIRTUAL}}), pair(1.0))
-    assert (found.word, found.judgement.why) == (N, "this harness has no scenario `warp`")
+    found = said(claim([rule], {"it": hello(VIRTUAL, "25k")}), pair(1.0))
+    assert (found.word, found.judgement.why) == (N, "none of its runs has java-a:virtual, hello 25k")
 
 
 @pytest.mark.parametrize(
@@ -179,14 +178,10 @@ def test_a_difference_of_two_runs_is_not_measured() -> None:
 LOW, HIGH = (records(entry, [kb] * 3, name="rss_peak_kb") for entry, kb in ((VIRTUAL, 100), (PLATFORM, 200)))
 
 
-@pytest.mark.parametrize("fault", [{"figures": [300.0] * 3, "flags": [Flag.NOT_ESTABLISHED]}, {"figures": [300.0] * 2}])
-def test_memory_is_taken_from_two_runs_before_one_with_faults(fault: dict[str, Any]) -> None:
+def test_memory_is_taken_from_two_runs_where_none_has_both_sides() -> None:
     of = claim([{**RATIO, "quantity": "peak RSS", "at_most": 1}], PAIR)
-    worse = [*records(VIRTUAL, name="rss_peak_kb", **fault), *HIGH]
-    assert said(of, worse).word is not R
-    assert said(of, worse, LOW).word is R
-    assert said(of, worse, LOW, HIGH).word is R
-    assert said(of, [*records(VIRTUAL, [300.0] * 3, name="rss_peak_kb"), *HIGH], LOW, HIGH).word is C
+    assert said(of, LOW, HIGH).word is R
+    assert said(of, LOW, HIGH, [*records(VIRTUAL, [300.0] * 3, name="rss_peak_kb"), *HIGH]).word is C
 
 
 def test_speed_is_never_taken_from_two_runs() -> None:
@@ -293,9 +288,7 @@ def test_of_a_rate_that_was_made_too_late_only_memory_is_judged(sent: int, quant
         name: {"scenario": "rate", "entry": entry, "case": "70pct", "tier": "100"}
         for name, entry in (("virtual", VIRTUAL), ("platform", PLATFORM))
     }
-    verdict_ = verdict(
-        claim([{**RATIO, "quantity": quantity, "at_most": 1}], cells), ClaimEvidence([archive(found)], RATE)
-    )
+    verdict_ = verdict(claim([{**RATIO, "quantity": quantity, "at_most": 1}], cells), ClaimEvidence([archive(found)]))
     assert verdict_.word is word
     assert (word is R) is ("too late" not in (verdict_.judgement.why or ""))
 
@@ -534,29 +527,32 @@ def test_what_is_spoiled_or_of_another_condition_is_not_taken_in() -> None:
     changes = ({"protocol": 1}, {"host": builders.run().host.model_copy(update={"cores_usable": 8.0})})
     for change in changes:
         archives = [archive(pair(0.75)), archive(pair(1.3), "other", **change)]
-        assert verdict(of, ClaimEvidence(archives, frozenset({"hello"}), 3)).word is R
+        assert verdict(of, ClaimEvidence(archives)).word is R
 
 
-def test_an_older_build_stands_in_only_where_there_is_no_other() -> None:
+def test_an_older_build_is_noted_and_not_taken_together_with_this_one() -> None:
     of = claim([BELOW], PAIR)
-    newer = dataclasses.replace(archive(pair(1.3), "newer"), older=frozenset({"java-a"}))
-    alone, beside = ([newer], [newer, archive(pair(0.75), "of this build")])
-    found = verdict(of, ClaimEvidence(alone, frozenset({"hello"}), 3))
+    older = dataclasses.replace(archive(pair(1.3), "older"), older=frozenset({"java-a"}))
+    found = verdict(of, ClaimEvidence([older, archive(pair(0.75), "of this build")]))
     assert found.word is C
     assert found.parts[0].found[0][0].notes == ("an older build of java-a",)
-    assert verdict(of, ClaimEvidence(beside, frozenset({"hello"}), 3)).word is R
+
+
+def test_the_runs_that_a_claim_names_first_are_preferred_whatever_others_there_are() -> None:
+    of = claim([BELOW], PAIR, runs=["second", "first"])
+    first, second = archive(pair(0.75), "first"), archive(pair(1.3), "second", protocol=1)
+    known = {"first": first, "second": second, "other": archive(pair(0.75), "other")}
+    [found], [without] = (verdicts([of], runs) for runs in (known, {"first": first}))
+    assert [archive.id for archive in found.archives] == ["second"]
+    assert [archive.id for archive in without.archives] == ["first"]
 
 
 def test_memory_of_two_runs_is_compared_under_one_protocol() -> None:
-    """The newest run of one side has no counterpart; an older one of it has."""
     of = claim([{**RATIO, "quantity": "peak RSS", "at_most": 0.9}], PAIR)
     light, heavy = (records(entry, [mb] * 3, name="rss_peak_kb") for entry, mb in ((VIRTUAL, 100.0), (PLATFORM, 200.0)))
-    newest = archive(light, "newest", started_at="2026-03-01T00:00:00+00:00")
-    older = [archive(made, f"older-{n}", protocol=3) for n, made in enumerate((light, heavy))]
-    found = verdict(of, ClaimEvidence([newest, *older], frozenset({"hello"}), 3))
-    assert found.word is R
-    assert [run.id for run in found.archives] == ["older-0", "older-1"]
-    assert verdict(of, ClaimEvidence([newest, older[1]], frozenset({"hello"}), 3)).word is ClaimWord.NOT_MEASURED
+    newer, older = archive(light, "newer"), archive(heavy, "older", protocol=3)
+    found = verdict(of, ClaimEvidence([newer, older]))
+    assert (found.word, found.parts[0].found[0][0].why) == (N, "the two were measured under different protocols")
 
 
 def test_a_claim_is_contradicted_only_by_a_test_that_is_the_article_s() -> None:
@@ -574,7 +570,7 @@ def test_a_claim_is_contradicted_only_by_a_test_that_is_the_article_s() -> None:
     apart = dataclasses.replace(
         archive(pair(1.3)), machine=dataclasses.replace(archive(pair(1.3)).machine, apart="server 0-1, generator 2-3")
     )
-    assert verdict(speed, ClaimEvidence([apart], frozenset({"hello"}), 3)).word is ClaimWord.CONTRADICTED
+    assert verdict(speed, ClaimEvidence([apart])).word is ClaimWord.CONTRADICTED
 
 
 def test_memory_may_be_compared_between_runs_of_one_machine_only() -> None:
@@ -585,7 +581,7 @@ def test_memory_may_be_compared_between_runs_of_one_machine_only() -> None:
     assert found.word is R
     assert found.parts[0].found[0][0].notes == ("from different runs",)
     host = builders.run().host.model_copy(update={"cores_usable": 8.0})
-    apart = verdict(of, ClaimEvidence([archive(first), archive(second, "b", host=host)], frozenset({"hello"})))
+    apart = verdict(of, ClaimEvidence([archive(first), archive(second, "b", host=host)]))
     assert (apart.word, apart.judgement.why) == (N, "the runs that have its cells are of different machines")
 
 

@@ -68,8 +68,8 @@ def test_no_claim_is_judged_by_it(kind: str, tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "records.ndjson").touch()
     (folder / "run.json").write_text(text(99, kind=kind), encoding="utf-8")
-    found, (why,) = archives.read([folder], tmp_path, builders.catalog())
-    assert found == []
+    found, (why,) = archives.read({"a-run": folder}, tmp_path, builders.catalog())
+    assert found == {}
     assert why.startswith("a-run: measured with protocol 99")
 
 
@@ -78,6 +78,6 @@ def test_no_claim_is_judged_by_a_line_of_it(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "run.json").write_text(json.dumps({"protocol": 1, "kind": "jvm"}), encoding="utf-8")
     (folder / "records.ndjson").write_text(text(99, kind="jvm") + "\n", encoding="utf-8")
-    found, (why,) = archives.read([folder], tmp_path, builders.catalog())
-    assert found == []
+    found, (why,) = archives.read({"a-run": folder}, tmp_path, builders.catalog())
+    assert found == {}
     assert why.startswith("a-run: measured with protocol 99")

@@ -65,7 +65,7 @@ def turn(rate: float) -> Turn:
 
 
 def claimed(archive: Archive, a: ClaimPoint, b: ClaimPoint, name: str) -> Estimate:
-    found = estimates.ratio(ClaimEvidence([archive], frozenset({a.scenario})), (a, b), name)
+    found = estimates.ratio(ClaimEvidence([archive]), (a, b), name)
     assert found.why is None
     return found
 

@@ -28,7 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     to = tmp_path_factory.mktemp("site")
     said: list[str] = []
     catalog = load_catalog(ROOT)
-    written = site.write(to, [RUN], Reference(ROOT, catalog).judging, ROOT, catalog, said.append)
+    written = site.write(to, [RUN], Reference(ROOT, catalog).folders, ROOT, catalog, said.append)
     assert written == to / "index.html"
     assert said == [f"{Store.open(RUN).run().id}: report"]
     return to
@@ -61,7 +61,7 @@ def test_the_index_leads_to_the_report_and_to_the_claims(made: Path) -> None:
 
 
 def test_a_site_of_a_zoo_without_a_ledger_has_its_reports(tmp_path: Path) -> None:
-    written = site.write(tmp_path / "to", [RUN], [], tmp_path, load_catalog(ROOT), lambda _: None)
+    written = site.write(tmp_path / "to", [RUN], {}, tmp_path, load_catalog(ROOT), lambda _: None)
     assert [href for href in links(written) if href] == [f"runs/{Store.open(RUN).run().id}/"]
 
 

@@ -155,17 +155,12 @@ def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str 
     )
 
 
-def of_programs(
-    run: Mapping[str, Any], records: Iterable[Mapping[str, Any]], folder: str, without: str | None = None
-) -> Archive:
-    """A run of programs that are no servers, from its files as JSON: databases, the bare JVM.
-
-    `without` is a kind of records that are not to be judged.
-    """
+def of_programs(run: Mapping[str, Any], records: Iterable[Mapping[str, Any]], folder: str) -> Archive:
+    """A run of programs that are no servers, from its files as JSON: databases, the bare JVM."""
     records = list(records)
     cells: dict[Key, dict[int, Observation]] = {}
     for line, record in enumerate(records, start=1):
-        if record["kind"] == without or record.get("cell", {}).get("again"):  # again: A/A of a database
+        if record.get("cell", {}).get("again"):  # again: A/A of a database
             continue
         scenario, program, case, tier, settings = _program(record)
         number = record.get("round", 1)

@@ -92,6 +92,9 @@ class Claim(_Table):
     copies: dict[str, str] = Field(
         default={}, description="servers that are not in the tree, and of which one each is a copy; the note says more"
     )
+    runs: list[str] = Field(
+        default=[], description="names in results/reference/runs.toml, the preferred first, of which cells are taken"
+    )
     cells: dict[str, CellSpec] = {}
     rules: list[Rule] = []
     unmeasured: str | None = Field(default=None, description="why nothing here can decide it")
@@ -100,6 +103,10 @@ class Claim(_Table):
     def _is_decided(self) -> Self:
         if bool(self.rules) == bool(self.unmeasured):
             raise ValueError("expected either rules or, where nothing can decide it, `unmeasured` with the reason")
+        if bool(self.rules) != bool(self.runs):
+            raise ValueError(
+                "expected `runs`, names of results/reference/runs.toml, where there are rules and only there"
+            )
         used = {name for rule in self.rules for name in rule.names}
         if used != set(self.cells):
             odd = ", ".join(sorted(used ^ set(self.cells)))

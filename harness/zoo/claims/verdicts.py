@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from zoo.analysis.metrics import Class
@@ -50,9 +50,9 @@ class ClaimVerdict:
         )
 
 
-def verdicts(claims: Sequence[Claim], evidence: ClaimEvidence) -> list[ClaimVerdict]:
-    """In the order of the claims."""
-    return [verdict(claim, replace(evidence, wanted=claim.rounds)) for claim in claims]
+def verdicts(claims: Iterable[Claim], runs: Mapping[str, Archive]) -> list[ClaimVerdict]:
+    """The verdict on each claim from the runs that it names, as far as they are there."""
+    return [verdict(claim, ClaimEvidence([runs[name] for name in claim.runs if name in runs])) for claim in claims]
 
 
 def verdict(claim: Claim, evidence: ClaimEvidence) -> ClaimVerdict:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -12,15 +11,15 @@ import typer
 
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog
-from zoo.claims import needs
 from zoo.claims.ledger import Claim, Ledger
-from zoo.claims.needs import Job
-from zoo.cli import checkout, child_process, claim_runs
-from zoo.cli.claim_runs import Command
+from zoo.cli import checkout, listed_runs
 from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
-from zoo.docs import archives
 from zoo.docs import ledger as ledgers
+from zoo.reference import estimate, own_runs, runs
+from zoo.reference.rerun import Chosen
+from zoo.reference.runs import CommittedRun
+from zoo.report.formatting import format_duration
 from zoo.report.ledger.text import sections
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text import terminal
@@ -34,32 +33,32 @@ app = typer.Typer(
 
 Articles = Annotated[list[str] | None, typer.Option("--article", help="an article's letter; repeat for more")]
 Ids = Annotated[list[str] | None, typer.Option("--claim", help="a claim's id, such as R7; repeat for more")]
-Runs = Annotated[list[Path] | None, typer.Option("--run", help="a run's folder; repeat for more; all in results/ else")]
 
 
 @app.command("plan")
 @plainly()
-def show_plan(article: Articles = None, claim: Ids = None, run: Runs = None) -> None:
-    """Which cells the claims need that no run has, put together into runs, and their time.
+def show_plan(article: Articles = None, claim: Ids = None) -> None:
+    """Show the runs that the claims name and that are not measured on this machine yet, and their time.
 
     Example: zoo claims plan --article R
     """
-    _planned(_Asked.of(article, claim, run))
+    _planned(_Asked.of(article, claim))
 
 
 @app.command("run")
 @plainly()
-def measure(article: Articles = None, claim: Ids = None, run: Runs = None) -> None:
-    """Measure what no run has yet, then judge. What was done is kept: the same command goes on with the rest.
+def measure(article: Articles = None, claim: Ids = None) -> None:
+    """Measure the runs that are not there yet, then judge. Ctrl-C loses at most the run that is measured.
 
     Example: zoo claims run --article T
     """
-    asked = _Asked.of(article, claim, run)
-    failed = [command for command in _planned(asked) if not _carry_out(command)]
-    _judge(_Asked.of(article, claim, run and [*run, *_newer(asked.runs)]), None)
-    for command in failed:
-        console.print(f"not all of it was measured: {command}", highlight=False)
-    raise typer.Exit(1 if failed else 0)
+    asked = _Asked.of(article, claim)
+    chosen = _planned(asked)
+    incomplete = [run.name for number, (run, _) in enumerate(chosen) if not _measure(chosen, number)]
+    _judge(asked, None)
+    if incomplete:
+        console.print(f"not all of it was measured: {', '.join(incomplete)}", highlight=False)
+        raise typer.Exit(1)
 
 
 @app.command("verdict")
@@ -67,84 +66,68 @@ def measure(article: Articles = None, claim: Ids = None, run: Runs = None) -> No
 def judge(
     article: Articles = None,
     claim: Ids = None,
-    run: Runs = None,
     to: Annotated[Path | None, typer.Option(help="where the page is written; results/claims/ without it")] = None,
 ) -> None:
-    """What the runs that are there say of each claim, without measuring.
+    """Judge the claims by the runs that `zoo claims run` made on this machine, without measuring.
 
-    Example: zoo claims verdict --article R --run results/reference/claims-hello
+    Example: zoo claims verdict --article R
     """
-    _judge(_Asked.of(article, claim, run), to)
+    _judge(_Asked.of(article, claim), to)
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a command is about."""
+    """The claims of a command, and the runs that they name."""
 
     ledger: Ledger
     claims: list[Claim]
-    runs: list[Path]
+    runs: list[CommittedRun]
     catalog: Catalog
 
     @classmethod
-    def of(cls, article: list[str] | None, claim: list[str] | None, run: list[Path] | None) -> _Asked:
+    def of(cls, article: list[str] | None, claim: list[str] | None) -> _Asked:
         catalog = load_catalog(checkout.ROOT)
         found = ledgers.read(checkout.ROOT, catalog)
-        return cls(
-            found, found.of(article or (), claim or ()), run or archives.folders(checkout.ROOT / "results"), catalog
-        )
+        claims, table = found.of(article or (), claim or ()), runs.load(checkout.ROOT)
+        names = dict.fromkeys(name for each in claims for name in each.runs)
+        return cls(found, claims, [run for name in names for run in table.matching(name)], catalog)
 
 
-def _planned(asked: _Asked) -> list[Command]:
-    """The commands that measure what is missing, after they were shown."""
-    given, left = archives.read(asked.runs, checkout.ROOT, asked.catalog)
-    found, links = needs.missing(asked.claims, given)
-
-    @cache
-    def command_of(job: Job) -> Command | None:
-        return claim_runs.of(job, asked.catalog, checkout.ROOT)
-
-    def seconds(job: Job) -> float:
-        command = command_of(job)
-        return command.seconds if command else 0.0
-
-    jobs = needs.jobs(found, links, seconds)
-    made: list[Command] = []
-    rows: list[list[str]] = []
-    for job in jobs:
-        command = command_of(job)
-        if command is None:
-            rows.append([NONE, str(job.cells), " ".join(job.claims), f"no scenario `{job.scenario}` in this harness"])
-            continue
-        if command in made:
-            continue
-        made.append(command)
-        rows.append([f"{command.seconds / 60:.0f}", f"{job.cells} × {job.rounds}", " ".join(job.claims), str(command)])
-    needed = needs.wanted(asked.claims)
-    said = f"{len(needed)} cells for {len(asked.claims)} claims, {len(found)} of them in no run; "
-    said += f"about {sum(command.seconds for command in made) / 3600:.1f} h."
-    table = Table("", ["minutes", "cells × rounds", "for", "run"], rows, text=4)
-    terminal.show([Section("What is to be measured", [said, *left], [table] if rows else [])], console)
-    return made
+def _planned(asked: _Asked) -> list[Chosen]:
+    """The runs that are to be measured, after they were shown."""
+    there = own_runs.folders(asked.runs, checkout.ROOT)
+    missing = [(run, estimate.of_run(run, checkout.ROOT)) for run in asked.runs if run.name not in there]
+    rows, reasons = [], []
+    for run, found in missing:
+        if found.impossible:
+            reasons.append(f"{run.name}: {found.impossible}")
+        minutes = NONE if found.impossible else f"{found.seconds / 60:.0f}"
+        rows.append([run.name, " ".join(claim.id for claim in asked.claims if run.name in claim.runs), minutes])
+    chosen = [(run, found) for run, found in missing if not found.impossible]
+    summary = (
+        f"{len(missing)} of {len(asked.runs)} runs for {len(asked.claims)} claims are not measured on this machine. "
+        f"To measure them takes about {format_duration(sum(found.seconds for _, found in chosen))}."
+    )
+    if reasons:
+        summary += f" {len(reasons)} runs cannot be measured by their command here; the reasons are below the table."
+    table = Table("", ["run", "for", "minutes"], rows, text=2)
+    terminal.show([Section("What is to be measured", [summary], [table] if rows else [], reasons)], console)
+    return chosen
 
 
-def _carry_out(command: Command) -> bool:
-    """Whether all of it was measured. Ctrl-C ends the whole command."""
-    console.print(f"\n$ {command}", highlight=False)
-    code = child_process.run(list(command.words), dict(command.env), checkout.ROOT)
-    if code == child_process.INTERRUPTED:
-        raise typer.Exit(code)
+def _measure(chosen: Sequence[Chosen], number: int) -> bool:
+    """Whether all of it was measured. A run with failed cells is kept, because failures may decide a claim."""
+    run = chosen[number][0]
+    code = listed_runs.measure(chosen, number, own_runs.begin(run, checkout.ROOT))
+    if code in (0, 1):
+        own_runs.finish(run, checkout.ROOT)
     return code == 0
 
 
-def _newer(before: Sequence[Path]) -> list[Path]:
-    """Runs that were made since."""
-    return [path for path in archives.folders(checkout.ROOT / "results") if path not in before]
-
-
 def _judge(asked: _Asked, to: Path | None) -> None:
-    folder = to or checkout.ROOT / "results" / "claims"
-    said, left = ledgers.judged(asked.claims, asked.runs, folder.resolve(), asked.catalog)
+    folder = to or checkout.ROOT / own_runs.MADE
+    made = own_runs.folders(asked.runs, checkout.ROOT)
+    said, left = ledgers.judged(asked.claims, made, folder.resolve(), asked.catalog)
     terminal.show(sections(asked.ledger, said), console)
     for why in left:
         console.print(f"left out: {why}", highlight=False)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from zoo.cli import checkout, child_process
+from zoo.cli import checkout, listed_runs
 from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
 from zoo.reference import estimate, rerun, runs, status
@@ -75,15 +75,10 @@ def refresh(
 
 
 def _refresh(chosen: Sequence[Chosen], number: int) -> bool:
-    """Whether the run was complete. Ctrl-C ends the whole command."""
+    """Whether the run was complete."""
     run, root = chosen[number][0], checkout.ROOT
-    left = format_duration(sum(each.seconds for _, each in chosen[number:]))
-    console.print(f"\n{number + 1} of {len(chosen)}, about {left} left: {run.name}", highlight=False)
     made = root / MADE / run.name
-    code = child_process.run([*run.words, "--results", str(made)], run.env, root)
-    if code == child_process.INTERRUPTED:
-        raise typer.Exit(code)
-    if code:
+    if code := listed_runs.measure(chosen, number, made):
         new = checkout.shown(made)
         console.print(
             f"{run.name}: exit code {code}; the committed run stays, the new one is in {new}", highlight=False

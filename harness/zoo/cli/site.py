@@ -31,5 +31,5 @@ def command(
     catalog = checkout.catalog()
     committed = Reference(checkout.ROOT, catalog)
     reported = run or [one.folder for name in REPORTED for one in committed.matching(name)]
-    written = site.write(to, reported, committed.judging, checkout.ROOT, catalog, console.print)
+    written = site.write(to, reported, committed.folders, checkout.ROOT, catalog, console.print)
     console.print(f"site: {checkout.shown(written)}")

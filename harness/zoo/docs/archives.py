@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,47 +22,30 @@ from zoo.store import kept
 from zoo.store.run_folder import Store
 from zoo.store.writing import StoreError
 
-LEFT_OUT = {"reference", "refreshed"}
 UNDERSTOOD = {"servers": {2, 3, 4, PROTOCOL}, "jvm": {1, 2}, "jdbc": {1, 2}}
 """Kinds of runs, and their protocols. A ratio's two sides are of one protocol; which one, does not matter to it."""
 PROGRAM_OF = {"jvm": "java-hello", "jdbc": "java-jdbc"}
 """Which program a kind of run measures."""
-LEAST_WARMUP_S = 10
-"""Of a fork of JMH: after it executors are compared, and not how far the JIT compiler has come."""
 
 
-def folders(root: Path) -> list[Path]:
-    """All runs below results/, each once, whatever links there are to them.
-
-    Without the committed ones, which may be another machine's, and without those that were made to replace them, some
-    of which have short warm-ups.
-    """
-    found = (path.parent for path in root.rglob("run.json"))
-    return sorted({path.resolve() for path in found if not LEFT_OUT.intersection(path.relative_to(root).parts)})
-
-
-def read(paths: Iterable[Path], home: Path, catalog: Catalog) -> tuple[list[Archive], list[str]]:
-    """The runs in these folders, newest first, and what was left out; links are given from `home`."""
-    archives: list[Archive] = []
+def read(runs: Mapping[str, Path], home: Path, catalog: Catalog) -> tuple[dict[str, Archive], list[str]]:
+    """The runs in these folders, by name, and what was left out; links are given from `home`."""
+    archives: dict[str, Archive] = {}
     left: list[str] = []
-    for path in paths:
+    for name, path in runs.items():
         try:
             run = _json(path / "run.json")
             _check_protocol(run, run)
-            cold = _cold(run)
-            link = Path(os.path.relpath(path, home)).as_posix()
-            found = _read(path, run, link, catalog, without="jdbc" if cold else None)
-            archives.append(replace(found, records=kept.records_file(path).name))
-            if cold:
-                left.append(f"{path.name}, but for its floods: {cold}")
+            found = _read(path, run, Path(os.path.relpath(path, home)).as_posix(), catalog)
+            archives[name] = replace(found, records=kept.records_file(path).name)
         except NewerProtocol as fault:
             left.append(f"{path.name}: {fault}")
         except (LedgerError, StoreError) as fault:
             left.append(str(fault))
-    return sorted(archives, key=lambda archive: archive.started_at, reverse=True), left
+    return archives, left
 
 
-def _read(path: Path, run: dict[str, Any], link: str, catalog: Catalog, without: str | None) -> Archive:
+def _read(path: Path, run: dict[str, Any], link: str, catalog: Catalog) -> Archive:
     kind = run.get("kind", "servers")
     understood = UNDERSTOOD.get(kind, set())
     if run.get("protocol") not in understood:
@@ -76,7 +59,7 @@ def _read(path: Path, run: dict[str, Any], link: str, catalog: Catalog, without:
     lines = _lines(kept.records_file(path))
     for line in lines:
         _check_protocol(run, line)
-    programs = evidence.of_programs(run, lines, link, without)
+    programs = evidence.of_programs(run, lines, link)
     name = PROGRAM_OF[kind]
     same = run.get("builds", {}).get(name) == program_hash(ROOT, name)
     return replace(programs, program=name, older=frozenset() if same else frozenset({name}))
@@ -86,17 +69,6 @@ def _check_protocol(run: dict[str, Any], data: dict[str, Any]) -> None:
     """`NewerProtocol` when the run, or a line of it, is newer than this harness."""
     if known := UNDERSTOOD.get(run.get("kind", "servers")):
         check_protocol(data.get("protocol"), max(known))
-
-
-def _cold(run: dict[str, Any]) -> str | None:
-    """Why the cells of a database run are not judged; None where they are, and for other runs."""
-    if run.get("kind") != "jdbc":
-        return None
-    used = run["plan"]["profile"]
-    warmed_s = used["warmups"] * used["warmup_s"]
-    if warmed_s >= LEAST_WARMUP_S:
-        return None
-    return f"profile {used['name']} warms up for {warmed_s} s, and {LEAST_WARMUP_S} s is the least"
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from zoo.catalog.manifest import Catalog, CatalogError
 from zoo.claims.ledger import CellSpec, Claim, Ledger, LedgerError
-from zoo.claims.sources import ClaimEvidence
 from zoo.claims.verdicts import ClaimVerdict, verdicts
 from zoo.docs import archives
 from zoo.docs.ledger_files import load
@@ -25,9 +24,6 @@ FOLDER = "claims"
 PROGRAMS = frozenset({"jvm", "jdbc", "jdbc-flood"})
 """Scenarios whose entries are no servers of the catalog."""
 
-KNOWN = frozenset({*SCENARIOS, *PROGRAMS})
-"""Scenarios that this harness can measure."""
-
 
 def read(root: Path, catalog: Catalog) -> Ledger:
     """The ledger of this checkout; `LedgerError` where it names what is not there."""
@@ -39,11 +35,19 @@ def read(root: Path, catalog: Catalog) -> Ledger:
 
 
 def judged(
-    claims: Sequence[Claim], runs: Iterable[Path], home: Path, catalog: Catalog
+    claims: Sequence[Claim], runs: Mapping[str, Path], home: Path, catalog: Catalog
 ) -> tuple[list[ClaimVerdict], list[str]]:
-    """The verdicts from these runs, and which of them were left out; links are given from `home`."""
-    found, left = archives.read(runs, home, catalog)
-    return verdicts(claims, ClaimEvidence(found, KNOWN)), left
+    """The verdicts from those of these runs that the claims name, and which of them were left out.
+
+    Links are given from `home`.
+    """
+    found, left = archives.read(of_claims(claims, runs), home, catalog)
+    return verdicts(claims, found), left
+
+
+def of_claims(claims: Iterable[Claim], runs: Mapping[str, Path]) -> dict[str, Path]:
+    """Those of the runs that the claims name."""
+    return {name: runs[name] for claim in claims for name in claim.runs if name in runs}
 
 
 def write(folder: Path, found: Ledger, said: Sequence[ClaimVerdict]) -> Path:
@@ -60,6 +64,8 @@ def _check(claim: Claim, cells: CellSpec, catalog: Catalog) -> None:
     try:
         names = [] if cells.scenario in PROGRAMS else [_in_tree(claim, name) for name in cells.axis("entry")]
         entries = [catalog.entry(name) for name in names]
+        if cells.scenario not in {*SCENARIOS, *PROGRAMS}:
+            raise CatalogError(f'no scenario "{cells.scenario}"; known: {", ".join([*SCENARIOS, *sorted(PROGRAMS)])}')
         if cells.scenario in SCENARIOS:
             for case in cells.axis("case"):
                 programs_of([cells.scenario], Asked(entries, jdk=str(AOT_SINCE)), [case])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from zoo.catalog.manifest import Catalog
 from zoo.claims.evidence import Archive
-from zoo.claims.sources import ClaimEvidence
 from zoo.claims.verdicts import ClaimVerdict, verdicts
 from zoo.docs import archives, ledger, run_reports
 from zoo.docs.origin import origin
@@ -28,9 +27,14 @@ RECORDS = ("run.json", kept.RECORDS, kept.PACKED_RECORDS)
 
 
 def write(
-    to: Path, runs: Sequence[Path], judging: Sequence[Path], root: Path, catalog: Catalog, say: Callable[[str], None]
+    to: Path,
+    runs: Sequence[Path],
+    named: Mapping[str, Path],
+    root: Path,
+    catalog: Catalog,
+    say: Callable[[str], None],
 ) -> Path:
-    """Write the site of these runs, and of the ledger as `judging` runs decide it; return its index.
+    """Write the site of these runs, and of the ledger as the named runs decide it; return its index.
 
     `say` is called with a line for each report.
     """
@@ -40,7 +44,7 @@ def write(
         store = Store.open(folder)
         say(f"{store.run().id}: report")
         entries.append(_report(to, store, catalog))
-    said = _ledger(to, judging, root, catalog, {entry.id for entry in entries})
+    said = _ledger(to, named, root, catalog, {entry.id for entry in entries})
     written = to / "index.html"
     written.write_text(index(entries, said), encoding="utf-8")
     return written
@@ -68,17 +72,19 @@ def _entry(contents: Contents, where: str) -> SiteEntry:
     )
 
 
-def _ledger(to: Path, judging: Sequence[Path], root: Path, catalog: Catalog, reported: set[str]) -> list[ClaimVerdict]:
+def _ledger(
+    to: Path, named: Mapping[str, Path], root: Path, catalog: Catalog, reported: set[str]
+) -> list[ClaimVerdict]:
     """The page of the ledger; each run that decides a claim gets its records on the site."""
     if not (root / ledger.FOLDER).is_dir():
         return []
     found = ledger.read(root, catalog)
-    given, _ = archives.read(judging, root, catalog)
-    moved = [replace(archive, folder=f"{RUNS}/{archive.id}") for archive in given]
-    said = verdicts(found.claims, ClaimEvidence(moved, ledger.KNOWN))
+    given, _ = archives.read(ledger.of_claims(found.claims, named), root, catalog)
+    moved = {name: replace(archive, folder=f"{RUNS}/{archive.id}") for name, archive in given.items()}
+    said = verdicts(found.claims, moved)
     (to / "claims.html").write_text(ledger_page.page(found, said), encoding="utf-8")
     used = {archive.id for verdict in said for archive in verdict.archives}
-    for archive in given:
+    for archive in given.values():
         if archive.id in used - reported:
             _listed(to, root / archive.folder, archive)
     return said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from zoo.catalog.manifest import Catalog
@@ -12,7 +12,7 @@ from zoo.report.ledger.text import Counted, sections
 from zoo.report.text.markdown import render
 
 
-def files(root: Path, catalog: Catalog, runs: Sequence[Path]) -> dict[Path, str]:
+def files(root: Path, catalog: Catalog, runs: Mapping[str, Path]) -> dict[Path, str]:
     """The page and the badge; nothing in a checkout without a ledger."""
     if not (root / ledger.FOLDER).is_dir():
         return {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -74,6 +74,6 @@ class Reference:
         return [run for run in self._there if fnmatchcase(run.listed.name, name)]
 
     @property
-    def judging(self) -> Sequence[Path]:
-        """The folders of all runs that published claims may rest on."""
-        return sorted(run.folder for run in self._there if run.listed.claims and run.folder.is_dir())
+    def folders(self) -> Mapping[str, Path]:
+        """The folders of the runs by name."""
+        return {run.listed.name: run.folder for run in self._there if run.folder.is_dir()}

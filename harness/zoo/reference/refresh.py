@@ -42,7 +42,7 @@ def _wanted(root: Path, catalog: Catalog) -> dict[Path, str]:
     """The content that generated files, and files with generated parts, should have."""
     reference = Reference(root, catalog)
     wanted = {root / f"docs/{name}.schema.json": _pretty(form) for name, form in SCHEMAS.items()}
-    wanted |= claims_page.files(root, catalog, reference.judging)
+    wanted |= claims_page.files(root, catalog, reference.folders)
     for made in FILES:
         if (runs := quoted(made.runs, reference)) is not None:
             wanted |= {root / path: text for path, text in made.render(runs, catalog).items()}

@@ -13,7 +13,7 @@ from zoo.store import kept
 from zoo.store.writing import write_whole
 
 MADE = Path("results/refreshed")
-"""The folder of runs that are made to be committed. Claims do not rest on them: some have short warm-ups."""
+"""The folder of runs that are made to be committed."""
 
 Chosen = tuple[CommittedRun, Estimate]
 
@@ -39,8 +39,16 @@ def oldest(builds: Sequence[Build], estimates: Sequence[Estimate], budget_s: flo
 
 def adopt(run: CommittedRun, root: Path) -> None:
     """Put the newest run that its command made into the place of the committed one."""
-    made = max((root / MADE / run.name).rglob("run.json"), key=lambda path: path.stat().st_mtime).resolve()
+    made = newest(root / MADE / run.name)
+    if made is None:
+        raise BenchError(f"{run.name}: its command left no run in {MADE / run.name}")
     if run.path.suffix:
-        write_whole(root / run.path, made.read_text(encoding="utf-8"))
+        write_whole(root / run.path, (made / "run.json").read_text(encoding="utf-8"))
     else:
-        kept.keep(made.parent, root / run.path, raw=run.raw)
+        kept.keep(made, root / run.path, raw=run.raw)
+
+
+def newest(folder: Path) -> Path | None:
+    """Return the newest run below a folder, if there is one."""
+    found = max(folder.rglob("run.json"), key=lambda path: path.stat().st_mtime, default=None)
+    return found and found.resolve().parent

@@ -34,7 +34,6 @@ class CommittedRun(Data):
     asks: str = ""
     by_hand: str = ""
     raw: bool = False
-    claims: bool = True
     measured: bool = True
     quoted_by: list[str] = Field(min_length=1)
 
