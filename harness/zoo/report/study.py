@@ -12,7 +12,6 @@ from zoo.analysis.metrics import CPU, PEAK_RSS, REQUESTS, Metric, Word
 from zoo.analysis.open import rate_made
 from zoo.analysis.pairs import Kind, Pair, compare
 from zoo.analysis.stats import student_ratio
-from zoo.analysis.stats.interval import Interval
 from zoo.analysis.summary import spread
 from zoo.model.record import Record
 from zoo.model.run import Run
