@@ -16,7 +16,7 @@ from zoo.reference.runs import CommittedRun
 
 @dataclass(frozen=True)
 class Build:
-    """What is committed of a run: when it was measured (None where nothing is), and what changed since."""
+    """The state of a committed run: when it was measured (None if nothing is committed), and what changed since."""
 
     run: CommittedRun
     started_at: str | None = None
@@ -28,7 +28,7 @@ class Build:
 
 
 def build_of(run: CommittedRun, root: Path) -> Build:
-    """The build that the committed run measured, compared with the sources of this checkout.
+    """Compare the build that the committed run measured with the sources of this checkout.
 
     A server of which the run kept no hash counts as changed. Copies that are not in the tree cannot be compared.
     """
