@@ -325,7 +325,7 @@ def test_at_a_cut_tier_only_ratios_and_costs_per_connection_are_judged() -> None
     assert judged.word is R
     assert "ran at 19,500 connections instead of 25k (nofile hard limit 20,000)" in judged.parts[0].found[0][0].notes
     alone = {"it": hello(VIRTUAL, "25k")}
-    cost = {"rule": "bound", "quantity": "added RSS per connection", "of": "it", "at_most": 3}
+    cost = {"rule": "bound", "quantity": "growth from idle per connection", "of": "it", "at_most": 3}
     assert said(claim([cost], alone), found).word is R
     for rule, quantity in (("bound", "peak RSS"), ("count", "failing")):
         whole = said(claim([{"rule": rule, "quantity": quantity, "of": "it", "at_most": 1e9}], alone), found)

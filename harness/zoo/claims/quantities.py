@@ -87,7 +87,13 @@ def _per_request(data: JsonRecord, counted: int | None) -> float | None:
     return None if counted is None or not answered else counted / answered
 
 
-def _added_per_connection(data: JsonRecord) -> float | None:
+def _growth_per_connection(data: JsonRecord) -> float | None:
+    """Return how far memory rose above the idle server, divided by the connections.
+
+    This is not what a connection costs: it contains what the load made the server take once, such as its threads and a
+    larger heap. Two claims are about that. R10 extrapolates the total at 1,000 connections to 25,000. L6 compares
+    threads of a pool that starts them all under the first load, which a slope over connection counts leaves out.
+    """
     peak, idle = (at(data, f"measurement.memory.{name}_kb") for name in ("peak", "rss_idle"))
     connections = at(data, "measurement.connections.actual")
     return (peak - idle) / connections if peak and idle and connections else None
@@ -168,7 +174,7 @@ QUANTITIES: dict[str, Quantity] = {
     "RSS per connection": Quantity(
         "kB", place("per_connection.rss"), Class.MEMORY, PER_CONNECTION, per_connection=True, over_tiers=True
     ),
-    "added RSS per connection": Quantity("kB", _added_per_connection, Class.MEMORY, per_connection=True),
+    "growth from idle per connection": Quantity("kB", _growth_per_connection, Class.MEMORY, per_connection=True),
     "t95": Quantity("s", place("trial.result.t95_s"), censored=place("trial.result.duration_s")),
     "late answers": Quantity("of C/D", place("trial.result.late")),
     "virtual handler": Quantity("", place("measurement.server.virtual")),
