@@ -11,6 +11,7 @@ from claimed import PLATFORM, STEADY, UNSTEADY, VIRTUAL, archive, claim, hello, 
 from test_study import behind, loaded
 
 from zoo.analysis.held import costs
+from zoo.analysis.metrics import cpu_per_million
 from zoo.analysis.summary import rows
 from zoo.claims.judge import ClaimWord, Judgement, Size, over_cells
 from zoo.claims.rules import RatioRule
@@ -331,6 +332,16 @@ def test_at_a_cut_tier_only_ratios_and_costs_per_connection_are_judged() -> None
         whole = said(claim([{"rule": rule, "quantity": quantity, "of": "it", "at_most": 1e9}], alone), found)
         assert whole.word is N
         assert "only ratios and costs per connection are judged" in (whole.judgement.why or "")
+
+
+@pytest.mark.parametrize("requests", [999, 1_000])
+def test_cpu_per_request_is_known_of_a_claim_where_a_report_has_it(requests: int) -> None:
+    found = [builders.record(VIRTUAL, "1k", "hello", number, requests=requests) for number in (1, 2, 3)]
+    rule = {"rule": "bound", "quantity": "CPU per request", "of": "it", "at_most": 30}
+    claimed = said(claim([rule], {"it": hello(VIRTUAL)}), found)
+    assert found[0].measurement is not None
+    reported = cpu_per_million(found[0].measurement)
+    assert (claimed.word, reported is not None) == ((R, True) if requests == 1_000 else (N, False))
 
 
 def test_a_connection_costs_the_same_in_report_claim_and_scenario() -> None:

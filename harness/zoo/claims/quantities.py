@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from zoo.analysis import flags
-from zoo.analysis.metrics import CPU, LEAST_CPU_S, PEAK_RSS, PER_CONNECTION, REQUESTS, Class, Metric
+from zoo.analysis.metrics import CPU, LEAST_ANSWERS, LEAST_CPU_S, PEAK_RSS, PER_CONNECTION, REQUESTS, Class, Metric
 from zoo.jdbc.pairs import OPS
 
 JsonRecord = Mapping[str, Any]
@@ -67,8 +67,9 @@ def place(*places: str, scale: float = 1.0) -> Callable[[JsonRecord], float | li
 
 
 def _cpu_per_million(data: JsonRecord) -> float | None:
-    spent = at(data, "measurement.work.cpu_s")
-    known = spent is not None and spent >= LEAST_CPU_S
+    """Read what `metrics.cpu_per_million` reads from a measurement."""
+    spent, answered = at(data, "measurement.work.cpu_s") or 0.0, at(data, "measurement.load.goodput") or 0
+    known = spent >= LEAST_CPU_S and answered >= LEAST_ANSWERS
     found: float | None = at(data, "measurement.work.cpu_s_per_million") if known else None
     return found
 
