@@ -30,7 +30,7 @@ def highest_tier(runs: Sequence[Committed], catalog: Catalog) -> str:
 
 
 def reports(runs: Sequence[Committed], catalog: Catalog) -> dict[Path, str]:
-    """The reports that the table links."""
+    """Render the reports that the table links."""
     table = highest_tier(runs, catalog)
     return {one.listed.path / "report.md": run_reports.text(one.contents) for one in runs if _report(one) in table}
 
