@@ -264,7 +264,7 @@ test-reproducible: setup # two builds of each server make the same files
 audit: ## Develop: what each part is made of (CycloneDX), and known vulnerabilities in it where OSV-Scanner is there
 	@harness/audit.sh
 
-soak: setup ## Develop: all servers under load at once for MINUTES=10: does one grow? (SERVER= for one)
+soak: setup ## Develop: check for memory leaks: all servers under load at once for MINUTES=10 (SERVER= for one)
 	@$(HARNESS) soak $(if $(MINUTES),--minutes $(MINUTES)) $(call options,server,$(SERVER))
 
 test-vm: setup qemu ## Develop: boot a guest, hold 1,000 connections in it, break it (Debian; 4 min)

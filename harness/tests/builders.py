@@ -13,6 +13,7 @@ from zoo.catalog.manifest import Catalog, Entry, Manifest, Server
 from zoo.model.condition import Condition
 from zoo.model.failure import Failure
 from zoo.model.flag import Flag
+from zoo.model.histogram import Histogram
 from zoo.model.host import HostFacts, Limits, Tools
 from zoo.model.measurement import (
     Connections,
@@ -279,3 +280,17 @@ def run(
             tools=Tools(wrk="4.2.0", rustc="1.95.0"),
         ),
     )
+
+
+def wrk_corrected(raw: Histogram, interval_us: int) -> Histogram:
+    """Return what stats_correct of wrk's src/stats.c makes of a histogram, line for line."""
+    data = [0] * (raw.max_us + 1)
+    for value, count in zip(raw.values_us.tolist(), raw.counts.tolist(), strict=True):
+        data[value] = count
+    for n in range(interval_us * 2, len(data)):
+        count = data[n]
+        m = n - interval_us
+        while count and m > interval_us:
+            data[m] += count
+            m -= interval_us
+    return Histogram.from_pairs((n, count) for n, count in enumerate(data) if count)

@@ -12,6 +12,7 @@ from test_study import behind, loaded
 
 from zoo.analysis.cells import cells
 from zoo.analysis.held import costs
+from zoo.analysis.metrics import cpu_per_million
 from zoo.analysis.summary import rows
 from zoo.claims.judge import ClaimWord, Judgement, Size, over_cells
 from zoo.claims.rules import RatioRule
@@ -319,12 +320,22 @@ def test_at_a_cut_tier_only_ratios_and_costs_per_connection_are_judged() -> None
     assert judged.word is R
     assert "ran at 19,500 connections instead of 25k (nofile hard limit 20,000)" in judged.parts[0].found[0][0].notes
     alone = {"it": hello(VIRTUAL, "25k")}
-    cost = {"rule": "bound", "quantity": "added RSS per connection", "of": "it", "at_most": 3}
+    cost = {"rule": "bound", "quantity": "growth from idle per connection", "of": "it", "at_most": 3}
     assert said(claim([cost], alone), found).word is R
     for rule, quantity in (("bound", "peak RSS"), ("count", "failing")):
         whole = said(claim([{"rule": rule, "quantity": quantity, "of": "it", "at_most": 1e9}], alone), found)
         assert whole.word is N
         assert "only ratios and costs per connection are judged" in (whole.judgement.why or "")
+
+
+@pytest.mark.parametrize("requests", [999, 1_000])
+def test_cpu_per_request_is_known_of_a_claim_where_a_report_has_it(requests: int) -> None:
+    found = [builders.record(VIRTUAL, "1k", "hello", number, requests=requests) for number in (1, 2, 3)]
+    rule = {"rule": "bound", "quantity": "CPU per request", "of": "it", "at_most": 30}
+    claimed = said(claim([rule], {"it": hello(VIRTUAL)}), found)
+    assert found[0].measurement is not None
+    reported = cpu_per_million(found[0].measurement)
+    assert (claimed.word, reported is not None) == ((R, True) if requests == 1_000 else (N, False))
 
 
 def test_a_connection_costs_the_same_in_report_claim_and_scenario() -> None:

@@ -1,4 +1,4 @@
-"""What counts as proved: on made-up records, where the truth is known."""
+"""Checks of the method on made-up records, where the truth is known."""
 
 from __future__ import annotations
 
@@ -12,19 +12,7 @@ from builders import record
 
 from zoo import ROOT
 from zoo.analysis import method_proof
-from zoo.analysis.method_proof import (
-    PLAIN,
-    SLOWED,
-    UNCHANGED,
-    Alarms,
-    Width,
-    alarms,
-    power,
-    rounds_within,
-    short_runs,
-    slowdown_found,
-    widths,
-)
+from zoo.analysis.method_proof import Alarms, Width, alarms, power, short_runs, widths
 from zoo.analysis.metrics import CPU, METRICS, PER_CONNECTION, REQUESTS, Metric
 from zoo.analysis.pairs import Compared, Kind, compare
 from zoo.analysis.stats import student_ratio
@@ -36,6 +24,7 @@ from zoo.plan.blocks import Design
 from zoo.report.text import method_proofs
 
 NATIVE, JVM = "rust-n:bare", "java-a:virtual"
+PLAIN, SLOWED, UNCHANGED = "slowed:plain", "slowed:slowed", "slowed:unchanged"
 METRICS_OF_HELLO = [m for m in METRICS if m is not PER_CONNECTION]
 
 
@@ -79,7 +68,7 @@ def test_false_differences_come_at_the_nominal_rate_over_all_metrics() -> None:
     found = [alarms([again(chance)]) for _ in range(100)]
     assert {a.intervals for a in found} == {2 * len(METRICS_OF_HELLO)}
     assert 0.03 < sum(a.outside for a in found) / sum(a.intervals for a in found) < 0.075
-    assert sum(not a.nominally for a in found) <= 8
+    assert sum(a.chance < 0.05 for a in found) <= 8
     assert sum(a.called for a in found) < sum(a.outside for a in found), "Holm's correction leaves fewer"
 
 
@@ -88,8 +77,6 @@ def test_a_method_that_sees_differences_where_none_are_is_caught() -> None:
     counted = alarms([found], REQUESTS)
     assert (counted.intervals, counted.outside, counted.called) == (2, 2, 2)
     assert alarms([found], CPU) == alarms([again(np.random.default_rng(2))], CPU), "only req/s was made to differ"
-    assert not Alarms(intervals=24, outside=5, called=0).nominally
-    assert Alarms(intervals=24, outside=3, called=0).nominally
 
 
 def test_the_chance_of_so_many_is_that_of_the_binomial_distribution() -> None:
@@ -153,31 +140,22 @@ def test_power_stands_in_a_table_by_metric_and_load() -> None:
 # --- a known slowdown
 
 
-def slowed(factors: Sequence[float], sd: float = 0.01, rounds: int = 8) -> Compared:
+def slowed(factors: Sequence[float]) -> Compared:
     """req/s of the plain server, the slowed and the unchanged one, times these."""
     chance = np.random.default_rng(3)
     entries = (PLAIN, SLOWED, UNCHANGED)
     records = [
-        r for e, factor in zip(entries, factors, strict=True) for r in noisy(e, chance, rounds, sd, 10_000 * factor)
+        r for e, factor in zip(entries, factors, strict=True) for r in noisy(e, chance, 8, 0.01, 10_000 * factor)
     ]
     return compare(entries, records)
 
 
 def test_a_slowdown_of_5_percent_is_found_and_none_where_there_is_none() -> None:
     found = slowed((1, 1 / 1.05, 1))
-    assert slowdown_found(found)
     (table,) = method_proofs.slowdown(builders.run([PLAIN, SLOWED, UNCHANGED], rounds=8), found).tables
     assert [row[0] for row in table.rows] == [f"{SLOWED} ÷ plain", f"{UNCHANGED} ÷ plain"]
     assert re.match(r"slower \d–\d % 0\.95", table.rows[0][4])
-
-
-@pytest.mark.parametrize(
-    ("factors", "sd"),
-    [((1, 1, 1), 0.01), ((1, 1 / 1.05, 1 / 1.05), 0.01), ((1, 1.05, 1), 0.01), ((1, 1 / 1.05, 1), 0.2)],
-    ids=["not slowed", "unchanged is slower", "faster", "too noisy"],
-)
-def test_anything_else_proves_nothing(factors: tuple[float, ...], sd: float) -> None:
-    assert not slowdown_found(slowed(factors, sd))
+    assert not re.match(r"slower|faster", table.rows[1][4])
 
 
 # --- designs
@@ -226,10 +204,6 @@ def test_the_designs_are_summed_up() -> None:
         "Narrowest after an hour: rounds in 0 of 2, turns in 2 of 2. "
         "A/A intervals that leave out 1: rounds 2 of 2, turns 0 of 2."
     )
-
-
-def test_time_is_shared_equally_with_a_least_number_of_rounds() -> None:
-    assert rounds_within(1_200, [30.0, 100.0, 500.0], least=3) == [13, 4, 3]
 
 
 def test_a_run_that_has_not_ended_took_no_time_that_is_known() -> None:

@@ -22,6 +22,7 @@ from zoo.reference import estimate, rerun, runs
 from zoo.reference.committed import Reference
 from zoo.reference.documents import parts, quoted
 from zoo.reference.estimate import Estimate
+from zoo.reference.rerun import Found
 from zoo.reference.runs import COMMITTED, TABLE, CommittedRun, TableError
 from zoo.reference.status import Build
 from zoo.runtime import conditions
@@ -194,20 +195,20 @@ def status() -> dict[str, str]:
 
 def test_the_status_tells_current_runs_from_those_that_are_missing(root: Path) -> None:
     found = status()
-    assert re.fullmatch(r"a current 2026-01-02 \d+", found["a"])
-    assert re.fullmatch(r"b not measured – \d+", found["b"])
-    assert found["summary"].startswith("1 of 2 runs are current. To refresh the others takes about ")
+    assert re.fullmatch(r"a nothing 2026-01-02 \d+", found["a"])
+    assert re.fullmatch(r"b – not yet \d+", found["b"])
+    assert found["summary"].startswith("1 of 2 runs are current. Refreshing the others takes about ")
 
 
 def test_the_status_names_the_servers_that_changed_since(root: Path) -> None:
     (root / "rust-a" / "src" / "main").write_text("two\n", encoding="utf-8")
-    assert re.fullmatch(r"a earlier: rust-a changed since 2026-01-02 \d+", status()["a"])
+    assert re.fullmatch(r"a rust-a 2026-01-02 \d+", status()["a"])
 
 
 def test_the_status_says_why_a_run_cannot_be_refreshed(root: Path) -> None:
     path = root / TABLE
     path.write_text(path.read_text(encoding="utf-8").replace("bench", "bench --server gone", 1), encoding="utf-8")
-    assert re.fullmatch(r"a current 2026-01-02 –", status()["a"])
+    assert re.fullmatch(r"a nothing 2026-01-02 –", status()["a"])
 
 
 @pytest.mark.parametrize("run", [run for run in LISTED if not run.by_hand], ids=by_name)
@@ -273,6 +274,18 @@ def test_without_names_what_is_not_current_is_refreshed(root: Path, monkeypatch:
     assert (committed_id(root, "a"), committed_id(root, "b")) == ("a", "new")
 
 
+def test_a_plan_shows_the_commands_and_measures_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zoo_that_measures(root, monkeypatch, code=0)
+    done = CliRunner().invoke(app.of(["reference"]), ["reference", "plan", "a", "b"])
+    assert done.exit_code == 0, done.output
+    assert [re.sub(r"\d+ (min|s)", "…", line) for line in done.stdout.splitlines()] == [
+        "a, …: zoo bench --runtime process",
+        "b, …: zoo bench --runtime process",
+        "2 runs, about …; the machine should be idle",
+    ]
+    assert not (root / "called").exists()
+
+
 def test_a_budget_that_is_too_small_measures_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     zoo_that_measures(root, monkeypatch, code=0)
     code, out = refresh("--budget", "1")
@@ -291,12 +304,12 @@ def test_what_cannot_be_made_here_is_told_before_anything_is_measured(
 
 
 def test_the_oldest_builds_come_first_and_no_more_than_fit() -> None:
-    def build(name: str, started_at: str | None, *changed: str) -> Build:
-        return Build(CommittedRun(name=name, command="bench", quoted_by=["README.md"]), started_at, changed)
+    def build(name: str, started_at: str | None, *changed: str, seconds: float = 60.0) -> Found:
+        listed = CommittedRun(name=name, command="bench", quoted_by=["README.md"])
+        return Build(listed, started_at, changed), Estimate(seconds)
 
-    builds = [build("new", "2026-03-01", "s"), build("old", "2026-01-01", "s"), build("current", "2025-01-01")]
-    builds += [build("long", "2025-02-01", "s"), build("missing", None)]
-    estimates = [Estimate(seconds) for seconds in (60.0, 60.0, 1.0, 600.0, 60.0)]
-    found = [run.name for run, _ in rerun.oldest(builds, estimates, budget_s=180.0)]
-    assert found == ["missing", "old", "new"]
-    assert [run.name for run, _ in rerun.oldest(builds, estimates, budget_s=120.0)] == ["missing", "old"]
+    found = [build("new", "2026-03-01", "s"), build("old", "2026-01-01", "s"), build("current", "2025-01-01")]
+    found += [build("long", "2025-02-01", "s", seconds=600.0), build("missing", None)]
+    assert [build.run.name for build, _ in rerun.ordered(found)] == ["missing", "long", "old", "new", "current"]
+    assert [run.name for run, _ in rerun.oldest(found, budget_s=180.0)] == ["missing", "old", "new"]
+    assert [run.name for run, _ in rerun.oldest(found, budget_s=120.0)] == ["missing", "old"]

@@ -135,7 +135,9 @@ def test_at_the_end_no_time_is_left() -> None:
     assert "left" not in text_of(console)
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(0, "10 s"), (25, "20 s"), (90, "2 min"), (3_600, "60 min")])
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "10 s"), (25, "20 s"), (90, "2 min"), (3_600, "60 min"), (9_000, "2.5 h")]
+)
 def test_a_duration_is_never_0_minutes(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text
 

@@ -17,9 +17,8 @@ from fakes import ManualTime
 
 from zoo.catalog.manifest import Entry, Manifest, Server
 from zoo.measure.trials import starts
-from zoo.measure.trials.starts import possible, record, start_once
+from zoo.measure.trials.starts import record, start_once
 from zoo.model.errors import RuntimeFailure
-from zoo.model.jdk import Jdk
 from zoo.runtime.base import Launch
 from zoo.scenarios.startup import Start
 
@@ -219,12 +218,3 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path, monkeypatch: pytest.Monk
         start_once(launch(tmp_path, "time.sleep(60)", listens=False), None)
     assert [len(started) for started in seen] == [1]
     assert children() == before
-
-
-def test_what_a_jdk_can_begin_with() -> None:
-    def jdk(major: int) -> Jdk:
-        return Jdk(Path("/jdk"), Path("/jdk/bin/java"), f"{major}.0.1", major, "Someone")
-
-    assert possible(None) == [Start.DEFAULT]
-    assert possible(jdk(21)) == [Start.DEFAULT, Start.CDS]
-    assert possible(jdk(25)) == [Start.DEFAULT, Start.CDS, Start.AOT]

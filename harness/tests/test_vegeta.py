@@ -43,8 +43,7 @@ def test_a_constant_rate_whatever_the_server_does(server: ScriptedServer) -> Non
     assert 0 < found.sent <= 101, "on a busy machine some are left out"
     assert found.sent == server.answered == server.connections, "a connection for each request"
     (hits,) = attacked.hits
-    assert found.answered.min_us is not None
-    assert found.answered.min_us >= min(hits.took_us) >= 300_000
+    assert found.answered.values_us[0] >= min(hits.took_us) >= 300_000
     assert found.total_s * 1e6 == pytest.approx(max(map(operator.add, hits.sent_us, hits.took_us)))
     assert attacked.cpu_s > 0
     assert attacked.version[:3] == "12."

@@ -17,7 +17,7 @@ LEAST_COUNTS = 3
 
 @dataclass(frozen=True)
 class Point:
-    """What a server's memory was while it held so many connections; 0 is the server at rest."""
+    """The memory of a server while it holds so many connections; 0 is the server at rest."""
 
     connections: int
     kb: float
@@ -35,9 +35,12 @@ class Slope:
 
 
 def slope(points: Sequence[Point]) -> Slope:
-    """The least-squares line through one round, at rest included: its intercept is the idle memory, which is thereby
-    no part of what a connection costs. ValueError with fewer than 3 connection counts besides 0: one total divided by
-    its count, or a line through two points, would not show that memory grows with connections at all."""
+    """Fit the least-squares line through one round, at rest included.
+
+    Its intercept is the idle memory, which is thereby no part of what a connection costs. ValueError with fewer than 3
+    connection counts in addition to 0: one total divided by its count, or a line through two points, would not show
+    that memory grows with connections at all.
+    """
     counts = {point.connections for point in points}
     if 0 not in counts or len(counts) <= LEAST_COUNTS:
         raise ValueError(f"a slope needs the server at rest and at least {LEAST_COUNTS} connection counts")
@@ -47,7 +50,7 @@ def slope(points: Sequence[Point]) -> Slope:
 
 
 def given_back(idle_kb: float, held_kb: float, rested_kb: float) -> float | None:
-    """The share of what held connections added that is free again after a rest; None when they added nothing."""
+    """Return the share of what held connections added that is free again after a rest; None if they added nothing."""
     return (held_kb - rested_kb) / (held_kb - idle_kb) if held_kb > idle_kb else None
 
 
@@ -89,7 +92,7 @@ def slopes(records: Iterable[Record], quantity: str = RSS) -> dict[tuple[str, st
 
 @dataclass(frozen=True)
 class Cost:
-    """kB a held connection: the mean over rounds; `fit` is that of the round whose points fit worst."""
+    """kB per held connection: the mean over rounds; `fit` is that of the round whose points fit worst."""
 
     interval: Interval
     fit: float
@@ -98,8 +101,8 @@ class Cost:
 def cost(rounds: Mapping[int, Slope]) -> Cost:
     """Return the mean of the rounds' slopes with its t interval.
 
-    A round is a fresh process and so the unit of replication; the points within one share its heap and are no
-    repetitions, so the regression's own standard error would promise too much.
+    A round is a fresh process and so the unit of replication. The points within one round share its heap and are no
+    repetitions, so the regression's own standard error would be too small.
     """
     return Cost(of_mean([each.kb for each in rounds.values()]), min(each.fit for each in rounds.values()))
 

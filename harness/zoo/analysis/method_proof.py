@@ -1,4 +1,4 @@
-"""What dedicated runs prove about the method: false differences, a known slowdown, designs compared. Pure."""
+"""Figures of runs that check the method: false differences, power, and designs compared. Pure."""
 
 from __future__ import annotations
 
@@ -10,23 +10,20 @@ from datetime import datetime
 
 from scipy.special import bdtrc
 
-from zoo.analysis.metrics import CPU, REQUESTS, Metric, Word
+from zoo.analysis.metrics import CPU, REQUESTS, Metric
 from zoo.analysis.pairs import Compared, Comparison, Kind, compare, judged
 from zoo.analysis.stats import Ratio, t_quantile
 from zoo.analysis.stats.ratio import CONFIDENCE
 from zoo.model.record import Record
 from zoo.model.run import Run
 
-PLAIN, SLOWED, UNCHANGED = "slowed:plain", "slowed:slowed", "slowed:unchanged"
-"""Of the fixture: its default, the variant that burns 5 % more CPU, and the one that differs in name only."""
-
 WIDTHS_OF = (REQUESTS, CPU)
 
 SHORT = 3
-"""Rounds of a run as people make it; a long one is cut into as many of these as it holds."""
+"""Rounds of a usual run; a long run is cut into runs of this many."""
 
 CHANGES = (0.05, 0.10, 0.20)
-"""By which a server is made slower, to see how often that is found."""
+"""The changes of a server whose detection rate is reported."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +41,12 @@ class Alarms:
 
     @property
     def chance(self) -> float:
-        """Of so many or more outside at the nominal rate, were the intervals independent."""
+        """The probability of so many or more outside at the nominal rate, were the intervals independent."""
         return float(bdtrc(self.outside - 1, self.intervals, 1 - CONFIDENCE))
-
-    @property
-    def nominally(self) -> bool:
-        """False when there are so many that the nominal rate gives them in less than one run of twenty."""
-        return self.chance >= 1 - CONFIDENCE
 
 
 def short_runs(run: Run, records: Sequence[Record]) -> list[Compared]:
-    """Each `SHORT` rounds of a run as a run of their own; what is left over belongs to none. Of fewer, all as one."""
+    """Cut a run into runs of `SHORT` rounds, dropping the rest; a run too short to cut stays whole."""
     if run.plan.rounds < 2 * SHORT:
         return [compare(run.plan.entries, records)]
     starts = range(1, run.plan.rounds - SHORT + 2, SHORT)
@@ -62,7 +54,7 @@ def short_runs(run: Run, records: Sequence[Record]) -> list[Compared]:
 
 
 def alarms(runs: Sequence[Compared], metric: Metric | None = None) -> Alarms:
-    """Of one metric, or of all."""
+    """Count the false differences of one metric, or of all."""
     known = [c for c in _again(runs) if metric in (None, c.metric)]
     return Alarms(
         len(known), sum(bool(c.ratio and c.ratio.differs) for c in known), sum(c.verdict.differs for c in known)
@@ -86,9 +78,9 @@ class Power:
 
 
 def power(runs: Sequence[Compared], metric: Metric, tier: str, change: float) -> Power:
-    """Of a server that has `change` less throughput, or takes so much more CPU.
+    """Return how often a server with `change` less throughput, or so much more CPU, is found.
 
-    Its ratios are those of equal servers, as measured, times the change: on the log scale their noise is the same.
+    Its ratios are those measured of equal servers, times the change: on the log scale their noise is the same.
     """
     factor = 1 - change if metric is REQUESTS else 1 + change
     found = [c for c in _again([_changed(one, metric, factor) for one in runs], tier) if c.metric is metric]
@@ -101,7 +93,7 @@ def power(runs: Sequence[Compared], metric: Metric, tier: str, change: float) ->
 
 
 def _again(runs: Sequence[Compared], tier: str | None = None) -> list[Comparison]:
-    """What A/A pairs compared, where there is an interval."""
+    """The comparisons of A/A pairs that have an interval."""
     return [
         c
         for one in runs
@@ -113,7 +105,7 @@ def _again(runs: Sequence[Compared], tier: str | None = None) -> list[Comparison
 
 
 def _changed(found: Compared, metric: Metric, factor: float) -> Compared:
-    """Its A/A pairs, as they would be were one side changed."""
+    """Return the A/A pairs as they would be if one side had changed."""
     pairs = []
     for pair in found.of(Kind.AGAIN):
         compared = pair.comparisons.get(metric)
@@ -126,15 +118,9 @@ def _changed(found: Compared, metric: Metric, factor: float) -> Compared:
     return replace(found, pairs=judged(pairs))
 
 
-def slowdown_found(compared: Compared) -> bool:
-    """True when the slowed variant is called slower, and the unchanged one neither slower nor faster."""
-    verdicts = {pair.a: pair.comparisons[REQUESTS].verdict for pair in compared.of(Kind.VARIANT)}
-    return verdicts[SLOWED].word is Word.SLOWER and not verdicts[UNCHANGED].differs
-
-
 @dataclass(frozen=True)
 class Width:
-    """What a design gave for one metric of a pair in the minutes it took; `again` is the A/A pair beside it."""
+    """The ratio of a pair in one metric and design, after the minutes it took; `again` is the A/A pair of that run."""
 
     a: str
     b: str
@@ -147,18 +133,18 @@ class Width:
 
     @property
     def sd_log(self) -> float:
-        """Of one round's log-ratio: root mean square of the pair's and A/A's, which one design makes vary alike."""
+        """Standard deviation of one round's log-ratio: the root mean square of the pair's and the A/A pair's."""
         known = [r.sd_log for r in (self.pair, self.again) if r.sd_log is not None]
         return math.sqrt(sum(sd**2 for sd in known) / len(known))
 
     def half_width(self, minutes: float) -> float:
-        """Of the 95 % interval expected after so many minutes, as a share."""
+        """The half-width of the 95% interval expected after so many minutes, as a share."""
         rounds = self.rounds * minutes / self.minutes
         return math.expm1(t_quantile(CONFIDENCE, rounds - 1) * self.sd_log / math.sqrt(rounds))
 
 
 def widths(run: Run, compared: Compared) -> list[Width]:
-    """Of a run of two entries with A/A in one tier; metrics without two rounds of both are left out."""
+    """Return the widths of a run of two entries with A/A in one tier, but for metrics without two rounds of both."""
     (pair,) = [*compared.of(Kind.MODEL), *compared.of(Kind.VARIANT)]
     (again,) = compared.of(Kind.AGAIN)
     made = []
@@ -171,14 +157,8 @@ def widths(run: Run, compared: Compared) -> list[Width]:
 
 
 def minutes_of(run: Run) -> float:
-    """How long it took. ValueError for a run that has not ended."""
+    """Return how long a run took; ValueError if it has not ended."""
     if run.finished_at is None:
         raise ValueError(f"run {run.id} has not ended")
     taken = datetime.fromisoformat(run.finished_at) - datetime.fromisoformat(run.started_at)
     return taken.total_seconds() / 60
-
-
-def rounds_within(seconds: float, round_s: Sequence[float], least: int) -> list[int]:
-    """Rounds for each of several runs that share the time equally, of which a round takes `round_s`."""
-    share = seconds / len(round_s)
-    return [max(least, math.floor(share / one)) for one in round_s]

@@ -16,14 +16,13 @@ PLANNED = (REQUESTS, CPU)
 
 @dataclass(frozen=True)
 class Need:
-    """Rounds that one comparison needs: expected, and with 80 % assurance given how few rounds the pilot had."""
+    """Rounds that one comparison needs: expected, and with 80% assurance given how few rounds the pilot had."""
 
     a: str
     b: str
     scenario: str
     tier: str
     metric: Metric
-    pilot_rounds: int
     sd_log: float
     expected: int
     assured: int
@@ -55,7 +54,6 @@ def needs(pairs: Iterable[Pair], wanted: float) -> list[Need]:
                     scenario=pair.scenario,
                     tier=pair.tier,
                     metric=metric,
-                    pilot_rounds=ratio.rounds,
                     sd_log=ratio.sd_log,
                     expected=rounds_for(ratio.sd_log, wanted, prior_df=(ratio.df or 0) - (ratio.rounds - 1)),
                     assured=rounds_for(sd_at_most(ratio.sd_log, ratio.rounds), wanted),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from zoo.analysis import flags
-from zoo.analysis.metrics import CPU, LEAST_CPU_S, PEAK_RSS, PER_CONNECTION, REQUESTS, Class, Metric
+from zoo.analysis.metrics import CPU, LEAST_ANSWERS, LEAST_CPU_S, PEAK_RSS, PER_CONNECTION, REQUESTS, Class, Metric
 from zoo.jdbc.pairs import OPS
 
 JsonRecord = Mapping[str, Any]
@@ -67,8 +67,9 @@ def place(*places: str, scale: float = 1.0) -> Callable[[JsonRecord], float | li
 
 
 def _cpu_per_million(data: JsonRecord) -> float | None:
-    spent = at(data, "measurement.work.cpu_s")
-    known = spent is not None and spent >= LEAST_CPU_S
+    """Read what `metrics.cpu_per_million` reads from a measurement."""
+    spent, answered = at(data, "measurement.work.cpu_s") or 0.0, at(data, "measurement.load.goodput") or 0
+    known = spent >= LEAST_CPU_S and answered >= LEAST_ANSWERS
     found: float | None = at(data, "measurement.work.cpu_s_per_million") if known else None
     return found
 
@@ -87,7 +88,13 @@ def _per_request(data: JsonRecord, counted: int | None) -> float | None:
     return None if counted is None or not answered else counted / answered
 
 
-def _added_per_connection(data: JsonRecord) -> float | None:
+def _growth_per_connection(data: JsonRecord) -> float | None:
+    """Return how far memory rose above the idle server, divided by the connections.
+
+    This is not what a connection costs: it contains what the load made the server take once, such as its threads and a
+    larger heap. Two claims are about that. R10 extrapolates the total at 1,000 connections to 25,000. L6 compares
+    threads of a pool that starts them all under the first load, which a slope over connection counts leaves out.
+    """
     peak, idle = (at(data, f"measurement.memory.{name}_kb") for name in ("peak", "rss_idle"))
     connections = at(data, "measurement.connections.actual")
     return (peak - idle) / connections if peak and idle and connections else None
@@ -168,7 +175,7 @@ QUANTITIES: dict[str, Quantity] = {
     "RSS per connection": Quantity(
         "kB", place("per_connection.rss"), Class.MEMORY, PER_CONNECTION, per_connection=True, over_tiers=True
     ),
-    "added RSS per connection": Quantity("kB", _added_per_connection, Class.MEMORY, per_connection=True),
+    "growth from idle per connection": Quantity("kB", _growth_per_connection, Class.MEMORY, per_connection=True),
     "t95": Quantity("s", place("trial.result.t95_s"), censored=place("trial.result.duration_s")),
     "late answers": Quantity("of C/D", place("trial.result.late")),
     "virtual handler": Quantity("", place("measurement.server.virtual")),

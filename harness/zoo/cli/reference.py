@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -11,9 +12,7 @@ from zoo.cli import checkout, listed_runs
 from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
 from zoo.reference import estimate, rerun, runs, status
-from zoo.reference.estimate import Estimate
-from zoo.reference.rerun import MADE, Chosen
-from zoo.reference.status import Build
+from zoo.reference.rerun import MADE, Chosen, Found
 from zoo.report.formatting import format_duration
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text import terminal
@@ -26,52 +25,77 @@ app = typer.Typer(
 )
 
 
+Names = Annotated[
+    list[str] | None, typer.Argument(help="runs of the table, such as aa or 'java-liberty/*'; by default the oldest")
+]
+Budget = Annotated[int, typer.Option("--budget", min=1, help="minutes for all runs together, if none is named")]
+
+
 @app.command("status")
 @plainly()
 def show_status() -> None:
-    """Show which committed runs are current, and how long it takes to refresh them.
+    """Show which committed runs are current.
+
+    Those that are not are listed in the order in which `zoo reference run` refreshes them.
 
     Example: zoo reference status
     """
-    listed = runs.load(checkout.ROOT).runs
-    builds = [status.build_of(run, checkout.ROOT) for run in listed]
-    estimates = [estimate.of_run(run, checkout.ROOT) for run in listed]
-    terminal.show([status_section(builds, estimates)], console)
+    terminal.show([status_section(_found())], console)
+
+
+@app.command("plan")
+@plainly()
+def show_plan(name: Names = None, budget: Budget = 150) -> None:
+    """Show what `zoo reference run` would measure.
+
+    Example: zoo reference plan 'java-liberty/*'
+    """
+    _planned(name, budget)
 
 
 @app.command("run")
 @plainly()
-def refresh(
-    name: Annotated[
-        list[str] | None, typer.Argument(help="runs of the table, such as aa or 'java-liberty/*'; the oldest without")
-    ] = None,
-    budget: Annotated[int, typer.Option("--budget", min=1, help="minutes for all runs, where none is named")] = 150,
-) -> None:
-    """Measure committed runs again, those of the earliest builds first.
+def refresh(name: Names = None, budget: Budget = 150) -> None:
+    """Measure committed runs again, the oldest first.
 
-    A run takes the place of the committed one once it is complete; Ctrl-C loses at most the run that is measured.
+    A new run replaces the committed one once it is complete. Ctrl-C loses at most the run that is being measured.
 
     Example: zoo reference run --budget 60
 
     Example: zoo reference run aa slowdown
     """
-    table, root = runs.load(checkout.ROOT), checkout.ROOT
-    if name:
-        listed = dict.fromkeys(run.name for each in name for run in table.matching(each))
-        chosen = rerun.named((run, estimate.of_run(run, root)) for run in table.runs if run.name in listed)
-    else:
-        builds = [status.build_of(run, root) for run in table.runs]
-        chosen = rerun.oldest(builds, [estimate.of_run(run, root) for run in table.runs], 60.0 * budget)
-    if not chosen:
-        console.print(f"nothing to refresh within {budget} minutes; zoo reference status shows the time of each run")
-        return
-    seconds = sum(each.seconds for _, each in chosen)
-    console.print(f"{len(chosen)} runs, about {format_duration(seconds)}; the machine should be idle", highlight=False)
+    chosen = _planned(name, budget)
     incomplete = [run.name for number, (run, _) in enumerate(chosen) if not _refresh(chosen, number)]
     if incomplete:
         console.print(f"not refreshed: {', '.join(incomplete)}")
         raise typer.Exit(1)
-    console.print("bring the documents up to date with: zoo docs")
+    if chosen:
+        console.print("bring the documents up to date with: zoo docs")
+
+
+def _found() -> list[Found]:
+    """Every run of the table, in the order in which they are refreshed."""
+    root = checkout.ROOT
+    return rerun.ordered((status.build_of(run, root), estimate.of_run(run, root)) for run in runs.load(root).runs)
+
+
+def _planned(names: list[str] | None, budget: int) -> list[Chosen]:
+    """Return the runs to refresh, after showing them with their commands."""
+    if names:
+        table = runs.load(checkout.ROOT)
+        matching = {run.name: run for name in names for run in table.matching(name)}
+        chosen = rerun.named((run, estimate.of_run(run, checkout.ROOT)) for run in matching.values())
+    else:
+        chosen = rerun.oldest(_found(), 60.0 * budget)
+    if not chosen:
+        console.print(f"nothing to refresh within {budget} minutes; zoo reference status shows the time of each run")
+        return []
+    for run, each in chosen:
+        env = "".join(f"{key}={value} " for key, value in run.env.items())
+        console.print(f"{run.name}, {format_duration(each.seconds)}: {env}zoo {shlex.join(run.words)}", highlight=False)
+    seconds = sum(each.seconds for _, each in chosen)
+    console.print(f"{len(chosen)} runs, about {format_duration(seconds)}; the machine should be idle", highlight=False)
+    return chosen
 
 
 def _refresh(chosen: Sequence[Chosen], number: int) -> bool:
@@ -89,28 +113,23 @@ def _refresh(chosen: Sequence[Chosen], number: int) -> bool:
     return True
 
 
-def status_section(builds: Sequence[Build], estimates: Sequence[Estimate]) -> Section:
+def status_section(found: Sequence[Found]) -> Section:
     """A row for each run, and below the table why some cannot be refreshed here."""
-    rows, reasons, seconds = [], [], {True: 0.0, False: 0.0}
-    for build, found in zip(builds, estimates, strict=True):
-        if found.impossible:
-            reasons.append(f"{build.run.name}: {found.impossible}")
-        seconds[build.is_current] += found.seconds
-        minutes = NONE if found.impossible else f"{found.seconds / 60:.0f}"
-        rows.append([build.run.name, _state(build), (build.started_at or NONE)[:10], minutes])
-    current = sum(build.is_current for build in builds)
-    summary = (
-        f"{current} of {len(builds)} runs are current. "
-        f"To refresh the others takes about {format_duration(seconds[False])}, "
-        f"and all about {format_duration(sum(seconds.values()))}."
-    )
+    rows = []
+    reasons: dict[str, list[str]] = {}
+    for build, expected in found:
+        if expected.impossible:
+            reasons.setdefault(expected.impossible, []).append(build.run.name)
+        measured = "not yet" if build.started_at is None else build.started_at[:10] or NONE
+        changed = ", ".join(build.changed) or ("nothing" if build.is_current else NONE)
+        minutes = NONE if expected.impossible else f"{expected.seconds / 60:.0f}"
+        rows.append([build.run.name, changed, measured, minutes])
+    current = sum(build.is_current for build, _ in found)
+    summary = f"{current} of {len(found)} runs are current."
+    if seconds := sum(expected.seconds for build, expected in found if not build.is_current):
+        summary += f" Refreshing the others takes about {format_duration(seconds)}."
     if reasons:
-        summary += f" {len(reasons)} runs cannot be refreshed by their command here; the reasons are below the table."
-    table = Table("", ["run", "build", "measured", "minutes"], rows, text=3)
-    return Section("Committed runs", [summary], [table], reasons)
-
-
-def _state(build: Build) -> str:
-    if build.started_at is None:
-        return "not measured"
-    return f"earlier: {', '.join(build.changed)} changed since" if build.changed else "current"
+        summary += " Runs without minutes cannot be refreshed by their command here; the reasons are below the table."
+    table = Table("", ["run", "changed since", "measured", "minutes"], rows, text=3)
+    bullets = [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
+    return Section("Committed runs", [summary], [table], bullets)

@@ -91,13 +91,8 @@ def build(jdk: Jdk, folder: Path = FOLDER) -> Path:
     return jar
 
 
-def start_and_end(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RUNS) -> Interval:
-    """Seconds from fork to exit."""
-    return of_median(starts(jdk, jar, flags, runs))
-
-
 def starts(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RUNS) -> list[float]:
-    """The same of each run."""
+    """Return the seconds from fork to exit of each run."""
     took = []
     for _ in range(runs):
         begun = time.monotonic()

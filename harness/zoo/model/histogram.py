@@ -46,12 +46,8 @@ class Histogram:
 
     @property
     def mean_us(self) -> float:
-        """0 without samples, as are the two below: ask `total` first."""
+        """0 without samples, as is the one below: ask `total` first."""
         return float(np.average(self.values_us, weights=self.counts)) if len(self.counts) else 0.0
-
-    @property
-    def min_us(self) -> int:
-        return int(self.values_us[0]) if len(self.values_us) else 0
 
     @property
     def max_us(self) -> int:
@@ -145,24 +141,15 @@ def merge(hs: Iterable[Histogram]) -> Histogram:
     )
 
 
-def correct(raw: Histogram, interval_us: int) -> Histogram:
-    """What wrk does before done() runs (stats_correct in its src/stats.c): for every latency n above
-    2 * interval it adds samples at n - interval, n - 2 * interval, ... as long as they exceed the interval."""
-    _check_interval(interval_us)
-    bins = dict(zip(raw.values_us.tolist(), raw.counts.tolist(), strict=True))
-    for value, count in list(bins.items()):
-        for added in range(value - interval_us, interval_us, -interval_us):
-            bins[added] = bins.get(added, 0) + count
-    return Histogram.from_pairs(sorted(bins.items()))
-
-
 def uncorrect(corrected: Histogram, interval_us: int) -> Histogram:
-    """The inverse of `correct`: raw[m] = corrected[m] - corrected[m + interval] for m above the interval.
+    """Undo the correction that wrk makes before done() runs (stats_correct in its src/stats.c).
 
-    The samples invented at m are the samples, true and invented, at m + interval; so each bin above 2 * interval
-    is taken off the bin one interval below, which must be there and as large.
+    For every latency n above 2 * interval, wrk adds samples at n - interval, n - 2 * interval, ... as long as they
+    exceed the interval. So raw[m] = corrected[m] - corrected[m + interval] for m above the interval: each bin above
+    2 * interval is taken off the bin one interval below, which must be there and as large.
     """
-    _check_interval(interval_us)
+    if interval_us < 1:
+        raise HistogramError(f"the interval must be at least 1 us, got {interval_us}")
     values, counts = corrected.values_us, corrected.counts
     above = values > 2 * interval_us
     below = np.searchsorted(values, values[above] - interval_us)  # within range: each value looked for is not the last
@@ -172,11 +159,6 @@ def uncorrect(corrected: Histogram, interval_us: int) -> Histogram:
     raw = counts.copy()
     raw[below] -= invented
     return Histogram(values[raw > 0], raw[raw > 0])
-
-
-def _check_interval(interval_us: int) -> None:
-    if interval_us < 1:
-        raise HistogramError(f"the interval must be at least 1 us, got {interval_us}")
 
 
 def _collected(values_us: Ints, counts: Ints) -> Histogram:

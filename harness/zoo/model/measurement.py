@@ -151,6 +151,10 @@ class Memory(Data):
         """
         return max(self.rss_peak_kb, self.hwm_kb or 0)
 
+    @property
+    def peak_mb(self) -> float:
+        return self.peak_kb / 1024
+
 
 class Work(Data):
     """What the server spent in the window."""
@@ -270,7 +274,7 @@ class Measurement(Data):
 
     @property
     def rss_peak_mb(self) -> float | None:
-        return self.memory.peak_kb / 1024 if self.memory else None
+        return self.memory.peak_mb if self.memory else None
 
     @property
     def threads_peak(self) -> int | None:

@@ -100,6 +100,12 @@ class Record(Measured):
     def key(self) -> tuple[str, str, str, int]:
         return (self.entry, self.asked, self.tier, self.round)
 
+    @property
+    def memory(self) -> Memory | None:
+        """The server's memory, in a measurement or a trial; None where its process is not known."""
+        seen = self.measurement or self.trial
+        return seen.memory if seen else None
+
 
 class _Keyed(Protocol):
     """A record of a cell and round, of whatever kind of run."""

@@ -59,22 +59,6 @@ class Samples(Data):
         return max(self.threads, default=None)
 
     @property
-    def peak_tcp_mem_kb(self) -> int | None:
-        return max(_known(self.tcp_mem_kb), default=None)
-
-    @property
-    def mean_rss_kb(self) -> float | None:
-        return _mean(self.rss_kb)
-
-    @property
     def mean_runnable(self) -> float | None:
-        return _mean(self.runnable)
-
-
-def _known(values: list[int | None]) -> list[int]:
-    return [value for value in values if value is not None]
-
-
-def _mean(values: list[int | None] | list[int]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known else None
+        known = [value for value in self.runnable if value is not None]
+        return statistics.fmean(known) if known else None

@@ -70,7 +70,7 @@ class Reference:
         self._there = [Committed(run, root / run.path, catalog.reference_id) for run in listed]
 
     def matching(self, name: str) -> list[Committed]:
-        """The committed runs of this name; `scenarios/*` stands for all whose names begin with `scenarios/`."""
+        """Return the committed runs of this name, or for `scenarios/*` all whose names begin with `scenarios/`."""
         return [run for run in self._there if fnmatchcase(run.listed.name, name)]
 
     @property

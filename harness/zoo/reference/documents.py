@@ -59,7 +59,7 @@ PEAK = COLUMNS["rss_peak_mb"]
 
 
 def parts(catalog: Catalog) -> Iterator[Part]:
-    """All parts, those of each server's README included."""
+    """Yield all parts, those of each server's README included."""
     yield Part("README.md", "entries", (), entries)
     yield Part("README.md", "results", (ZOO,), readme.results)
     yield Part("README.md", "switch", (ZOO, "scenarios/*", "claims/*", "jdbc*"), first_screen.first_screen)
@@ -74,7 +74,7 @@ def parts(catalog: Catalog) -> Iterator[Part]:
     yield Part("docs/findings.md", "allocators", ("allocators",), allocators)
     yield Part("docs/findings.md", "tier", ("vm-25k*",), highest_tier.highest_tier)
     yield Part("docs/findings.md", "experiments", ("scenarios/*",), experiments)
-    yield Part("docs/liberty.md", "matrix", ("java-liberty/*",), study)
+    yield Part("docs/liberty.md", "study", ("java-liberty/*",), study)
     yield Part("docs/containers.md", "cost", ("container-cost",), runtimes)
     yield Part("docs/scale-out.md", "swarm", ("swarm-one-node",), runtimes)
     yield Part("docs/scale-out.md", "swarm-no-nat", ("swarm-one-node-no-nat",), runtimes)
@@ -94,7 +94,7 @@ FILES = (Files((ZOO,), readme.files), Files(("vm-25k*",), highest_tier.reports))
 
 
 def quoted(runs: Sequence[str], reference: Reference) -> list[Committed] | None:
-    """The committed runs of these names; None if nothing is generated of them, as the first is not committed."""
+    """Return the committed runs of these names; None if the first is not committed, so that nothing is generated."""
     groups = [reference.matching(name) for name in runs]
     return None if groups and not groups[0] else [run for group in groups for run in group]
 
@@ -103,13 +103,13 @@ def quoted(runs: Sequence[str], reference: Reference) -> list[Committed] | None:
 
 
 def entries(_: Sequence[Committed], catalog: Catalog) -> str:
-    """All server variants."""
+    """Render the table of all server variants."""
     body = [[f"[`{e.id}`]({e.server.name}/)", e.variant.model, e.variant.summary] for e in catalog.entries]
     return render_table(Table("entries", ["entry", "model", "how it runs a request"], body, text=3))
 
 
 def allocators(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Peak memory of rust-axum with each of three allocators while all its connections wait."""
+    """Render the peak memory of rust-axum with each of three allocators while all its connections wait."""
     [one] = runs
     rows = sorted(one.summary.cells.rows.values(), key=lambda row: row.entry)
     columns = ["entry", *dict.fromkeys(f"{PEAK.title}, {row.scenario} {row.tier}" for row in rows)]
@@ -118,7 +118,7 @@ def allocators(runs: Sequence[Committed], catalog: Catalog) -> str:
 
 
 def last_lines(runs: Sequence[Committed], catalog: Catalog, server: str) -> str:
-    """The last lines of a run, as a paragraph."""
+    """Render the last lines of a run as a paragraph."""
     [one] = runs
     summary = one.summary
     _, *said = (line.strip().rstrip(".") for line in ending(summary.cells, summary.compared))
@@ -127,7 +127,7 @@ def last_lines(runs: Sequence[Committed], catalog: Catalog, server: str) -> str:
 
 
 def runtimes(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """A runtime compared with another one: a container with a process, a swarm with a container."""
+    """Compare a runtime with another one: a container with a process, a swarm with a container."""
     [one] = runs
     compared = one.summary.compared
     section = comparisons.verdicts(Kind.CONDITION, compared.of(Kind.CONDITION), one.run.plan.rounds)
@@ -136,21 +136,21 @@ def runtimes(runs: Sequence[Committed], catalog: Catalog) -> str:
 
 
 def study(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """The questions of a study about one server, each with what its run shows."""
+    """Render the questions of a study about one server, each with what its run shows."""
     server = runs[0].listed.path.parent.name
     answered = [Answered(one.listed.asks, one.run, one.records, f"../{one.link}") for one in runs]
     return studies.told(answered, lambda run: origin(run, catalog, server))
 
 
 def database_results(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Each published table that a database run measured."""
+    """Render each published table that a database run measured."""
     [one] = runs
     store = JdbcStore.open(one.folder)
     return databases.results(store.run(), store.records(), f"../{one.link}")
 
 
 def soak(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Whether a server grew under load."""
+    """Render whether a server grew under load."""
     [one] = runs
     seen = Soak.model_validate_json(one.folder.read_text(encoding="utf-8"))
     others = changed(seen.builds, [server for server in catalog.servers if server.name in seen.builds])

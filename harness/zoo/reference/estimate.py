@@ -31,7 +31,7 @@ class Estimate:
 
 
 def of_run(run: CommittedRun, root: Path) -> Estimate:
-    """The estimate for the command of a committed run."""
+    """Estimate the command of a committed run."""
     if run.by_hand:
         return Estimate(impossible=run.by_hand)
     try:
@@ -53,7 +53,7 @@ def of_run(run: CommittedRun, root: Path) -> Estimate:
 
 
 def of_bench(wish: Wish, env: Mapping[str, str], catalog: Catalog, root: Path) -> Estimate:
-    """The estimate for a bench with these variables in its environment; `UserError` where it cannot run.
+    """Estimate a bench with these variables in its environment; `UserError` if it cannot run.
 
     A run that adds rounds until its precision is reached may take the whole of its budget.
     """
@@ -68,7 +68,7 @@ def of_bench(wish: Wish, env: Mapping[str, str], catalog: Catalog, root: Path) -
 
 @contextmanager
 def _environment(changes: Mapping[str, str]) -> Iterator[None]:
-    """This process's environment with these changes."""
+    """Change this process's environment for a while."""
     before = dict(os.environ)
     os.environ.update(changes)
     try:

@@ -12,7 +12,7 @@ from zoo.report.text.markdown import body
 
 
 def experiments(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """A heading for each scenario in their order; below it the answers and the folded tables of each run."""
+    """Render a heading for each scenario in their order, and below it the answers and the folded tables of each run."""
     found: dict[str, list[str]] = {name: [] for name in scenario_sections.EXPERIMENTS}
     for one in runs:
         rounds = one.run.plan.rounds

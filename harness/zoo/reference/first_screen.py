@@ -23,7 +23,7 @@ CONNECTIONS, WIRE_MS = 10, 10
 
 
 def first_screen(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """A bullet for each case that was measured; the first run is that of the whole zoo."""
+    """Render a bullet for each case that was measured; the first run is that of the whole zoo."""
     whole, *others = runs
     return "\n".join(f"- {text} {source}" for text, source in _sentences(whole, others, catalog) if text)
 
@@ -48,7 +48,7 @@ def _sentences(whole: Committed, others: Sequence[Committed], catalog: Catalog) 
 
 
 def _waiting(runs: Sequence[Committed], catalog: Catalog) -> tuple[str, str]:
-    """Who is answered at a constant rate, each server from the run that `preference` puts first."""
+    """Render who is answered at a constant rate, each server from the run that `preference` puts first."""
     found: dict[str, list[tuple[tuple[int, str], Arriving, Committed]]] = {}
     for committed in runs:
         run = committed.run
@@ -65,7 +65,7 @@ def _waiting(runs: Sequence[Committed], catalog: Catalog) -> tuple[str, str]:
 
 
 def _database(runs: Sequence[Committed]) -> tuple[str, str]:
-    """Virtual threads over a cached pool, with few connections and a wire in between."""
+    """Compare virtual threads with a cached pool, with few connections and a slow wire."""
     found = []
     for committed in runs:
         store = JdbcStore.open(committed.folder)

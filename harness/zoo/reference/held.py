@@ -43,12 +43,12 @@ def preferred(found: Sequence[HeldRun]) -> dict[tuple[str, str], tuple[HeldRun, 
 
 
 def usual(runs: Iterable[Committed]) -> dict[tuple[str, str], tuple[HeldRun, Cost]]:
-    """The same of entries under usual conditions alone."""
+    """Return the same for entries under usual conditions only."""
     return {key: found for key, found in preferred(held(runs)).items() if plain(key[0]) == key[0]}
 
 
 def million(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """What a million connections would take of ten hosts: calculated, not measured."""
+    """Calculate what a million connections would take of ten hosts, from the measured costs."""
     found = usual(runs)
     if not found:
         return ""

@@ -20,8 +20,8 @@ PEAK = COLUMNS["rss_peak_mb"]
 EMULATED = "method.md#a-host-of-its-own-where-this-one-forbids-the-tier"
 
 ARTICLE_MB = {"rust-axum:async": 537, "java-vertx:virtual@heap=300m": 484, "java-tomcat:virtual": 3_800}
-"""Of the first article, "Benchmarking Java Virtual Thread Performance", 25,000 requests of 10 s each: RSS of axum, of
-Vert.x with Mutiny and `-Xmx300m`, of Tomcat."""
+"""Resident memory with 25,000 requests of 10 s each, from the first article, "Benchmarking Java Virtual Thread
+Performance": axum, Vert.x with Mutiny and `-Xmx300m`, Tomcat."""
 
 
 def highest_tier(runs: Sequence[Committed], catalog: Catalog) -> str:
@@ -30,7 +30,7 @@ def highest_tier(runs: Sequence[Committed], catalog: Catalog) -> str:
 
 
 def reports(runs: Sequence[Committed], catalog: Catalog) -> dict[Path, str]:
-    """The reports that the table links."""
+    """Render the reports that the table links."""
     table = highest_tier(runs, catalog)
     return {one.listed.path / "report.md": run_reports.text(one.contents) for one in runs if _report(one) in table}
 
@@ -40,9 +40,10 @@ def _report(committed: Committed) -> str:
 
 
 def tier(found: Mapping[str, tuple[Mapping[str, str], Sequence[Row]]]) -> str:
-    """What the highest tier cost each server, beside what the article says; by report: a run's settings and its rows.
+    """Render the cost of the highest tier for each server, next to the article's figure.
 
-    An entry that several runs measured with the same settings is told once: held where one of them held it.
+    `found` has a run's settings and rows by the link to its report. An entry that several runs measured with the same
+    settings has one row: held if one of them held it.
     """
     every = [
         (f"`{row.entry}`" + "".join(f" with `{key}={value}`" for key, value in sorted(env.items())), report, row)
@@ -66,8 +67,5 @@ def _cells(row: Row, report: str) -> list[str]:
     if row.held:
         article = f"{ARTICLE_MB[row.entry]:,}" if row.entry in ARTICLE_MB else NONE
         return ["all", f"[{PEAK.text(row)}]({report})", article]
-    return [
-        "as many as it has threads" if row.ceiling_rps else f"not all, or not all answered ([why]({report}))",
-        NONE,
-        NONE,
-    ]
+    fewer = "as many as it has threads" if row.ceiling_rps else "not all, or not all answered"
+    return [f"{fewer} ([report]({report}))", NONE, NONE]

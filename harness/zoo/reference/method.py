@@ -22,11 +22,11 @@ from zoo.report.text.markdown import render_table
 from zoo.scenarios.hello import HELLO
 
 WARM_UPS = {"before": "the load alone", "after": "the load, and `/info` after each window"}
-"""What warm-up requested, by run. The machine was not left alone in the second, so it is quoted for nothing else."""
+"""The requests of the warm-up, by run. The machine was busy during the second, so nothing else quotes it."""
 
 
 def aa(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """False differences of entries measured twice; after it those of the run of the whole zoo."""
+    """Render the false differences of entries measured twice, and after them those of the run of the whole zoo."""
     first, *others = runs
     text = quote(method_proofs.aa(first.run, short_runs(first.run, first.records)), source(first, catalog))
     for whole in others:
@@ -36,14 +36,14 @@ def aa(runs: Sequence[Committed], catalog: Catalog) -> str:
 
 
 def power(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """How often a true difference would be found in the same noise."""
+    """Render how often a true difference would be found in the same noise."""
     [one] = runs
     short = short_runs(one.run, one.records)
     return quote(method_proofs.found_of(one.run, short), source(one, catalog)) if len(short) > 1 else ""
 
 
 def slowdown(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """A server against itself burning 5% more CPU."""
+    """Compare a server with itself burning 5% more CPU."""
     [one] = runs
     return quote(method_proofs.slowdown(one.run, one.summary.compared), source(one, catalog))
 
@@ -56,14 +56,14 @@ def designs(runs: Sequence[Committed], catalog: Catalog) -> str:
 
 
 def cores_split(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Server and generator on cores of their own, compared with shared cores."""
+    """Compare server and generator on separate cores with shared cores."""
     [one] = runs
     section = verdicts(Kind.CONDITION, one.summary.compared.of(Kind.CONDITION), one.run.plan.rounds)
     return quote(section, source(one, catalog))
 
 
 def first_turns(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """How warm servers are in their first window, before and after warm-up also requested `/info`."""
+    """Render how warm servers are in their first window, before and after warm-up also requested `/info`."""
     if len(runs) < len(WARM_UPS):
         return ""
     body, sources = [], []
@@ -79,7 +79,7 @@ def first_turns(runs: Sequence[Committed], catalog: Catalog) -> str:
 
 
 def agreement(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Memory per held connection in a process and in a guest."""
+    """Compare the memory per held connection in a process with that in a guest."""
     if len(runs) < 2:
         return ""
     links = " and ".join(f"[{one.name.rpartition('-')[2]}](../{one.link})" for one in runs)
@@ -88,7 +88,7 @@ def agreement(runs: Sequence[Committed], catalog: Catalog) -> str:
 
 
 def guest_table(process: Sequence[Row], guest: Sequence[Row]) -> str:
-    """Memory per held connection of the entries that have both figures."""
+    """Render the memory per held connection of the entries that have both figures."""
     outside, inside = (
         {row.entry: row.kb_per_connection for row in run if row.kb_per_connection} for run in (process, guest)
     )
@@ -103,6 +103,6 @@ def guest_table(process: Sequence[Row], guest: Sequence[Row]) -> str:
 
 
 def _first_share(records: Iterable[Record], *, jvm: bool) -> Spread | None:
-    """The first window's share of the others, over all rounds of cells of one kind."""
+    """Return the first window's share of the others, over all rounds of cells of one kind."""
     seen = (record.measurement for record in records)
     return spread(first_share(m) for m in seen if m is not None and m.jvm is jvm)

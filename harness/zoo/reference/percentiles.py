@@ -1,7 +1,7 @@
-"""What wrk prints of its latencies beside what it measured, in one and the same run of it.
+"""Compares the latencies that wrk prints with those it measured, in one run of wrk.
 
 `python -m zoo.reference.percentiles java-tomcat:virtual 100 results/reference/wrk-percentiles.json.gz` measures one
-cell of hello and keeps what wrk printed and its whole histogram; `zoo docs` makes the table of docs/method.md of it.
+cell of hello and keeps what wrk printed and its whole histogram. `zoo docs` turns that into a table of docs/method.md.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Printed(BaseModel):
 
     @property
     def measured(self) -> Report:
-        """Checked as in every cell."""
+        """The histogram, checked as in every cell."""
         shard = Shard(self.connections, self.threads)
         return read_report(json.dumps(self.report), shard, self.timeout_s, self.output)
 
@@ -67,7 +67,7 @@ class Printed(BaseModel):
 
 
 def render(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """The part of docs/method.md."""
+    """Render the part of docs/method.md."""
     [one] = runs
     return told(read(one.folder))
 
@@ -82,7 +82,7 @@ def write(path: Path, printed: Printed) -> None:
 
 
 def told(printed: Printed) -> str:
-    """As Markdown: a table, and what it is of."""
+    """Render a table and its source as Markdown."""
     seen = printed.measured
     rows = ["| percentile | as wrk prints it | of its corrected histogram | as measured |", "|--:|--:|--:|--:|"]
     for percent, q in QUANTILES.items():
@@ -101,7 +101,7 @@ def told(printed: Printed) -> str:
 
 
 def measure(entry: Entry, connections: int) -> Printed:
-    """The entry in a process of its own, warmed up for a fixed time."""
+    """Start the entry in its own process and warm it up for a fixed time."""
     jdk = conditions.jdk_for([entry])
     host = facts.gather(jdk)
     shards = LocalShards(options=("--latency",))
@@ -134,7 +134,7 @@ def _ms(us: int | None) -> str:
 
 
 def main() -> None:
-    """Entry, tier and file are the arguments."""
+    """Measure the entry and tier of the arguments, and write the file that they name."""
     entry, tier, path = sys.argv[1:]
     printed = measure(load_catalog(ROOT).entry(entry), tier_of(tier).connections)
     write(Path(path), printed)

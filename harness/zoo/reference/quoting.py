@@ -10,12 +10,12 @@ from zoo.report.text.markdown import render_table
 
 
 def quote(section: Section, source: str) -> str:
-    """A section without its heading, as Markdown."""
+    """Render a section without its heading as Markdown."""
     bullets = [f"- {bullet}" for bullet in section.bullets]
     tables = [render_table(table) for table in section.tables]
     return "\n\n".join([*tables, *section.paragraphs, *(["\n".join(bullets)] if bullets else []), source])
 
 
 def source(committed: Committed, catalog: Catalog) -> str:
-    """The line that says where figures are from."""
+    """Render the line that says where figures are from."""
     return f"[Committed run](../{committed.link}): {origin(committed.run, catalog)}."

@@ -24,7 +24,7 @@ TOLD = {REQUESTS: "requests a second", CPU: "CPU per request", P99: "p99 latency
 
 
 def results(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """What the run of the whole zoo found: one picture, and a row for each server of virtual over platform threads."""
+    """Render the run of the whole zoo: one picture, and a row for each server of virtual over platform threads."""
     [whole] = runs
     summary = whole.summary
     pairs = [p for p in summary.compared.of(Kind.MODEL) if (p.scenario, p.tier) == (HELLO.name, "1k")]
@@ -42,14 +42,14 @@ def results(runs: Sequence[Committed], catalog: Catalog) -> str:
 
 
 def output(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """The last lines that the run of the whole zoo printed."""
+    """Render the last lines that the run of the whole zoo printed."""
     [whole] = runs
     summary = whole.summary
     return "\n".join(["```text", *ending(summary.cells, summary.compared), "```"])
 
 
 def files(runs: Sequence[Committed], catalog: Catalog) -> dict[Path, str]:
-    """The reports of the run of the whole zoo, and the README's charts."""
+    """Render the reports of the run of the whole zoo, and the README's charts."""
     [whole] = runs
     charts = {CHARTS / f"{f.name}.svg": svg.alone(f) for f in showcase.of_zoo(whole.contents)}
     folder = whole.listed.path
@@ -67,5 +67,5 @@ def _said(pair: Pair, metric: Metric) -> str:
 
 
 def _bare(text: str) -> str:
-    """For the description of a picture, where brackets would end it."""
+    """Replace the brackets of a text, which would end the description of a picture."""
     return text.replace("[", "(").replace("]", ")")

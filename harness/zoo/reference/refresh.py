@@ -1,4 +1,4 @@
-"""Keeps generated parts of the documentation in step: what stands between markers, charts, the records' JSON schema."""
+"""Refreshes the generated parts of the documentation: text between markers, charts, the records' JSON schema."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DocumentError(UserError):
 
 
 def refresh(root: Path, catalog: Catalog, *, write: bool) -> list[Path]:
-    """Files that are stale or no longer wanted; rewritten or removed when `write`."""
+    """Return the files that are stale or no longer wanted; with `write`, rewrite or remove them."""
     wanted = _wanted(root, catalog)
     stale = [p for p, text in wanted.items() if not p.exists() or p.read_text(encoding="utf-8") != text]
     stale += [p for p in sorted((root / "docs/charts").glob("*.svg")) if p not in wanted]
@@ -39,7 +39,7 @@ def refresh(root: Path, catalog: Catalog, *, write: bool) -> list[Path]:
 
 
 def _wanted(root: Path, catalog: Catalog) -> dict[Path, str]:
-    """The content that generated files, and files with generated parts, should have."""
+    """Return the content that generated files, and files with generated parts, should have."""
     reference = Reference(root, catalog)
     wanted = {root / f"docs/{name}.schema.json": _pretty(form) for name, form in SCHEMAS.items()}
     wanted |= claims_page.files(root, catalog, reference.folders)

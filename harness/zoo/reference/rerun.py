@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from zoo.model.errors import BenchError
@@ -16,25 +16,30 @@ MADE = Path("results/refreshed")
 """The folder of runs that are made to be committed."""
 
 Chosen = tuple[CommittedRun, Estimate]
+Found = tuple[Build, Estimate]
 
 
 def named(runs: Iterable[Chosen]) -> list[Chosen]:
-    """All of these; `BenchError` for one that its command cannot make here."""
+    """Return all of these runs; `BenchError` if the command of one cannot make it here."""
     found = list(runs)
     if impossible := [f"{run.name}: {estimate.impossible}" for run, estimate in found if estimate.impossible]:
         raise BenchError("\n".join(impossible))
     return found
 
 
-def oldest(builds: Sequence[Build], estimates: Sequence[Estimate], budget_s: float) -> list[Chosen]:
-    """The runs that are missing or of an earlier build, oldest first, as many as fit into the time."""
-    found = []
-    stale = [pair for pair in zip(builds, estimates, strict=True) if not pair[0].is_current and not pair[1].impossible]
-    for build, estimate in sorted(stale, key=lambda pair: pair[0].started_at or ""):
-        if estimate.seconds <= budget_s:
+def ordered(found: Iterable[Found]) -> list[Found]:
+    """Sort runs: first those to refresh, the missing and the oldest first, then the impossible and the current ones."""
+    return sorted(found, key=lambda one: (one[0].is_current, bool(one[1].impossible), one[0].started_at or ""))
+
+
+def oldest(found: Iterable[Found], budget_s: float) -> list[Chosen]:
+    """Return the runs that are missing or of an earlier build, oldest first, as many as fit into the time."""
+    chosen = []
+    for build, estimate in ordered(found):
+        if not build.is_current and not estimate.impossible and estimate.seconds <= budget_s:
             budget_s -= estimate.seconds
-            found.append((build.run, estimate))
-    return found
+            chosen.append((build.run, estimate))
+    return chosen
 
 
 def adopt(run: CommittedRun, root: Path) -> None:

@@ -49,7 +49,7 @@ class CommittedRun(Data):
         return [*found, "--runtime", "process"] if found[:1] == ["bench"] and "--runtime" not in found else found
 
     def catalog(self, root: Path) -> Catalog:
-        """The servers of this checkout, and those that ZOO names next to them."""
+        """Load the servers of this checkout, and those that ZOO names next to them."""
         return load_catalog(root, root / self.env["ZOO"] if "ZOO" in self.env else None)
 
 
@@ -66,7 +66,7 @@ class CommittedRuns(Data):
         return self
 
     def matching(self, name: str) -> list[CommittedRun]:
-        """The run of this name; `java-liberty/*` stands for all that begin like that. `TableError` if there is none."""
+        """Return the run of this name, or for `java-liberty/*` all that begin like that; `TableError` if none does."""
         found = [run for run in self.runs if fnmatchcase(run.name, name)]
         if not found:
             raise TableError(f'{TABLE} lists no run "{name}"; zoo reference status shows all names')
@@ -74,5 +74,5 @@ class CommittedRuns(Data):
 
 
 def load(root: Path) -> CommittedRuns:
-    """The table of this checkout; `TableError` names the file and the key of what is missing or wrong."""
+    """Read the table of this checkout; `TableError` names the file and the key of what is missing or wrong."""
     return toml_file.read(root / TABLE, CommittedRuns, TableError)

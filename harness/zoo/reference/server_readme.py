@@ -23,7 +23,7 @@ TITLES = ["variant", *map(title_of, (*KEYS, "kb_per_request"))]
 
 
 def server_results(runs: Sequence[Committed], catalog: Catalog, server: str) -> str:
-    """The results of a server, from the run of the whole zoo and from runs that held connections."""
+    """Render the results of a server, from the run of the whole zoo and from runs that held connections."""
     whole, *others = runs
     summary = whole.summary
     if server not in summary.cells.servers:
@@ -32,7 +32,7 @@ def server_results(runs: Sequence[Committed], catalog: Catalog, server: str) -> 
 
 
 def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server: str, report: str) -> str:
-    """`hello` at 1,000 connections, from the run of the whole zoo; the slope of memory, from the preferred run."""
+    """Render `hello` at 1,000 connections from the run of the whole zoo, and the slope of memory of held runs."""
     rows = {(r.entry, r.scenario, r.tier): r for r in summary.cells.rows.values() if not r.again}
     slopes = _slopes(held, server)
     body, lean = [], []
@@ -58,7 +58,7 @@ def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server:
 
 
 def _lean(held: Sequence[HeldRun], entry: str, variant: str) -> list[str]:
-    """What lean buffers save, from the preferred run that has both; nothing where none has."""
+    """Render what lean buffers save, from the preferred run that has both; empty if no run has."""
     usual, thin = (entry, "rss"), (varied(entry, LEAN), "rss")
     both = preferred([one for one in held if usual in one.costs and thin in one.costs])
     if not both:
@@ -70,7 +70,7 @@ def _lean(held: Sequence[HeldRun], entry: str, variant: str) -> list[str]:
 
 
 def _slopes(held: Sequence[HeldRun], server: str) -> dict[str, tuple[HeldRun, Cost]]:
-    """By entry, of the preferred run that has it."""
+    """Return by entry the slope of resident memory that documents quote, and its run."""
     return {
         entry: found
         for (entry, quantity), found in preferred(held).items()

@@ -1,4 +1,4 @@
-"""Which committed runs are current, and which were measured with an earlier build."""
+"""Finds which committed runs are current, and which were measured with an earlier build."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zoo.reference.runs import CommittedRun
 
 @dataclass(frozen=True)
 class Build:
-    """What is committed of a run: when it was measured (None where nothing is), and what changed since."""
+    """The state of a committed run: when it was measured (None if nothing is committed), and what changed since."""
 
     run: CommittedRun
     started_at: str | None = None
@@ -28,7 +28,7 @@ class Build:
 
 
 def build_of(run: CommittedRun, root: Path) -> Build:
-    """The build that the committed run measured, compared with the sources of this checkout.
+    """Compare the build that the committed run measured with the sources of this checkout.
 
     A server of which the run kept no hash counts as changed. Copies that are not in the tree cannot be compared.
     """
@@ -43,7 +43,7 @@ def build_of(run: CommittedRun, root: Path) -> Build:
 
 
 def _facts(path: Path) -> dict[str, Any] | None:
-    """The metadata of a run; None where nothing is committed."""
+    """Read the metadata of a run; None if nothing is committed."""
     file = path / "run.json" if path.is_dir() else path
     if not file.is_file():
         return None
@@ -53,7 +53,7 @@ def _facts(path: Path) -> dict[str, Any] | None:
 
 
 def _measured(facts: dict[str, Any]) -> list[str]:
-    """The servers, or the program, that a run measured."""
+    """Return the servers, or the program, that a run measured."""
     kind = facts.get("kind")
     if kind in PROGRAM_OF:
         return [PROGRAM_OF[kind]]

@@ -114,7 +114,7 @@ def _table(records: Sequence[Record], level: LoadKey) -> Table:
                 *(format_spread(spread(getattr(r.latency, name) for r in each), 1e-3) for name in QUANTILES.values()),
                 format_spread(spread(r.lag.p99_us for r in each), 1e-3),
                 _failed(each),
-                format_spread(spread(peak_mb([(record, result) for record, result in found if rate_made(result)]))),
+                format_spread(spread(peak_mb(record) for record, result in found if rate_made(result))),
             ]
         )
     columns = ["entry", "sound rounds", "OK %", "OK/s", *(f"{name} ms" for name in QUANTILES), "sent late, p99 ms"]

@@ -74,14 +74,14 @@ def _flags(row: Row) -> str:
 
 
 def _held(row: Row) -> str:
-    """Of a pool of threads, how many it served at a time."""
+    """Return whether all connections were held; for a pool of threads, how many it served at a time."""
     if row.held or row.ceiling_rps is None:
         return "yes" if row.held else "no"
     return f"{row.ceiling_rps * row.delay_s:,.0f} at a time"
 
 
 def _errors(row: Row) -> Spread | None:
-    """Of all rounds together."""
+    """Return the sum over all rounds."""
     return Spread(row.errors, row.errors, row.errors, row.measured) if row.measured else None
 
 
@@ -151,7 +151,7 @@ def _figures(cell: Cell) -> dict[str, float]:
 
 
 def record_figures(record: Record) -> dict[str, float]:
-    """What is known of a record alone: the figures of a row of its round, and those that rows leave out."""
+    """Return the figures of a row of the record's round, and those that rows leave out."""
     seen = record.measurement
     alone = {} if seen is None else {key: column.value(seen) for key, column in RECORD_COLUMNS.items()}
     return round_figures([record]).get(record.key, {}) | {k: value for k, value in alone.items() if value is not None}

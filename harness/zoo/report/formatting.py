@@ -74,8 +74,10 @@ def format_ends(low: float, high: float, figure: Callable[[float], str] = format
 
 
 def format_duration(seconds: float) -> str:
-    """About how long: `40 s`, `3 min`; never `0 min`."""
-    return f"{max(10, 10 * round(seconds / 10))} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+    """About how long: `40 s`, `3 min`, `2.5 h`; never `0 min`."""
+    if seconds < 90:
+        return f"{max(10, 10 * round(seconds / 10))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.2g} h"
 
 
 def format_margin(factor: float) -> str:

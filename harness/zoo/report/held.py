@@ -25,7 +25,7 @@ from zoo.report.charts.looks import KINDS
 from zoo.report.columns import title_of
 from zoo.report.formatting import format_interval, format_number, format_spread
 from zoo.report.section import NONE, Section, Table
-from zoo.report.trial_rows import Kinds, dots, latest, levels, notes, results, said
+from zoo.report.trial_rows import Kinds, dots, latest, levels, notes, peak_mb, results, said
 
 TEXT = (
     "kB per waiting request: the slope of a line through the server at rest and all connection counts, in each round; "
@@ -51,7 +51,7 @@ def section(records: Sequence[Record]) -> Section:
                 _all_held(mine),
                 *(_cost(found.get((entry, name))) for name in QUANTITIES),
                 format_spread(spread(m.memory.rss_idle_kb / 1024 for m in seen if m.memory)),
-                format_spread(spread(m.rss_peak_mb for m in seen if m.connections.requested == _top(mine))),
+                format_spread(spread(peak_mb(r) for r in mine if count(r.tier) == _top(mine))),
                 format_spread(spread(100 * share for share in shares(mine))),
                 format_spread(spread(_slowest(m) for m in seen if m.connections.requested == _top(mine))),
             ]

@@ -63,7 +63,7 @@ def _table(records: Sequence[Record], level: LoadKey) -> Table:
                 format_spread(spread(max(r.threads, default=None) for r in each)),
                 f"{sum(r.answered for r in each):,}",
                 f"{sum(sum(r.failed.values()) for r in each):,}",
-                format_spread(spread(peak_mb(found))),
+                format_spread(spread(peak_mb(r) for r, _ in found)),
             ]
         )
     columns = ["entry", "t95 s", "plateau %", "last third %", title_of("threads_peak"), title_of("answers"), "failed"]

@@ -85,7 +85,7 @@ def ab_section(records: Sequence[Record]) -> Section:
                     format_spread(spread(r.percentiles_us[99] for r in each), 1e-3),
                     f"{sum(r.requests - r.complete + r.failed + r.non_2xx + r.write_errors for r in each):,}",
                     f"{sum(r.requests for r in each):,}",
-                    format_spread(spread(peak_mb(found))),
+                    format_spread(spread(peak_mb(r) for r, _ in found)),
                 ]
             )
         columns = ["entry", *map(title_of, ("rps", "p50_ms", "p99_ms")), "bad", "requests", title_of("rss_peak_mb")]
@@ -100,7 +100,9 @@ def ab_groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
         found = results(records, level, AbResult)
         readings = {
             title_of("rps"): {entry: [r.requests_per_s for _, r in of] for entry, of in found.items()},
-            "peak RSS, MB": {entry: peak_mb(of) for entry, of in found.items()},
+            "peak RSS, MB": {
+                entry: [mb for r, _ in of if (mb := peak_mb(r)) is not None] for entry, of in found.items()
+            },
         }
         figures = []
         for title, values in readings.items():

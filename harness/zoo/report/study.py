@@ -21,7 +21,7 @@ from zoo.report.formatting import format_interval, format_number, format_percent
 from zoo.report.section import NONE, Table
 from zoo.report.text.markdown import render_table
 from zoo.report.text.wording import listed
-from zoo.report.trial_rows import levels, results
+from zoo.report.trial_rows import levels, peak_mb, results
 
 SAID = {
     Word.FASTER: "virtual threads serve more",
@@ -113,11 +113,11 @@ def load(run: Run, records: Sequence[Record]) -> list[str]:
     sentences = []
     for entry, steps in _steps(records).items():
         body += [
-            [_name(entry), f"{rate:,}", _spread(seen.values(), _peak_kb), _spread(seen.values(), _direct_kb)]
+            [_name(entry), f"{rate:,}", _spread(seen.values(), peak_mb), _spread(seen.values(), _direct_mb)]
             for rate, seen in steps.items()
         ]
         low, high = min(steps), max(steps)
-        peak, direct = (_change(steps[low], steps[high], read) for read in (_peak_kb, _direct_kb))
+        peak, direct = (_change(steps[low], steps[high], read) for read in (peak_mb, _direct_mb))
         sentences.append(
             f"From {low:,} to {high:,} requests a second, the peak of `{_name(entry)}` is {peak}, "
             f"its direct buffers {direct}."
@@ -201,19 +201,15 @@ def _threads(each: Sequence[RampResult], at_s: float) -> str:
 
 
 def _peak(records: Sequence[Record], entry: str, tier: str) -> str:
-    seen = (r.measurement for r in records if (r.entry, r.tier) == (entry, tier))
-    return format_spread(spread(m.rss_peak_mb for m in seen if m))
+    return format_spread(spread(peak_mb(r) for r in records if (r.entry, r.tier) == (entry, tier)))
 
 
-ReadMemory = Callable[[Record], int | None]
+ReadMemory = Callable[[Record], float | None]
 
 
-def _peak_kb(record: Record) -> int | None:
-    return record.trial.memory.peak_kb if record.trial and record.trial.memory else None
-
-
-def _direct_kb(record: Record) -> int | None:
-    return record.trial.memory.direct_used_kb if record.trial and record.trial.memory else None
+def _direct_mb(record: Record) -> float | None:
+    known = record.memory.direct_used_kb if record.memory else None
+    return None if known is None else known / 1024
 
 
 def _steps(records: Sequence[Record]) -> dict[str, dict[int, dict[int, Record]]]:
@@ -251,8 +247,7 @@ def _opened(records: Sequence[Record]) -> list[tuple[Record, OpenResult]]:
 
 
 def _spread(records: Iterable[Record], read: ReadMemory) -> str:
-    known = [kb / 1024 for record in records if (kb := read(record)) is not None]
-    return format_spread(spread(known)) if known else NONE
+    return format_spread(spread(map(read, records)))
 
 
 def _change(less: dict[int, Record], more: dict[int, Record], read: ReadMemory) -> str:

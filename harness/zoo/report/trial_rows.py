@@ -63,9 +63,9 @@ def flags(record: Record) -> list[Flag]:
     return of.flags if of else []
 
 
-def peak_mb(found: Sequence[tuple[Record, R]]) -> list[float]:
-    """Peak resident memory of each round, where it was seen."""
-    return [r.trial.memory.peak_kb / 1024 for r, _ in found if r.trial and r.trial.memory]
+def peak_mb(record: Record) -> float | None:
+    """Peak resident memory, where it was seen."""
+    return record.memory.peak_mb if record.memory else None
 
 
 def dots(

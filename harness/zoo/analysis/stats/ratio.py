@@ -40,19 +40,19 @@ class Ratio:
         return self.low > 1 or self.high < 1
 
     def p_of(self, bound: float) -> float:
-        """Of "the ratio is `bound`", two-sided; only of paired ratios with an interval, others have 0."""
+        """Return the two-sided p of "the ratio is `bound`"; 0 for all but paired ratios with an interval."""
         if self.sd_log is None or self.df is None or self.low is None or bound <= 0:
             return 0.0
         return _p(math.log(self.value / bound), self.sd_log / math.sqrt(self.rounds), self.df)
 
 
 def t_quantile(confidence: float, df: float) -> float:
-    """Student's t that bounds this share of the distribution on both sides of 0."""
+    """Return Student's t that bounds this share of the distribution on both sides of 0."""
     return float(stdtrit(df, (1 + confidence) / 2))
 
 
 def student_ratio(logs: Sequence[float]) -> Ratio:
-    """The geometric mean of ratios, each an independent observation, from their own variance alone (Student 1908).
+    """Return the geometric mean of independent ratios, with an interval from their own variance alone (Student 1908).
 
     On the log scale a ratio and its inverse give the same verdict. A single one has no interval.
     """
@@ -70,11 +70,11 @@ def from_error(mean: float, sd: float, n: int, df: float) -> Ratio:
 
 
 def unpaired_ratio(a: Sequence[float], b: Sequence[float]) -> Ratio:
-    """Mean of a over mean of b, for rounds that have nothing to do with each other: two runs.
+    """Return the mean of a over the mean of b, for rounds that are independent of each other: two runs.
 
     Fieller's theorem (Fieller 1954) on the means of the highest level of replication, here rounds (Kalibera and Jones,
     "Rigorous benchmarking in reasonable time", ISMM 2013): all θ with |ā - θ·b̄| ≤ t·√(s²ₐ/n + θ²·s²_b/m). Degrees of
-    freedom by Welch and Satterthwaite at θ = ā/b̄, for two runs need not vary alike. Without an interval where
+    freedom by Welch and Satterthwaite at θ = ā/b̄, as two runs need not vary equally. Without an interval where
     g = t²·s²_b/(m·b̄²) ≥ 1: the interval of b̄ itself then contains 0, and no ratio is ruled out. Below 0 is cut off.
     """
     if not a or not b:
@@ -98,14 +98,14 @@ def unpaired_ratio(a: Sequence[float], b: Sequence[float]) -> Ratio:
 
 
 def welch(first: float, df_first: int, second: float, df_second: int) -> float:
-    """Degrees of freedom of the sum of two independent estimates of variance (Satterthwaite 1946, Welch 1947)."""
+    """Return the degrees of freedom of the sum of two independent variances (Satterthwaite 1946, Welch 1947)."""
     if first + second == 0:
         return df_first + df_second
     return (first + second) ** 2 / (first**2 / df_first + second**2 / df_second)
 
 
 def _p(difference: float, error: float, df: float) -> float:
-    """Two-sided; without any spread a difference is certain, and none is none."""
+    """Return the two-sided p; without any spread a difference is certain, and no difference is none."""
     if error == 0:
         return 0.0 if difference else 1.0
     return 2 * float(stdtr(df, -abs(difference) / error))

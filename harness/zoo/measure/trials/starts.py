@@ -62,13 +62,6 @@ class Startup:
         return of_median(known) if known else None
 
 
-def possible(jdk: Jdk | None) -> list[Start]:
-    """What an entry on this JDK can begin with; a native one has only its default."""
-    if jdk is None:
-        return [Start.DEFAULT]
-    return [Start.DEFAULT, Start.CDS, *([Start.AOT] if jdk.major >= 25 else [])]
-
-
 def measure(
     launch: Launch, jdk: Jdk | None, way: Start, archives: Path, starts: int = STARTS, rests: int = RESTS
 ) -> Startup:

@@ -1,4 +1,4 @@
-"""What the proofs of the method say, as sections. Pure."""
+"""Renders the checks of the method as sections. Pure."""
 
 from __future__ import annotations
 
