@@ -140,8 +140,8 @@ answer: setup tools ## Try: should SERVER=java-spring switch to virtual threads?
 	$(if $(SERVER),,$(error SERVER= must name a server))
 	@$(HARNESS) answer $(call quoted,$(SERVER)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
-bench-liberty: setup tools ## Measure: Liberty's pool, which tunes itself, and virtual threads, for docs/liberty.md (over 1 h)
-	@$(HARNESS) reference run 'java-liberty/*'
+bench-liberty: setup tools ## Measure: Liberty's pool, which tunes itself, and virtual threads: the runs of docs/liberty.md (over 1 h)
+	@$(HARNESS) reference run --no-replace 'java-liberty/*'
 
 bench: setup $(if $(filter open rate ramp ab,$(subst $(comma), ,$(SCENARIO))),tools) ## Measure: what SERVER VARIANT SCENARIO CASE TIERS ROUNDS DURATION say; TARGET=URL PID=n or ZOO=folder: your own
 	@$(HARNESS) bench $(if $(RESUME),$(call lengthened,$(BENCH)),$(BENCH))

@@ -259,6 +259,15 @@ def test_a_refreshed_run_takes_the_place_of_the_committed_one(root: Path, monkey
     assert {file.name for file in (root / COMMITTED).iterdir()} == {"runs.toml", "a", "latest"}
 
 
+def test_a_refresh_can_leave_the_committed_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zoo_that_measures(root, monkeypatch, code=0)
+    code, out = refresh("--no-replace", "a")
+    assert code == 0, out
+    assert committed_id(root, "a") == "a"
+    assert out.splitlines()[-1] == "measured: results/refreshed/a"
+    assert Store.open(root / "results" / "refreshed" / "a" / "new").run().id == "new"
+
+
 def test_a_run_with_failed_cells_leaves_the_committed_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     zoo_that_measures(root, monkeypatch, code=1)
     code, out = refresh("a")

@@ -55,21 +55,28 @@ def show_plan(name: Names = None, budget: Budget = 150) -> None:
 
 @app.command("run")
 @plainly()
-def refresh(name: Names = None, budget: Budget = 150) -> None:
+def refresh(
+    name: Names = None,
+    budget: Budget = 150,
+    replace: Annotated[
+        bool, typer.Option("--replace/--no-replace", help="put the new runs in the place of the committed ones")
+    ] = True,
+) -> None:
     """Measure committed runs again, the oldest first.
 
     A new run replaces the committed one once it is complete. Ctrl-C loses at most the run that is being measured.
+    With --no-replace, the new runs stay in results/refreshed.
 
     Example: zoo reference run --budget 60
 
     Example: zoo reference run aa slowdown
     """
     chosen = _planned(name, budget)
-    incomplete = [run.name for number, (run, _) in enumerate(chosen) if not _refresh(chosen, number)]
+    incomplete = [run.name for number, (run, _) in enumerate(chosen) if not _refresh(chosen, number, replace)]
     if incomplete:
         console.print(f"not refreshed: {', '.join(incomplete)}")
         raise typer.Exit(1)
-    if chosen:
+    if chosen and replace:
         console.print("bring the documents up to date with: zoo docs")
 
 
@@ -98,16 +105,19 @@ def _planned(names: list[str] | None, budget: int) -> list[Chosen]:
     return chosen
 
 
-def _refresh(chosen: Sequence[Chosen], number: int) -> bool:
+def _refresh(chosen: Sequence[Chosen], number: int, replace: bool) -> bool:
     """Whether the run was complete."""
     run, root = chosen[number][0], checkout.ROOT
     made = root / MADE / run.name
-    if code := listed_runs.measure(chosen, number, made):
-        new = checkout.shown(made)
+    code, new = listed_runs.measure(chosen, number, made), checkout.shown(made)
+    if code:
         console.print(
             f"{run.name}: exit code {code}; the committed run stays, the new one is in {new}", highlight=False
         )
         return False
+    if not replace:
+        console.print(f"measured: {new}", highlight=False)
+        return True
     rerun.adopt(run, root)
     console.print(f"refreshed: {run.path}", highlight=False)
     return True
