@@ -15,8 +15,8 @@ from zoo.reference import claims_page
 from zoo.reference.committed import Reference
 from zoo.reference.documents import FILES, parts, quoted
 
-SCHEMAS = {"records": schema(), "jdbc": jdbc.schema(), "jvm": jvm_run.schema()}
-"""The schemas of stored data, by the name of their file in docs/."""
+SCHEMAS = {"records": schema, "jdbc": jdbc.schema, "jvm": jvm_run.schema}
+"""The functions that make the schemas of stored data, by the name of their file in docs/."""
 
 
 class DocumentError(UserError):
@@ -41,7 +41,7 @@ def refresh(root: Path, catalog: Catalog, *, write: bool) -> list[Path]:
 def _wanted(root: Path, catalog: Catalog) -> dict[Path, str]:
     """Return the content that generated files, and files with generated parts, should have."""
     reference = Reference(root, catalog)
-    wanted = {root / f"docs/{name}.schema.json": _pretty(form) for name, form in SCHEMAS.items()}
+    wanted = {root / f"docs/{name}.schema.json": _pretty(make()) for name, make in SCHEMAS.items()}
     wanted |= claims_page.files(root, catalog, reference.folders)
     for made in FILES:
         if (runs := quoted(made.runs, reference)) is not None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zoo.catalog.build import program_hash, source_hash
+from zoo.catalog.build import program_hash
 from zoo.docs.archives import PROGRAM_OF
+from zoo.docs.origin import changed
 from zoo.model.entry_id import server_of
 from zoo.reference.runs import CommittedRun
 
@@ -35,11 +36,11 @@ def build_of(run: CommittedRun, root: Path) -> Build:
     facts = _facts(root / run.path)
     if facts is None:
         return Build(run)
-    kept = facts.get("builds", {})
-    now = {server.name: source_hash(server) for server in run.catalog(root).servers}
-    now |= {name: program_hash(root, name) for name in PROGRAM_OF.values() if name in _measured(facts)}
-    changed = [name for name in _measured(facts) if name in now and kept.get(name) != now[name]]
-    return Build(run, facts.get("started_at", ""), tuple(changed))
+    kept, measured = facts.get("builds", {}), _measured(facts)
+    stale = changed(kept, [server for server in run.catalog(root).servers if server.name in measured])
+    programs = [name for name in PROGRAM_OF.values() if name in measured]
+    stale += [name for name in programs if kept.get(name) != program_hash(root, name)]
+    return Build(run, facts.get("started_at", ""), tuple(sorted(stale)))
 
 
 def _facts(path: Path) -> dict[str, Any] | None:

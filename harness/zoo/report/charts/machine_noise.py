@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 import altair as alt
 
 from zoo.model.flag import FOREIGN_LIMIT
-from zoo.model.measurement import Measurement
 from zoo.model.record import Record
 from zoo.report.charts.encoding import Chart, named_points
 from zoo.report.charts.figure import ChartPart, Datum, Drawing, Figure, Form, Group, short_if_known, slug
+from zoo.report.columns import RECORD_COLUMNS, RecordColumn
 from zoo.report.formatting import format_number
 
-
-def _times(value: float | None, scale: float) -> float | None:
-    return None if value is None else value * scale
-
-
-def _per_second(microseconds: float | None) -> float | None:
-    """Microseconds a second as percent."""
-    return None if microseconds is None else microseconds / 1e4
-
-
-NOISE: dict[str, tuple[str, Callable[[Measurement], float | None], float | None]] = {
-    "foreign": (
-        "CPU of other programs, % of the machine",
-        lambda m: _times(m.noise.foreign_share, 100),
-        100 * FOREIGN_LIMIT,
-    ),
-    "steal": ("Stolen by the hypervisor, % of the machine", lambda m: _times(m.noise.steal_share, 100), None),
-    "pressure": ("Some task waited for a CPU, % of the time", lambda m: _per_second(m.noise.pressure_cpu), None),
-    "canary": ("Fixed work before the block, ms", lambda m: _times(m.canary_s, 1e3), None),
+NOISE: dict[str, tuple[str, RecordColumn, float | None]] = {
+    "foreign": ("CPU of other programs, % of the machine", RECORD_COLUMNS["other_cpu"], 100 * FOREIGN_LIMIT),
+    "steal": ("Stolen by the hypervisor, % of the machine", RECORD_COLUMNS["steal"], None),
+    "pressure": ("Some task waited for a CPU, % of the time", RECORD_COLUMNS["pressure_cpu"], None),
+    "canary": ("Fixed work before the block, ms", RECORD_COLUMNS["canary_ms"], None),
 }
-"""Name: title, reader, and the value from which a cell is flagged."""
+"""Name: title, column of a record, and the value from which a cell is flagged."""
 
 
 def groups(records: Sequence[Record]) -> list[Group]:
@@ -60,7 +46,7 @@ def _rows(records: Sequence[Record]) -> list[Datum]:
         {
             "minute": round((datetime.fromisoformat(record.started_at) - began).total_seconds() / 60, 1),
             "cell": f"{record.entry} · {record.asked} {record.tier} · round {record.round}",
-            **{name: short_if_known(read(measurement)) for name, (_, read, _) in NOISE.items()},
+            **{name: short_if_known(column.value(measurement)) for name, (_, column, _) in NOISE.items()},
         }
         for record, measurement in seen
     ]
