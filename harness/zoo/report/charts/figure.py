@@ -14,19 +14,19 @@ from typing import Any
 
 from zoo.model.record import Record
 from zoo.report.cells import Cells
-from zoo.report.charts.encoding import Chart
+from zoo.report.charts.looks import Chart
 from zoo.report.raw_files import RawFiles
 from zoo.report.section import Table
 
 Spec = dict[str, Any]
 Datum = dict[str, Any]
 
-
 ROW_HEIGHT = 20
-
 
 MOST_TICKS = 7
 
+TICK_GAP = 0.08
+"""Least distance of two fine ticks, as a share of the axis: their labels would touch otherwise."""
 
 IN_TABLE = "The figures are in the table of all cells."
 
@@ -115,6 +115,11 @@ class ChartPart:
     text: str
     groups: Callable[[Drawn], list[Group]]
     tables: Callable[[Cells], list[Table]] = lambda _: []
+
+
+def by_scenario(cells: Cells, figures: Callable[[str], list[Figure]], title: str = "{}") -> list[Group]:
+    """Return a group for each scenario that has figures; `{}` in the title is the scenario."""
+    return [Group(title.format(name), found) for name in cells.scenarios if (found := figures(name))]
 
 
 def logarithmic(form: Form, points: list[Datum], values: Sequence[float], **settings: Any) -> Drawing:  # noqa: ANN401
