@@ -6,10 +6,12 @@ each; so a page holds each form once, and the rows apart from it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from zoo.model.record import Record
@@ -26,7 +28,7 @@ ROW_HEIGHT = 20
 MOST_TICKS = 7
 
 TICK_GAP = 0.08
-"""Least distance of two fine ticks, as a share of the axis: their labels would touch otherwise."""
+"""Least distance of two ticks, as a share of the axis; below it, their labels touch."""
 
 IN_TABLE = "The figures are in the table of all cells."
 
@@ -128,12 +130,16 @@ def logarithmic(form: Form, points: list[Datum], values: Sequence[float], **sett
 
 
 def span(least: float, most: float, fine: Sequence[float] = ()) -> dict[str, Any]:
-    """Ends of a logarithmic axis and its ticks: as many of 1, 2, 5 and `fine` a decade as there is room for."""
+    """Ends of a logarithmic axis and its ticks: as many of 1, 2, 5 and `fine` a decade as have room.
+
+    Where all of `fine` have none, every second of it may.
+    """
     decades = [10.0**n for n in range(-4, 8)]
     steps = [*decades, *(m * d for m in (2, 5) for d in decades)]
-    for ticks in ([*steps, *fine], steps, decades):
+    gap = TICK_GAP * math.log(most / least)
+    for ticks in ([*steps, *fine], [*steps, *fine[::2]], steps, decades):
         within = sorted({t for t in ticks if least <= t <= most})
-        if len(within) <= MOST_TICKS:
+        if len(within) <= MOST_TICKS and all(math.log(b / a) >= gap for a, b in pairwise(within)):
             break
     return {"least": short(least), "most": short(most), "ticks": within}
 
