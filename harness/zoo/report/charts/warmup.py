@@ -6,12 +6,15 @@ from collections.abc import Iterable, Sequence
 
 import altair as alt
 
+from zoo.analysis.summary import spread
+from zoo.analysis.turns import first_share
 from zoo.model.entry_id import server_of
 from zoo.model.record import Record
 from zoo.report.cells import Cells, variant
 from zoo.report.charts.figure import ChartPart, Datum, Drawing, Figure, Form, Group, short, slug
 from zoo.report.charts.looks import KINDS, Chart, named_points, plain_axis
-from zoo.report.page import tables
+from zoo.report.formatting import format_spread
+from zoo.report.section import Table
 
 
 def _groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
@@ -60,6 +63,22 @@ def _windows() -> Chart:
     return alt.layer(line, point)
 
 
+def _first_turns(cells: Cells) -> list[Table]:
+    """A row a server variant, a column a load: whether the first turn was as fast as the others."""
+    found = {key: spread(map(first_share, cell.seen.values())) for key, cell in cells.found.items()}
+    levels = [
+        level for level in cells.levels if any(s and k[1:] == (level.scenario, level.tier) for k, s in found.items())
+    ]
+    body = [
+        [entry, *(format_spread(found.get((entry, level.scenario, level.tier))) for level in levels)]
+        for entry in cells.entries
+    ]
+    table = Table(
+        "First turn ÷ mean of the others, requests a second", ["entry", *(level.short for level in levels)], body
+    )
+    return [table] if levels else []
+
+
 WARMUP = Form("warmup", _windows, 110)
 
 PART = ChartPart(
@@ -69,5 +88,5 @@ PART = ChartPart(
     "Load goes on in windows until throughput is steady or the time is up. A line a round; hollow marks: it "
     "had not settled. A server is loaded in turns; a first turn below the others was not warm yet.",
     lambda drawn: _groups(drawn.cells, drawn.records),
-    tables.first_turns,
+    _first_turns,
 )
