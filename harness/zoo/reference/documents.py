@@ -22,8 +22,8 @@ from zoo.report.jdbc import readme as databases
 from zoo.report.section import Table
 from zoo.report.study import Answered
 from zoo.report.text import comparisons, soak_and_jvm
-from zoo.report.text.ending import ending
 from zoo.report.text.markdown import render_table
+from zoo.report.text.sentences import ending
 
 Render = Callable[[Sequence[Committed], Catalog], str]
 

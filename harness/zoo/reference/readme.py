@@ -14,8 +14,8 @@ from zoo.reference.committed import Committed
 from zoo.report.charts import svg
 from zoo.report.charts.figure import Figure
 from zoo.report.section import NONE, Table
-from zoo.report.text.ending import ending
 from zoo.report.text.markdown import render_table
+from zoo.report.text.sentences import ending
 from zoo.report.text.wording import decided
 from zoo.scenarios.hello import HELLO
 

@@ -10,7 +10,7 @@ from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.report import own_answers, scenario_sections
 from zoo.report.cells import Cells
-from zoo.report.text.ending import ending, one_round, waits
+from zoo.report.text.sentences import ending, one_round, waits
 
 MOST_LINES = 10
 

@@ -14,6 +14,7 @@ from zoo.analysis.stats import student_ratio
 from zoo.analysis.summary import Row
 from zoo.model.measurement import Measurement
 from zoo.report.cells import Cells, Level
+from zoo.report.charts import looks
 from zoo.report.charts.figure import (
     ChartPart,
     Datum,
@@ -27,17 +28,6 @@ from zoo.report.charts.figure import (
     short_if_known,
     slug,
 )
-from zoo.report.charts.looks import (
-    KINDS,
-    Chart,
-    coloured,
-    entry_rows,
-    log_axis,
-    log_scale,
-    marked,
-    named_points,
-    plain_axis,
-)
 from zoo.report.columns import title_of
 from zoo.report.formatting import format_number
 from zoo.report.text.wording import words
@@ -50,7 +40,7 @@ ESTIMATE = "Tick: a round; mark: their median; bar: 95 % interval of their geome
 def by_level(
     cells: Cells, name: str, title: str, read: Read, *, log: bool = False, bounds: bool = False
 ) -> list[Group]:
-    """Draw one reading of all entries, a figure for each load; with `bounds`, lower bounds are marked."""
+    """Draw one reading of all entries, a figure for each load; with `bounds`, lower bounds are looks.marked."""
 
     def figures(scenario: str) -> list[Figure]:
         return [
@@ -176,15 +166,15 @@ def _note(row: Row, values: Sequence[float], *, bounds: bool) -> str:
     return ""
 
 
-def _dots(scale: alt.Scale, axis: alt.Axis) -> Chart:
+def _dots(scale: alt.Scale, axis: alt.Axis) -> looks.Chart:
     """An entry a row: its rounds as ticks, the interval as a bar, the median as a mark, hollow for a lower bound."""
-    x, colour = partial(alt.X, scale=scale, axis=axis), coloured("kind", KINDS)
-    base = named_points().encode(y=entry_rows("entry"))
+    x, colour = partial(alt.X, scale=scale, axis=axis), looks.coloured("kind", looks.KINDS)
+    base = looks.named_points().encode(y=looks.entry_rows("entry"))
     bar = base.mark_rule(strokeWidth=4, opacity=0.35, clip=True).encode(x=x("low:Q"), x2="high:Q", color=colour)
     ticks = base.transform_flatten(["rounds"]).mark_tick(thickness=1.5, opacity=0.7, size=12)
     point = base.mark_point(size=70, strokeWidth=2).encode(
         x=x("value:Q"),
-        **marked("kind", KINDS),
+        **looks.marked("kind", looks.KINDS),
         tooltip=[
             alt.Tooltip("entry:N", title="entry"),
             alt.Tooltip("text:N", title="by round"),
@@ -202,8 +192,8 @@ def _dots(scale: alt.Scale, axis: alt.Axis) -> Chart:
     )
 
 
-DOTS = Form("dots", lambda: _dots(alt.Scale(zero=True), plain_axis()))
-LOG_DOTS = Form("log-dots", lambda: _dots(log_scale(), log_axis()))
+DOTS = Form("dots", lambda: _dots(alt.Scale(zero=True), looks.plain_axis()))
+LOG_DOTS = Form("log-dots", lambda: _dots(looks.log_scale(), looks.log_axis()))
 
 REQUESTS = ChartPart(
     "throughput",

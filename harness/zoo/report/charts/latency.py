@@ -9,6 +9,7 @@ import altair as alt
 from zoo.model.histogram import merge
 from zoo.model.measurement import Measurement
 from zoo.report.cells import Cells, Level
+from zoo.report.charts import looks
 from zoo.report.charts.figure import (
     IN_TABLE,
     ChartPart,
@@ -20,17 +21,6 @@ from zoo.report.charts.figure import (
     logarithmic,
     short,
     slug,
-)
-from zoo.report.charts.looks import (
-    DASHES,
-    KINDS,
-    QUANTILES,
-    coloured,
-    entry_rows,
-    log_axis,
-    log_scale,
-    named_points,
-    scaled,
 )
 from zoo.report.raw_files import RawFiles
 
@@ -86,13 +76,13 @@ def _quantile_rows(cells: Cells, level: Level) -> list[Datum]:
 def _marks() -> alt.Chart:
     """An entry a row, a round and quantile a mark: p50 a circle, p99 a triangle, p99.9 a diamond."""
     chart: alt.Chart = (
-        named_points()
+        looks.named_points()
         .mark_point(size=45, filled=True, opacity=0.75)
         .encode(
-            y=entry_rows("entry"),
-            x=alt.X("ms:Q", scale=log_scale(), axis=log_axis()),
-            color=coloured("kind", KINDS),
-            shape=scaled(alt.Shape, "quantile", QUANTILES),
+            y=looks.entry_rows("entry"),
+            x=alt.X("ms:Q", scale=looks.log_scale(), axis=looks.log_axis()),
+            color=looks.coloured("kind", looks.KINDS),
+            shape=looks.scaled(alt.Shape, "quantile", looks.QUANTILES),
             tooltip=["entry:N", "quantile:N", alt.Tooltip("ms:Q", title="ms"), "round:Q"],
         )
     )
@@ -163,7 +153,7 @@ def _lines() -> alt.Chart:
     """Latency over the share of requests that stayed below it, both axes logarithmic; tiers by dash."""
     share = "format(100 - 100 / datum.value, '~g') + ' %'"
     chart: alt.Chart = (
-        named_points()
+        looks.named_points()
         .mark_line(strokeWidth=2, interpolate="monotone")
         .encode(
             x=alt.X(
@@ -171,9 +161,9 @@ def _lines() -> alt.Chart:
                 scale=alt.Scale(type="log", nice=False),
                 axis=alt.Axis(values=[10**n for n in range(7)], labelExpr=share, title=None),
             ),
-            y=alt.Y("ms:Q", scale=log_scale(), axis=log_axis("ms")),
-            color=coloured("kind", KINDS),
-            strokeDash=scaled(alt.StrokeDash, "dash", DASHES),
+            y=alt.Y("ms:Q", scale=looks.log_scale(), axis=looks.log_axis("ms")),
+            color=looks.coloured("kind", looks.KINDS),
+            strokeDash=looks.scaled(alt.StrokeDash, "dash", looks.DASHES),
             detail="entry:N",
             tooltip=["entry:N", "tier:N", alt.Tooltip("ms:Q", title="ms")],
         )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from zoo.model.entry_id import server_of
 from zoo.model.samples import Samples
 from zoo.report.cells import Cells, Level, variant
+from zoo.report.charts import looks
 from zoo.report.charts.dots import costs, no_slope
 from zoo.report.charts.figure import (
     IN_TABLE,
@@ -24,18 +25,6 @@ from zoo.report.charts.figure import (
     logarithmic,
     short,
     slug,
-)
-from zoo.report.charts.looks import (
-    DASHES,
-    KINDS,
-    Chart,
-    coloured,
-    log_axis,
-    log_scale,
-    named_points,
-    plain_axis,
-    scaled,
-    shaped,
 )
 from zoo.report.formatting import format_interval
 from zoo.report.raw_files import RawFiles
@@ -63,7 +52,7 @@ def _over_time(cells: Cells, evidence: RawFiles) -> list[Group]:
                 f"Resident memory over the window, MB, {scenario}",
                 entry,
                 f"Resident memory in MB over the seconds of the window, {entry}, {scenario}. Peaks: {IN_TABLE}",
-                logarithmic(MEMORY, rows, span, hue=KINDS[cells.kinds[entry]][0]),
+                logarithmic(MEMORY, rows, span, hue=looks.KINDS[cells.kinds[entry]][0]),
                 {"scenario": scenario, "server": server_of(entry), "variant": variant(entry)},
             )
             for entry, rows in data.items()
@@ -108,15 +97,17 @@ def _band(cells: Cells, evidence: RawFiles, level: Level, entry: str) -> list[Da
     ]
 
 
-def _band_and_line() -> Chart:
+def _band_and_line() -> looks.Chart:
     """Resident memory over the seconds of the window, a line a tier with the range of the rounds."""
-    base = named_points().encode(x=alt.X("s:Q", title="s", axis=alt.Axis(tickCount=4, grid=False)), detail="tier:N")
-    scale, axis = log_scale(), log_axis("MB")
+    base = looks.named_points().encode(
+        x=alt.X("s:Q", title="s", axis=alt.Axis(tickCount=4, grid=False)), detail="tier:N"
+    )
+    scale, axis = looks.log_scale(), looks.log_axis("MB")
     hue = alt.ExprRef("hue")
     band = base.mark_area(opacity=0.2, color=hue).encode(y=alt.Y("low:Q", scale=scale, axis=axis), y2="high:Q")
     line = base.mark_line(strokeWidth=2, color=hue).encode(
         y=alt.Y("mb:Q", scale=scale, axis=axis),
-        strokeDash=scaled(alt.StrokeDash, "dash", DASHES),
+        strokeDash=looks.scaled(alt.StrokeDash, "dash", looks.DASHES),
         tooltip=["tier:N", alt.Tooltip("s:Q", title="s"), alt.Tooltip("mb:Q", title="MB")],
     )
     name = base.transform_filter("datum.name != ''").mark_text(align="right", dy=-7, fontSize=11)
@@ -174,17 +165,17 @@ def _slopes(cells: Cells, server: str, scenario: str) -> list[str]:
     return found
 
 
-def _points_and_lines() -> Chart:
+def _points_and_lines() -> looks.Chart:
     """Peak memory over held connections: a point a tier and round, and the line fitted to each round."""
-    base = named_points().encode(
-        x=alt.X("connections:Q", axis=plain_axis("held connections")),
-        color=coloured("kind", KINDS),
+    base = looks.named_points().encode(
+        x=alt.X("connections:Q", axis=looks.plain_axis("held connections")),
+        color=looks.coloured("kind", looks.KINDS),
         detail=["entry:N", "round:N"],
     )
-    line = base.mark_line(strokeWidth=1.5, opacity=0.6).encode(y=alt.Y("fit:Q", axis=plain_axis("MB")))
+    line = base.mark_line(strokeWidth=1.5, opacity=0.6).encode(y=alt.Y("fit:Q", axis=looks.plain_axis("MB")))
     point = base.mark_point(size=40, filled=True).encode(
-        y=alt.Y("mb:Q", axis=plain_axis("MB")),
-        shape=shaped(),
+        y=alt.Y("mb:Q", axis=looks.plain_axis("MB")),
+        shape=looks.shaped(),
         tooltip=["entry:N", "round:N", "connections:Q", alt.Tooltip("mb:Q", title="peak RSS MB")],
     )
     return alt.layer(line, point)
