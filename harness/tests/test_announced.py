@@ -6,7 +6,7 @@ from zoo.model.condition import Condition
 from zoo.model.program import Case, Program
 from zoo.model.run import PlanFacts
 from zoo.plan.blocks import blocks_of
-from zoo.report.text.announcement import announcement
+from zoo.report.text.planning import announcement
 
 SERVICE = Program(
     cases=[Case(name="5s", entries=["java-a:virtual"]), Case(name="0ms", entries=["java-a:virtual"])],

@@ -24,7 +24,7 @@ from zoo.measure.bare_jvm import ARTICLE, Footprint, Rest
 from zoo.measure.bare_jvm_run import recorded
 from zoo.model.jvm_run import JvmRun
 from zoo.model.samples import Samples
-from zoo.report.text import bare_jvm
+from zoo.report.text.soak_and_jvm import bare_jvm
 from zoo.sample.jvm import Info
 from zoo.sample.nmt import ThreadMemory, heap_used, parse
 from zoo.sample.proc import Snapshot
@@ -105,13 +105,13 @@ def test_the_jvm_with_no_server_is_judged_by_its_starts(tmp_path: Path) -> None:
 
 def test_a_jvm_run_tells_medians_with_intervals() -> None:
     record = recorded(Footprint((), True, [], Rest([2048] * 6, [4096] * 6, [1024] * 6)))
-    (table,) = bare_jvm.section("Java 25", [record]).tables
+    (table,) = bare_jvm("Java 25", [record]).tables
     assert table.rows == [["default, watched", "–", "2 [2, 2]", "4 [4, 4]", "1 [1, 1]", "–"]]
 
 
 def test_of_parked_threads_a_jvm_run_tells_their_heap_alone() -> None:
     record = recorded(Footprint(("-Xx",), False, [], Rest([], [], []), [0.5] * 6))
-    (table,) = bare_jvm.section("Java 25", [record]).tables
+    (table,) = bare_jvm("Java 25", [record]).tables
     assert table.rows == [["-Xx, parked", "–", "–", "–", "–", "0.5 [0.5, 0.5]"]]
     assert QUANTITIES["heap a parked thread"].read(record.model_dump()) == [0.5] * 6
 

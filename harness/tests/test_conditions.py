@@ -20,7 +20,7 @@ from zoo.model.errors import BenchError
 from zoo.model.run import PlanFacts
 from zoo.plan.request import Wish, plan_of
 from zoo.plan.tier import PlanError
-from zoo.report.text.announcement import announcement
+from zoo.report.text.planning import announcement
 from zoo.runtime.base import Launch
 from zoo.runtime.condition_checks import ConditionError, checked
 from zoo.runtime.conditions import PASSED_ON, settings_from, varied

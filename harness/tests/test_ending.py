@@ -9,7 +9,7 @@ from zoo.analysis.pairs import compare
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.report.cells import Cells
-from zoo.report.text.ending import MOST_LINES, ending
+from zoo.report.text.sentences import MOST_LINES, ending
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
 STEADY = (1.0, 1.001, 0.999)

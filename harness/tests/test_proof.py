@@ -21,7 +21,7 @@ from zoo.model.entry_id import twin
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.plan.blocks import Design
-from zoo.report.text import method_proofs
+from zoo.report.text import method
 
 NATIVE, JVM = "rust-n:bare", "java-a:virtual"
 PLAIN, SLOWED, UNCHANGED = "slowed:plain", "slowed:slowed", "slowed:unchanged"
@@ -87,7 +87,7 @@ def test_the_chance_of_so_many_is_that_of_the_binomial_distribution() -> None:
 
 
 def test_the_counts_stand_in_a_table_with_their_sum() -> None:
-    section = method_proofs.aa(builders.run([NATIVE, JVM], rounds=5), [again(np.random.default_rng(2), factor=1.2)])
+    section = method.aa(builders.run([NATIVE, JVM], rounds=5), [again(np.random.default_rng(2), factor=1.2)])
     (table,) = section.tables
     assert [row[0] for row in table.rows] == [*(m.name for m in METRICS_OF_HELLO), "all"]
     columns = [[int(row[column]) for row in table.rows] for column in (1, 2, 4)]
@@ -131,7 +131,7 @@ def test_a_change_is_found_as_often_as_in_servers_that_have_it() -> None:
 
 def test_power_stands_in_a_table_by_metric_and_load() -> None:
     run = builders.run([NATIVE, JVM], rounds=6)  # with tiers of which nothing was measured
-    section = method_proofs.found_of(run, short_runs(run, twins(np.random.default_rng(7), rounds=6)))
+    section = method.found_of(run, short_runs(run, twins(np.random.default_rng(7), rounds=6)))
     (table,) = section.tables
     assert [tuple(row[:2]) for row in table.rows] == [(m.name, "1k") for m in (REQUESTS, CPU)]
     assert table.rows[0][-1] == "4 of 4 (4)"
@@ -152,7 +152,7 @@ def slowed(factors: Sequence[float]) -> Compared:
 
 def test_a_slowdown_of_5_percent_is_found_and_none_where_there_is_none() -> None:
     found = slowed((1, 1 / 1.05, 1))
-    (table,) = method_proofs.slowdown(builders.run([PLAIN, SLOWED, UNCHANGED], rounds=8), found).tables
+    (table,) = method.slowdown(builders.run([PLAIN, SLOWED, UNCHANGED], rounds=8), found).tables
     assert [row[0] for row in table.rows] == [f"{SLOWED} ÷ plain", f"{UNCHANGED} ÷ plain"]
     assert re.match(r"slower \d–\d % 0\.95", table.rows[0][4])
     assert not re.match(r"slower|faster", table.rows[1][4])
@@ -187,7 +187,7 @@ def test_a_run_gives_the_width_of_its_pair_and_what_its_a_a_said() -> None:
         (JVM, "java-a:platform", "parallel", REQUESTS, 4, 5.0),
         (JVM, "java-a:platform", "parallel", CPU, 4, 5.0),
     ]
-    (table,) = method_proofs.designs(found).tables
+    (table,) = method.designs(found).tables
     assert all(len(row) == len(table.columns) for row in table.rows)
     assert all(("leaves out 1" in row[-1]) == bool(w.again.differs) for row, w in zip(table.rows, found, strict=True))
 
@@ -200,7 +200,7 @@ def test_the_designs_are_summed_up() -> None:
         for metric in (REQUESTS, CPU)
         for design, pair, again in (("rounds", wide, off), ("turns", narrow, narrow))
     ]
-    assert method_proofs.designs(found).paragraphs[-1] == (
+    assert method.designs(found).paragraphs[-1] == (
         "Narrowest after an hour: rounds in 0 of 2, turns in 2 of 2. "
         "A/A intervals that leave out 1: rounds 2 of 2, turns 0 of 2."
     )

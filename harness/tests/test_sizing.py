@@ -10,7 +10,7 @@ from zoo.analysis.stats.interval import Interval
 from zoo.cli import app
 from zoo.plan.feasible import feasible_connections
 from zoo.plan.sizing import ALL_PORTS, USUAL_PORTS, generator_need, server_need
-from zoo.report.text import sizing
+from zoo.report.text.planning import sizing
 
 
 @pytest.mark.parametrize("ports", [USUAL_PORTS, ALL_PORTS])
@@ -34,7 +34,7 @@ def cost(kb: float) -> Cost:
 
 def test_memory_is_the_measured_cost_times_the_connections() -> None:
     costs = {("a:x", "rss"): cost(14.0), ("a:x", "socket"): cost(8.0), ("b:y", "rss"): cost(100.0)}
-    section = sizing.section(1_048_576, 8, costs)
+    section = sizing(1_048_576, 8, costs)
     assert section.tables[0].rows == [["a:x", "14", "14", "4"]], "of b:y the sockets were not measured"
     assert "1,049,076 descriptors" in section.paragraphs[0]
     assert "131,072 connections" in section.bullets[0]
@@ -42,7 +42,7 @@ def test_memory_is_the_measured_cost_times_the_connections() -> None:
 
 
 def test_without_a_measured_cost_there_is_nothing_to_reckon_with() -> None:
-    assert "nothing to reckon with" in sizing.section(1_000, 1, {}).paragraphs[0]
+    assert "nothing to reckon with" in sizing(1_000, 1, {}).paragraphs[0]
 
 
 def test_the_plan_says_what_hosts_need() -> None:

@@ -13,8 +13,7 @@ from zoo.host import interrupts
 from zoo.host.jdk import find_jdk
 from zoo.measure import bare_jvm, bare_jvm_run
 from zoo.report.formatting import format_duration
-from zoo.report.text import bare_jvm as bare_jvm_text
-from zoo.report.text import terminal
+from zoo.report.text import soak_and_jvm, terminal
 
 
 @plainly()
@@ -30,5 +29,5 @@ def command(results: Results = None) -> None:
     console.print(f"{jdk.label}, about {format_duration(bare_jvm.seconds())}")
     with interrupts.interruptible():
         folder, found = bare_jvm_run.measure(checkout.ROOT, runs, jdk)
-    terminal.show([bare_jvm_text.section(jdk.label, found)], console)
+    terminal.show([soak_and_jvm.bare_jvm(jdk.label, found)], console)
     console.print(f"\nrun: {checkout.shown(folder)}")

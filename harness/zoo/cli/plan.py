@@ -22,8 +22,8 @@ from zoo.plan.tier import tier
 from zoo.reference import held
 from zoo.reference.committed import Reference
 from zoo.report.section import Section
-from zoo.report.text import sizing, terminal
-from zoo.report.text.announcement import announcement
+from zoo.report.text import terminal
+from zoo.report.text.planning import announcement, sizing
 from zoo.runtime import conditions
 
 
@@ -65,7 +65,7 @@ def _hosts(wish: Wish, generators: int, catalog: Catalog) -> Section:
     committed = Reference(checkout.ROOT, catalog).matching("scenarios/*")
     costs = {key: cost for key, (_, cost) in held.usual(committed).items() if key[0] in entries}
     most = max(tier(name).connections for name in wish.tiers or TIERS)
-    return sizing.section(most, generators, costs)
+    return sizing(most, generators, costs)
 
 
 def announce(planned: PlanFacts, catalog: Catalog) -> None:

@@ -11,7 +11,7 @@ from zoo.catalog.manifest import Catalog
 from zoo.plan import blocks, budget
 from zoo.plan.tier import PlanError
 from zoo.report.section import Section
-from zoo.report.text import rounds_needed
+from zoo.report.text import planning
 from zoo.store.run_folder import Store
 
 
@@ -30,4 +30,4 @@ def precision(wanted: float, folder: Path, catalog: Catalog) -> list[Section]:
         once = run.plan.model_copy(update={"entries": list(entries), "rounds": 1, "twins": twins})
         return budget.seconds(blocks.blocks_of(once), profile, catalog)
 
-    return [rounds_needed.section(run, found, wanted, cost)]
+    return [planning.rounds_needed(run, found, wanted, cost)]

@@ -24,8 +24,7 @@ from zoo.model.condition import Condition
 from zoo.model.errors import BenchError, RuntimeFailure
 from zoo.model.soak import Mark, Soak
 from zoo.report.formatting import format_duration
-from zoo.report.text import soak as soak_text
-from zoo.report.text import terminal
+from zoo.report.text import soak_and_jvm, terminal
 from zoo.runtime import conditions
 from zoo.runtime.environment import recorded
 from zoo.runtime.hosting import hosting
@@ -113,7 +112,7 @@ def _write(path: Path, soak: Soak) -> None:
 
 def _end(path: Path) -> None:
     soak = Soak.model_validate_json((path / "run.json").read_text(encoding="utf-8"))
-    terminal.show([soak_text.section(soak)], console)
+    terminal.show([soak_and_jvm.soaked(soak)], console)
     console.print(f"\nsoak: {checkout.shown(path)}")
     if soak.ended or not all(map(lasted, soak.marks.values())):
         raise typer.Exit(1)

@@ -21,10 +21,9 @@ from zoo.report.columns import COLUMNS
 from zoo.report.jdbc import readme as databases
 from zoo.report.section import Table
 from zoo.report.study import Answered
-from zoo.report.text import comparisons
-from zoo.report.text import soak as soak_text
-from zoo.report.text.ending import ending
+from zoo.report.text import comparisons, soak_and_jvm
 from zoo.report.text.markdown import render_table
+from zoo.report.text.sentences import ending
 
 Render = Callable[[Sequence[Committed], Catalog], str]
 
@@ -159,6 +158,6 @@ def soak(runs: Sequence[Committed], catalog: Catalog) -> str:
         f"[{seen.minutes:g} minutes](../{one.link}), all servers at once: {seen.host.cpu_model}, "
         f"{seen.host.processors}, commit {(seen.commit or 'unknown')[:12]}, JDK {seen.jdk}.{older}"
     )
-    section = soak_text.section(seen)
+    section = soak_and_jvm.soaked(seen)
     bullets = "\n".join(f"- {bullet}" for bullet in section.bullets)
     return "\n\n".join([*section.paragraphs, *map(render_table, section.tables), *filter(None, [bullets]), source])

@@ -12,7 +12,7 @@ from zoo.model.entry_id import plain
 from zoo.model.run import Run
 from zoo.reference.committed import Committed
 from zoo.reference.quoting import quote
-from zoo.report.text import sizing
+from zoo.report.text.planning import sizing
 from zoo.scenarios.held import HELD
 
 CONNECTIONS, GENERATORS = 1_000_000, 9
@@ -54,5 +54,5 @@ def million(runs: Sequence[Committed], catalog: Catalog) -> str:
         return ""
     used = {one.link: one.run for one, _ in found.values()}
     sources = "; ".join(f"[{link.rpartition('/')[2]}](../{link}): {origin(run, catalog)}" for link, run in used.items())
-    section = sizing.section(CONNECTIONS, GENERATORS, {key: cost for key, (_, cost) in found.items()})
+    section = sizing(CONNECTIONS, GENERATORS, {key: cost for key, (_, cost) in found.items()})
     return quote(section, f"Cost of a connection: {sources}.")

@@ -16,7 +16,7 @@ from zoo.reference.quoting import quote, source
 from zoo.report.columns import COLUMNS
 from zoo.report.formatting import format_interval, format_spread
 from zoo.report.section import Table
-from zoo.report.text import method_proofs
+from zoo.report.text import method
 from zoo.report.text.comparisons import verdicts
 from zoo.report.text.markdown import render_table
 from zoo.scenarios.hello import HELLO
@@ -28,10 +28,10 @@ WARM_UPS = {"before": "the load alone", "after": "the load, and `/info` after ea
 def aa(runs: Sequence[Committed], catalog: Catalog) -> str:
     """Render the false differences of entries measured twice, and after them those of the run of the whole zoo."""
     first, *others = runs
-    text = quote(method_proofs.aa(first.run, short_runs(first.run, first.records)), source(first, catalog))
+    text = quote(method.aa(first.run, short_runs(first.run, first.records)), source(first, catalog))
     for whole in others:
         text += f"\n\nIn the [reference run](../{whole.link}/report.md), all scenarios and tiers: "
-        text += method_proofs.counted(whole.run, short_runs(whole.run, whole.records))
+        text += method.counted(whole.run, short_runs(whole.run, whole.records))
     return text
 
 
@@ -39,20 +39,20 @@ def power(runs: Sequence[Committed], catalog: Catalog) -> str:
     """Render how often a true difference would be found in the same noise."""
     [one] = runs
     short = short_runs(one.run, one.records)
-    return quote(method_proofs.found_of(one.run, short), source(one, catalog)) if len(short) > 1 else ""
+    return quote(method.found_of(one.run, short), source(one, catalog)) if len(short) > 1 else ""
 
 
 def slowdown(runs: Sequence[Committed], catalog: Catalog) -> str:
     """Compare a server with itself burning 5% more CPU."""
     [one] = runs
-    return quote(method_proofs.slowdown(one.run, one.summary.compared), source(one, catalog))
+    return quote(method.slowdown(one.run, one.summary.compared), source(one, catalog))
 
 
 def designs(runs: Sequence[Committed], catalog: Catalog) -> str:
     """The width of intervals by design, from one run for each pair and design."""
     found = [width for one in runs for width in widths(one.run, one.summary.compared)]
     links = ", ".join(f"[{one.name}](../{one.link})" for one in runs)
-    return quote(method_proofs.designs(found), f"Committed runs: {links}; {origin(runs[0].run, catalog)}.")
+    return quote(method.designs(found), f"Committed runs: {links}; {origin(runs[0].run, catalog)}.")
 
 
 def cores_split(runs: Sequence[Committed], catalog: Catalog) -> str:

@@ -127,6 +127,13 @@ class Cells:
         """Return the rows of a scenario, lowest tier first."""
         return [row for row in self.rows.values() if row.scenario == scenario]
 
+    def levels_of(self, scenario: str) -> list[Level]:
+        """Return the loads of a scenario."""
+        return [level for level in self.levels if level.scenario == scenario]
+
+    def entries_of(self, server: str) -> list[str]:
+        return [entry for entry in self.entries if server_of(entry) == server]
+
     def lines(self, scenario: str, entry: str) -> Mapping[int, Slope]:
         """Return memory over the connection counts of a scenario, by round."""
         return next((cell.lines for key, cell in self.found.items() if key[:2] == (entry, scenario)), {})

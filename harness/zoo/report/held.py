@@ -17,11 +17,10 @@ from zoo.model.run import Run
 from zoo.model.trial_results import HeapResult, ScaleResult
 from zoo.plan.tier import count
 from zoo.report.cells import Cells
-from zoo.report.charts import held as lines
+from zoo.report.charts import memory
 from zoo.report.charts.dots import DOTS
-from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis, shaped
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
-from zoo.report.charts.looks import KINDS
+from zoo.report.charts.looks import KINDS, Chart, coloured, named_points, plain_axis, shaped
 from zoo.report.columns import title_of
 from zoo.report.formatting import format_interval, format_number, format_spread
 from zoo.report.section import NONE, Section, Table
@@ -109,7 +108,7 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
             Figure("held-back", "Memory of held connections", caption, f"{caption}: {said(data)}", Drawing(DOTS, data))
         )
     made = [Group("Memory per waiting request", figures)] if figures else []
-    return made + lines.groups(Cells.of(run, records, None))
+    return made + memory.slopes(Cells.of(run, records, None))
 
 
 HEAP_TEXT = (

@@ -11,9 +11,8 @@ from zoo.model.entry_id import server_of
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import RampResult
-from zoo.report.charts.encoding import Chart, coloured, named_points, plain_axis
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
-from zoo.report.charts.looks import KINDS, RULE
+from zoo.report.charts.looks import KINDS, RULE, Chart, coloured, named_points, plain_axis
 from zoo.report.columns import title_of
 from zoo.report.formatting import format_spread
 from zoo.report.section import Section, Table

@@ -10,8 +10,7 @@ from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.report import own_answers, scenario_sections
 from zoo.report.cells import Cells
-from zoo.report.text import one_round
-from zoo.report.text.ending import ending, waits
+from zoo.report.text.sentences import ending, one_round, waits
 
 MOST_LINES = 10
 
@@ -45,7 +44,7 @@ class Summary:
     @property
     def one_round(self) -> list[str]:
         """Which server variants work, where one round gives no comparison; empty otherwise."""
-        return one_round.lines(self.run, self.records)
+        return one_round(self.run, self.records)
 
     @property
     def last_lines(self) -> list[str]:

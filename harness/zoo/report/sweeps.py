@@ -15,9 +15,8 @@ from zoo.model.measurement import Measurement
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.plan.tier import count
-from zoo.report.charts.encoding import Chart, coloured, log_axis, named_points, plain_axis, shaped
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, short_if_known, slug
-from zoo.report.charts.looks import KINDS, RULE
+from zoo.report.charts.looks import KINDS, RULE, Chart, coloured, log_axis, named_points, plain_axis, shaped
 from zoo.report.columns import title_of
 from zoo.report.formatting import format_number, format_ratio, format_spread
 from zoo.report.section import NONE, Section, Table

@@ -1,29 +1,34 @@
-"""An entry a row: its rounds as ticks, the interval as a bar, the median as a mark. Pure."""
+"""Figures of entries as dots, an entry a row: requests per second, CPU, threads, memory per waiting request. Pure."""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import altair as alt
 
+from zoo.analysis.metrics import cpu_per_million
 from zoo.analysis.stats import student_ratio
 from zoo.analysis.summary import Row
 from zoo.model.measurement import Measurement
 from zoo.report.cells import Cells, Level
-from zoo.report.charts.encoding import (
-    Chart,
-    coloured,
-    entry_rows,
-    log_axis,
-    log_scale,
-    marked,
-    named_points,
-    plain_axis,
+from zoo.report.charts import looks
+from zoo.report.charts.figure import (
+    ChartPart,
+    Datum,
+    Drawing,
+    Figure,
+    Form,
+    Group,
+    by_scenario,
+    logarithmic,
+    short,
+    short_if_known,
+    slug,
 )
-from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, logarithmic, short, short_if_known, slug
-from zoo.report.charts.looks import KINDS
+from zoo.report.columns import title_of
 from zoo.report.formatting import format_number
 from zoo.report.text.wording import words
 
@@ -35,81 +40,113 @@ ESTIMATE = "Tick: a round; mark: their median; bar: 95 % interval of their geome
 def by_level(
     cells: Cells, name: str, title: str, read: Read, *, log: bool = False, bounds: bool = False
 ) -> list[Group]:
-    """A figure a load, a group a scenario: one reading of all entries."""
-    groups = []
-    for scenario in cells.scenarios:
-        figures = []
-        for level in cells.levels:
-            if level.scenario != scenario:
-                continue
-            data = estimates(cells, level, read, bounds=bounds)
-            if data:
-                figures.append(
-                    Figure(
-                        slug(name, level.scenario, level.tier),
-                        title,
-                        level.caption,
-                        f"{title}, {level.title}: " + "; ".join(map(told, data)),
-                        dotted(data, log=log),
-                        {"scenario": scenario, "tier": level.tier},
-                    )
-                )
-        if figures:
-            groups.append(Group(scenario, figures))
-    return groups
+    """Draw one reading of all entries, a figure for each load; with `bounds`, lower bounds are looks.marked."""
+
+    def figures(scenario: str) -> list[Figure]:
+        return [
+            Figure(
+                slug(name, scenario, level.tier),
+                title,
+                level.caption,
+                _described(f"{title}, {level.title}", data),
+                _dotted(data, log=log),
+                {"scenario": scenario, "tier": level.tier},
+            )
+            for level in cells.levels_of(scenario)
+            if (data := _estimates(cells, level, read, bounds=bounds))
+        ]
+
+    return by_scenario(cells, figures)
 
 
-def dotted(data: list[Datum], *, log: bool) -> Drawing:
-    """Estimates, a row each."""
-    if not log:
-        return Drawing(DOTS, data)
-    return logarithmic(LOG_DOTS, data, [v for d in data for v in d["rounds"]])
+def costs(cells: Cells) -> list[Group]:
+    """Draw the memory per waiting request of every entry, a figure for each scenario."""
+    column = title_of("kb_per_request")
+
+    def figures(scenario: str) -> list[Figure]:
+        data, title = _costs(cells, scenario), f"Memory per waiting request, {scenario}"
+        said, about = _described(f"{column}, {scenario}", data), {"scenario": scenario}
+        return [Figure(slug("cost", scenario), title, column, said, _dotted(data, log=True), about)] if data else []
+
+    return by_scenario(cells, figures, "{}: memory per waiting request")
 
 
-def told(d: Datum) -> str:
-    """An estimate in words."""
-    value = (
-        d["note"] or "nothing"
-        if d["value"] is None
-        else f"{'at least ' if d['bound'] else ''}{format_number(d['value'])}"
-    )
-    return f"{d['entry']} {value}"
+def _dotted(data: list[Datum], *, log: bool) -> Drawing:
+    return logarithmic(LOG_DOTS, data, [v for d in data for v in d["rounds"]]) if log else Drawing(DOTS, data)
 
 
-def estimates(cells: Cells, level: Level, read: Read, *, bounds: bool = False) -> list[Datum]:
-    """An entry a row: its rounds, their median, the interval of their mean; or why there is none.
+def _described(heading: str, data: Sequence[Datum]) -> str:
+    """Return a chart's description with every estimate in words."""
+    told = []
+    for d in data:
+        value = d["note"] or "nothing"
+        if d["value"] is not None:
+            value = f"{'at least ' if d['bound'] else ''}{format_number(d['value'])}"
+        told.append(f"{d['entry']} {value}")
+    return f"{heading}: {'; '.join(told)}"
 
-    With `bounds`, lower bounds are marked.
-    """
+
+def _estimates(cells: Cells, level: Level, read: Read, *, bounds: bool) -> list[Datum]:
+    """Return a row for each entry: its rounds, their median, the interval of their geometric mean, or a note."""
     made: list[Datum] = []
     for row in cells.at(level):
-        seen = [m for _, m in cells.measured(level, row.entry)]
-        values = [v for v in map(read, seen) if v is not None]
+        values = [v for _, m in cells.measured(level, row.entry) if (v := read(m)) is not None]
+        low = high = None
+        if len(values) > 1 and min(values) > 0:
+            mean = student_ratio([math.log(value) for value in values])
+            low, high = mean.low, mean.high
         made.append(
             {
                 "entry": row.entry,
                 "place": len(made),
                 "kind": cells.kinds[row.entry],
-                **estimate(values),
+                **_dot(statistics.median(values) if values else None, low, high, values),
                 "bound": bounds and row.lower_bound,
                 "note": _note(row, values, bounds=bounds),
                 "flags": ", ".join(words(flag) for flag, _ in row.flags) or "none",
             }
         )
+    return _if_any(made)
+
+
+def _costs(cells: Cells, scenario: str) -> list[Datum]:
+    """Return a row for each entry: kB of resident memory per held connection, a slope for each round, or a note."""
+    made: list[Datum] = []
+    for entry in cells.entries:
+        rows = [row for row in cells.of_scenario(scenario) if row.entry == entry]
+        if not rows:
+            continue
+        mean = next((row.kb_per_connection for row in rows if row.kb_per_connection), None)
+        estimate = _dot(None, None, None, [])
+        if mean is not None and mean.value > 0:  # the logarithmic axis has no 0
+            low = None if mean.low is None else max(mean.low, 1e-3)
+            rounds = [line.kb for line in cells.lines(scenario, entry).values() if line.kb > 0]
+            estimate = _dot(mean.value, low, mean.high, rounds)
+        made.append(
+            {
+                "entry": entry,
+                "place": len(made),
+                "kind": cells.kinds[entry],
+                **estimate,
+                "bound": False,
+                "note": no_slope(rows) if mean is None else "" if mean.value > 0 else "no rise",
+                "flags": "none",
+            }
+        )
+    return _if_any(made)
+
+
+def _if_any(made: list[Datum]) -> list[Datum]:
     return made if any(d["value"] is not None for d in made) else []
 
 
-def estimate(values: Sequence[float]) -> Datum:
-    """The interval is that of the geometric mean."""
-    low = high = None
-    if len(values) > 1 and min(values) > 0:
-        mean = student_ratio([math.log(value) for value in values])
-        low, high = mean.low, mean.high
-    return dot(statistics.median(values) if values else None, low, high, values)
+def no_slope(rows: Sequence[Row]) -> str:
+    """Return why an entry has no memory per waiting request."""
+    pool = any(row.ceiling_rps is not None for row in rows)
+    return "not held (pool)" if pool else "no slope (not every tier held)"
 
 
-def dot(value: float | None, low: float | None, high: float | None, rounds: Sequence[float]) -> Datum:
-    """An estimate with the rounds that it is of."""
+def _dot(value: float | None, low: float | None, high: float | None, rounds: Sequence[float]) -> Datum:
     return {
         "value": short_if_known(value),
         "low": short_if_known(low),
@@ -129,20 +166,15 @@ def _note(row: Row, values: Sequence[float], *, bounds: bool) -> str:
     return ""
 
 
-def _dots(scale: alt.Scale, axis: alt.Axis) -> Chart:
+def _dots(scale: alt.Scale, axis: alt.Axis) -> looks.Chart:
     """An entry a row: its rounds as ticks, the interval as a bar, the median as a mark, hollow for a lower bound."""
-    base = named_points().encode(y=entry_rows("entry"))
-    bar = base.mark_rule(strokeWidth=4, opacity=0.35, clip=True).encode(
-        x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", color=coloured("kind", KINDS)
-    )
-    rounds = (
-        base.transform_flatten(["rounds"])
-        .mark_tick(thickness=1.5, opacity=0.7, size=12)
-        .encode(x=alt.X("rounds:Q", scale=scale, axis=axis), color=coloured("kind", KINDS))
-    )
+    x, colour = partial(alt.X, scale=scale, axis=axis), looks.coloured("kind", looks.KINDS)
+    base = looks.named_points().encode(y=looks.entry_rows("entry"))
+    bar = base.mark_rule(strokeWidth=4, opacity=0.35, clip=True).encode(x=x("low:Q"), x2="high:Q", color=colour)
+    ticks = base.transform_flatten(["rounds"]).mark_tick(thickness=1.5, opacity=0.7, size=12)
     point = base.mark_point(size=70, strokeWidth=2).encode(
-        x=alt.X("value:Q", scale=scale, axis=axis),
-        **marked("kind", KINDS),
+        x=x("value:Q"),
+        **looks.marked("kind", looks.KINDS),
         tooltip=[
             alt.Tooltip("entry:N", title="entry"),
             alt.Tooltip("text:N", title="by round"),
@@ -151,12 +183,38 @@ def _dots(scale: alt.Scale, axis: alt.Axis) -> Chart:
     )
     beside = base.transform_filter("datum.value != null").mark_text(align="left", dx=9)
     instead = base.transform_filter("datum.value == null").mark_text(align="left", fontStyle="italic")
-    notes = (
-        beside.encode(x=alt.X("value:Q", scale=scale, axis=axis), text="note:N"),
+    return alt.layer(
+        bar,
+        ticks.encode(x=x("rounds:Q"), color=colour),
+        point,
+        beside.encode(x=x("value:Q"), text="note:N"),
         instead.encode(x=alt.value(4), text="note:N"),
     )
-    return alt.layer(bar, rounds, point, *notes)
 
 
-DOTS = Form("dots", lambda: _dots(alt.Scale(zero=True), plain_axis()))
-LOG_DOTS = Form("log-dots", lambda: _dots(log_scale(), log_axis()))
+DOTS = Form("dots", lambda: _dots(alt.Scale(zero=True), looks.plain_axis()))
+LOG_DOTS = Form("log-dots", lambda: _dots(looks.log_scale(), looks.log_axis()))
+
+REQUESTS = ChartPart(
+    "throughput",
+    "Throughput",
+    "Requests a second",
+    f"{ESTIMATE} Hollow marks are lower bounds: something other than the server limited them.",
+    lambda drawn: by_level(drawn.cells, "requests", "req/s", lambda m: m.load.goodput_rps, bounds=True),
+)
+
+CPU = ChartPart(
+    "cpu",
+    "CPU",
+    "CPU time of the server per request",
+    f"{ESTIMATE} Compares servers even where generator and server share the cores. Not shown below 0.2 s.",
+    lambda drawn: by_level(drawn.cells, "cpu", title_of("cpu_us_per_request"), cpu_per_million),
+)
+
+THREADS = ChartPart(
+    "threads",
+    "Threads",
+    "Peak number of OS threads",
+    "Virtual threads are not among them.",
+    lambda drawn: by_level(drawn.cells, "threads", "threads", lambda m: m.threads_peak, log=True),
+)

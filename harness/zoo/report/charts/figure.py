@@ -6,27 +6,29 @@ each; so a page holds each form once, and the rows apart from it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from zoo.model.record import Record
 from zoo.report.cells import Cells
-from zoo.report.charts.encoding import Chart
+from zoo.report.charts.looks import Chart
 from zoo.report.raw_files import RawFiles
 from zoo.report.section import Table
 
 Spec = dict[str, Any]
 Datum = dict[str, Any]
 
-
 ROW_HEIGHT = 20
-
 
 MOST_TICKS = 7
 
+TICK_GAP = 0.08
+"""Least distance of two ticks, as a share of the axis; below it, their labels touch."""
 
 IN_TABLE = "The figures are in the table of all cells."
 
@@ -117,18 +119,27 @@ class ChartPart:
     tables: Callable[[Cells], list[Table]] = lambda _: []
 
 
+def by_scenario(cells: Cells, figures: Callable[[str], list[Figure]], title: str = "{}") -> list[Group]:
+    """Return a group for each scenario that has figures; `{}` in the title is the scenario."""
+    return [Group(title.format(name), found) for name in cells.scenarios if (found := figures(name))]
+
+
 def logarithmic(form: Form, points: list[Datum], values: Sequence[float], **settings: Any) -> Drawing:  # noqa: ANN401
     """A form whose figures stand on a logarithmic axis, with room for all of them."""
     return Drawing(form, points, span(0.9 * min(values), 1.1 * max(values)) | settings)
 
 
 def span(least: float, most: float, fine: Sequence[float] = ()) -> dict[str, Any]:
-    """Ends of a logarithmic axis and its ticks: as many of 1, 2, 5 and `fine` a decade as there is room for."""
+    """Ends of a logarithmic axis and its ticks: as many of 1, 2, 5 and `fine` a decade as have room.
+
+    Where all of `fine` have none, every second of it may.
+    """
     decades = [10.0**n for n in range(-4, 8)]
     steps = [*decades, *(m * d for m in (2, 5) for d in decades)]
-    for ticks in ([*steps, *fine], steps, decades):
+    gap = TICK_GAP * math.log(most / least)
+    for ticks in ([*steps, *fine], [*steps, *fine[::2]], steps, decades):
         within = sorted({t for t in ticks if least <= t <= most})
-        if len(within) <= MOST_TICKS:
+        if len(within) <= MOST_TICKS and all(math.log(b / a) >= gap for a, b in pairwise(within)):
             break
     return {"least": short(least), "most": short(most), "ticks": within}
 

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import altair as alt
 
 from zoo.analysis.metrics import METRICS
 from zoo.analysis.pairs import Kind
 from zoo.report.cells import Cells, Level
-from zoo.report.charts.encoding import Chart, coloured, entry_rows, log_axis, log_scale, marked, named_points
-from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, short_if_known, slug, span
-from zoo.report.charts.looks import GRID, RULE, SIDES
+from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, by_scenario, short, short_if_known, slug, span
+from zoo.report.charts.looks import (
+    GRID,
+    RULE,
+    SIDES,
+    Chart,
+    coloured,
+    entry_rows,
+    log_axis,
+    log_scale,
+    marked,
+    named_points,
+)
 from zoo.report.findings import GOOD, Finding
 
 NEAR_ONE = (0.8, 0.9, 1, 1.1, 1.25)
@@ -19,28 +30,29 @@ NEAR_ONE = (0.8, 0.9, 1, 1.1, 1.25)
 
 def forests(cells: Cells, found: Sequence[Finding], title: str, *, ranked: bool = True) -> list[Group]:
     """Ratios of pairs, a group a scenario, a figure a metric; where none can be better, nothing is said of it."""
-    groups = []
-    for scenario in cells.scenarios:
-        figures = []
+
+    def figures(scenario: str) -> list[Figure]:
+        made = []
         for metric in METRICS:
             of = [f for f in found if f.metric == metric and f.pair.scenario == scenario]
             data = _ratios(cells, of)
-            if data:
-                better = f": {'left' if metric.below in GOOD else 'right'} of 1 is better" if ranked else ""
-                figures.append(
-                    Figure(
-                        slug("forest", of[0].pair.kind, scenario, metric.title),
-                        f"{metric.title}, {scenario}: {title}",
-                        f"{metric.title}{better}",
-                        f"{scenario}, {metric.title}, {title}: "
-                        + "; ".join(f"{d['row']} {d['text']} {d['verdict']}" for d in data),
-                        drawing(data),
-                        {"scenario": scenario},
-                    )
+            if not data:
+                continue
+            better = f": {'left' if metric.below in GOOD else 'right'} of 1 is better" if ranked else ""
+            told = "; ".join(f"{d['row']} {d['text']} {d['verdict']}" for d in data)
+            made.append(
+                Figure(
+                    slug("forest", of[0].pair.kind, scenario, metric.title),
+                    f"{metric.title}, {scenario}: {title}",
+                    f"{metric.title}{better}",
+                    f"{scenario}, {metric.title}, {title}: {told}",
+                    drawing(data),
+                    {"scenario": scenario},
                 )
-        if figures:
-            groups.append(Group(f"{scenario}: {title}", figures))
-    return groups
+            )
+        return made
+
+    return by_scenario(cells, figures, f"{{}}: {title}")
 
 
 def _ratios(cells: Cells, found: Sequence[Finding]) -> list[Datum]:
@@ -99,15 +111,14 @@ def drawing(points: list[Datum]) -> Drawing:
 
 def layers() -> Chart:
     """A pair a row: its ratio with the interval, on the band that noise alone fills; hollow for a lower bound."""
-    scale, axis = log_scale(), log_axis()
+    scale = log_scale()
+    x = partial(alt.X, scale=scale, axis=log_axis())
     base = named_points().encode(y=entry_rows("row"))
     band = base.mark_bar(color=GRID, opacity=0.9, size=14, clip=True)
     one = named_points().mark_rule(color=RULE, strokeWidth=1.5).encode(x=alt.XDatum(1, scale=scale))
-    bar = base.mark_rule(strokeWidth=2.5, clip=True).encode(
-        x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", color=coloured("side", SIDES)
-    )
+    bar = base.mark_rule(strokeWidth=2.5, clip=True).encode(x=x("low:Q"), x2="high:Q", color=coloured("side", SIDES))
     point = base.mark_point(size=80, strokeWidth=2, clip=True).encode(
-        x=alt.X("ratio:Q", scale=scale, axis=axis),
+        x=x("ratio:Q"),
         **marked("side", SIDES),
         tooltip=[
             alt.Tooltip("pair:N", title="pair"),
@@ -116,7 +127,7 @@ def layers() -> Chart:
             alt.Tooltip("n:Q", title="rounds"),
         ],
     )
-    noise = band.encode(x=alt.X("noise_low:Q", scale=scale, axis=axis), x2="noise_high:Q")
+    noise = band.encode(x=x("noise_low:Q"), x2="noise_high:Q")
     return alt.layer(noise, one, bar, point)
 
 

@@ -1,11 +1,15 @@
-"""Colours, shapes and type of the charts, and of what stands beside them on a page. Pure."""
+"""The looks of the charts: colours, shapes, type, axes, and the fields of their rows that these show. Pure."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
+
 from zoo.model.record import UNKNOWN
 from zoo.report.cells import BARE
+
+Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 INK, RULE, GRID = "#333333", "#888888", "#dddddd"
 """The page's style sheet turns these three into those of its light or dark mode."""
@@ -78,3 +82,54 @@ THEME: dict[str, Any] = {
     "axisY": {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleY": -8, "titleX": -30},
     "text": {"color": INK, "fontSize": 12},
 }
+
+
+def named_points() -> alt.Chart:
+    return alt.Chart(alt.NamedData(name="points"))
+
+
+def log_scale() -> alt.Scale:
+    ends: Any = [alt.ExprRef("least"), alt.ExprRef("most")]
+    return alt.Scale(type="log", domain=ends, nice=False)
+
+
+def log_axis(title: str | None = None) -> alt.Axis:
+    return alt.Axis(values=alt.ExprRef("ticks"), format=",~g", labelOverlap="greedy", title=title)
+
+
+def plain_axis(title: str | None = None) -> alt.Axis:
+    plain_zero = "datum.value == 0 ? '0' : datum.label"
+    return alt.Axis(format="~s", tickCount=5, labelExpr=plain_zero, title=title)
+
+
+def entry_rows(name: str) -> alt.Y:
+    """A line for each of them, in the order that `place` gives."""
+    order = alt.EncodingSortField(field="place", op="min")
+    return alt.Y(f"{name}:N", sort=order, title=None, axis=alt.Axis(domain=False, ticks=False))
+
+
+def scaled(channel: Any, name: str, values: dict[str, Any]) -> Any:  # noqa: ANN401 (altair's channels share no type)
+    return channel(f"{name}:N", scale=alt.Scale(domain=list(values), range=list(values.values())), legend=None)
+
+
+def coloured(name: str, looks: dict[str, tuple[str, str]]) -> Any:  # noqa: ANN401
+    return scaled(alt.Color, name, _hues(looks))
+
+
+def marked(name: str, looks: dict[str, tuple[str, str]]) -> dict[str, Any]:
+    """Colour and shape of a mark by what it is, hollow where `bound` says so."""
+    return {
+        "fill": scaled(alt.Fill, name, _hues(looks)),
+        "stroke": scaled(alt.Stroke, name, _hues(looks)),
+        "shape": shaped(name, looks),
+        "fillOpacity": alt.when("datum.bound").then(alt.value(0)).otherwise(alt.value(1)),
+    }
+
+
+def shaped(name: str = "kind", looks: dict[str, tuple[str, str]] = KINDS) -> Any:  # noqa: ANN401
+    """Return the shape of a mark, by thread model unless told otherwise."""
+    return scaled(alt.Shape, name, {key: shape for key, (_, shape) in looks.items()})
+
+
+def _hues(looks: dict[str, tuple[str, str]]) -> dict[str, str]:
+    return {key: hue for key, (hue, _) in looks.items()}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from zoo.report.charts import cpu, curves, latency, machine_noise, memory, requests, threads, warmup
+from zoo.report.charts import dots, latency, memory, noise, warmup
 
 PARTS = [
-    requests.PART,
-    cpu.PART,
-    latency.PART,
-    curves.PART,
+    dots.REQUESTS,
+    dots.CPU,
+    latency.QUANTILE_PART,
+    latency.CURVE_PART,
     memory.PART,
-    threads.PART,
+    dots.THREADS,
     warmup.PART,
-    machine_noise.PART,
+    noise.PART,
 ]

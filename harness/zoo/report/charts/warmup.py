@@ -6,16 +6,18 @@ from collections.abc import Iterable, Sequence
 
 import altair as alt
 
+from zoo.analysis.summary import spread
+from zoo.analysis.turns import first_share
 from zoo.model.entry_id import server_of
 from zoo.model.record import Record
 from zoo.report.cells import Cells, variant
-from zoo.report.charts.encoding import Chart, named_points, plain_axis
 from zoo.report.charts.figure import ChartPart, Datum, Drawing, Figure, Form, Group, short, slug
-from zoo.report.charts.looks import KINDS
-from zoo.report.page import tables
+from zoo.report.charts.looks import KINDS, Chart, named_points, plain_axis
+from zoo.report.formatting import format_spread
+from zoo.report.section import Table
 
 
-def groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
+def _groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
     """Requests a second over the windows of warm-up, a figure an entry."""
     figures = []
     for entry in cells.entries:
@@ -40,17 +42,12 @@ def _rows(records: Iterable[Record], entry: str) -> list[Datum]:
         for window, rps in enumerate(seen.warmup.window_rps, start=1):
             made.setdefault(
                 (record.round, window),
-                {
-                    "round": record.round,
-                    "window": window,
-                    "rps": short(rps),
-                    "settled": seen.warmup.reached,
-                },
+                {"round": record.round, "window": window, "rps": short(rps), "settled": seen.warmup.reached},
             )
     return list(made.values())
 
 
-def windows() -> Chart:
+def _windows() -> Chart:
     """Requests a second of each warm-up window, a line a round; hollow marks where it did not settle."""
     hue = alt.ExprRef("hue")
     base = named_points().encode(
@@ -66,8 +63,23 @@ def windows() -> Chart:
     return alt.layer(line, point)
 
 
-WARMUP = Form("warmup", windows, 110)
+def _first_turns(cells: Cells) -> list[Table]:
+    """A row a server variant, a column a load: whether the first turn was as fast as the others."""
+    found = {key: spread(map(first_share, cell.seen.values())) for key, cell in cells.found.items()}
+    levels = [
+        level for level in cells.levels if any(s and k[1:] == (level.scenario, level.tier) for k, s in found.items())
+    ]
+    body = [
+        [entry, *(format_spread(found.get((entry, level.scenario, level.tier))) for level in levels)]
+        for entry in cells.entries
+    ]
+    table = Table(
+        "First turn ÷ mean of the others, requests a second", ["entry", *(level.short for level in levels)], body
+    )
+    return [table] if levels else []
 
+
+WARMUP = Form("warmup", _windows, 110)
 
 PART = ChartPart(
     "warmup",
@@ -75,6 +87,6 @@ PART = ChartPart(
     "Warm-up",
     "Load goes on in windows until throughput is steady or the time is up. A line a round; hollow marks: it "
     "had not settled. A server is loaded in turns; a first turn below the others was not warm yet.",
-    lambda drawn: groups(drawn.cells, drawn.records),
-    tables.first_turns,
+    lambda drawn: _groups(drawn.cells, drawn.records),
+    _first_turns,
 )

@@ -13,10 +13,9 @@ from zoo.jdbc.published import TABLES
 from zoo.jdbc.records import Cell, FloodRecord
 from zoo.report.charts import forest
 from zoo.report.charts.dots import DOTS
-from zoo.report.charts.encoding import Chart, coloured, entry_rows, log_axis, log_scale, named_points, shaped
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, logarithmic, short, short_if_known, slug
 from zoo.report.charts.looks import KINDS as LOOKS
-from zoo.report.charts.looks import RULE
+from zoo.report.charts.looks import RULE, Chart, coloured, entry_rows, log_axis, log_scale, named_points, shaped
 from zoo.report.findings import Finding, findings
 from zoo.report.formatting import format_number
 

@@ -18,8 +18,7 @@ from zoo.report.raw_files import RawFiles
 from zoo.report.section import Section, Table
 from zoo.report.summary import Summary
 from zoo.report.text import comparisons, sentences
-from zoo.report.text.ending import told_of
-from zoo.report.text.sentences import QUESTIONS, Answer, Framing
+from zoo.report.text.sentences import QUESTIONS, Answer, Framing, told_of
 
 AGAIN = "A/A, an entry ÷ itself"
 

@@ -16,11 +16,10 @@ from markupsafe import Markup
 from zoo.analysis.pairs import Kind
 from zoo.model.flag import Flag
 from zoo.report import findings
-from zoo.report.charts.figure import Figure, Group
-from zoo.report.charts.looks import DASHES, OUTLINES
-from zoo.report.page import facts, tables
+from zoo.report.charts.figure import Datum, Figure, Group
+from zoo.report.charts.looks import DASHES, OUTLINES, THEME
+from zoo.report.page import tables
 from zoo.report.page.contents import Contents, figures_of
-from zoo.report.page.packing import packed
 from zoo.report.text import comparisons
 from zoo.report.text.document import head
 from zoo.report.text.wording import decided
@@ -72,7 +71,7 @@ def page(contents: Contents, tools: ChartTools) -> str:
     return ENVIRONMENT.get_template("page.html").render(
         run=run,
         head=head(run, records, contents.evidence.notes).paragraphs,
-        host=facts.host(run),
+        host=tables.host_line(run),
         cells=cells,
         own=summary.own,
         one_round=summary.one_round,
@@ -87,7 +86,7 @@ def page(contents: Contents, tools: ChartTools) -> str:
         strayed=comparisons.outside(summary.compared.of(Kind.AGAIN)),
         again_table=comparisons.again(summary.compared, run.plan.rounds),
         still=stills(first, tools),
-        kinds=list(facts.variants(cells)),
+        kinds=list(tables.legend(cells)),
         shapes=OUTLINES,
         dashes=[
             (tier, " ".join(map(str, dash))) for tier, dash in zip(summary.plain.tiers, DASHES.values(), strict=False)
@@ -98,9 +97,9 @@ def page(contents: Contents, tools: ChartTools) -> str:
         failures=tables.failures(records, contents.evidence),
         count=len(records),
         files=sorted(name for name in contents.evidence.files if "/" not in name),
-        orders=facts.orders(run),
-        run_facts=facts.of_run(run),
-        servers=facts.of_servers(cells),
+        orders=tables.orders(run),
+        run_facts=tables.run_facts(run),
+        servers=tables.server_facts(cells),
         **scripts(figures, tools, "page.js", {"records": tables.sources(records, contents.evidence)}),
     )
 
@@ -117,7 +116,7 @@ def scripts(figures: Sequence[Figure], tools: ChartTools, name: str, data: dict[
     script = ENVIRONMENT.get_template(name).render()
     library = _closed(tools.library()) if figures else ""
     return {
-        "data": _json(packed(figures) | data),
+        "data": _json(_packed(figures) | data),
         "library": Markup(library),
         "script": Markup(script),
         "policy": policy(library, script),
@@ -145,3 +144,30 @@ def _json(value: object) -> Markup:
     """JSON that cannot end its element."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
+
+
+def _packed(figures: Sequence[Figure]) -> dict[str, Any]:
+    """`figures` name their form, their set of rows, their height and their settings."""
+    sets: list[list[Datum]] = []
+    drawn = {}
+    for figure in figures:
+        drawing = figure.drawing
+        place = next((n for n, known in enumerate(sets) if known is drawing.points), len(sets))
+        if place == len(sets):
+            sets.append(drawing.points)
+        drawn[figure.name] = [drawing.form.name, place, drawing.height, drawing.settings]
+    return {
+        "theme": THEME,
+        "templates": {form.name: form.template for form in dict.fromkeys(f.drawing.form for f in figures)},
+        "sets": [{name: _column([d[name] for d in points]) for name in points[0]} for points in sets],
+        "figures": drawn,
+    }
+
+
+def _column(values: Sequence[object]) -> dict[str, Any]:
+    """Words are told once, and by their places from then on: the names of entries would be half of a long page."""
+    if not any(isinstance(value, str) for value in values):
+        return {"values": list(values)}
+    words = list(dict.fromkeys(values))
+    places = {word: place for place, word in enumerate(words)}
+    return {"words": words, "places": [places[value] for value in values]}

@@ -1,24 +1,26 @@
-"""The tables of a page as texts, what they sort by, and the records behind them. Pure."""
+"""The tables of a page: cells, records, failures, and facts about the run, its host and its servers. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from zoo.analysis.stats.interval import Interval
-from zoo.analysis.summary import Row, spread
-from zoo.analysis.turns import first_share
+from zoo.analysis.summary import Row
 from zoo.model.entry_id import original, server_of
 from zoo.model.flag import Flag
 from zoo.model.record import Record, stem
+from zoo.model.run import Run
+from zoo.plan import blocks
 from zoo.report.cells import Cells, Level, variant
+from zoo.report.charts.looks import KINDS
 from zoo.report.columns import COLUMNS, RECORD_COLUMNS, Column, record_figures, title_of
-from zoo.report.formatting import format_interval, format_ratio, format_spread, spread_parts
+from zoo.report.formatting import format_interval, format_memory, format_ratio, spread_parts
 from zoo.report.raw_files import RawFiles
-from zoo.report.section import NONE, Table
+from zoo.report.section import NONE
 from zoo.report.text.wording import words
 
 
@@ -101,24 +103,10 @@ def lines(cells: Cells, records: Sequence[Record]) -> list[Line]:
                 (_cell(column, row), *([_relative(row, least)] if key == RANKED else []))
                 for key, column in filled.items()
             ]
-            made.append(_line(level, row, list(chain(*figures)), lines_of))
+            marks = [FlagMark(f, "" if n == row.measured else f"{n} of {row.measured}") for f, n in row.flags]
+            line_cells = list(chain(*figures))
+            made.append(Line(row.entry, row.model, level, line_cells, marks, row.outliers, row.failures, lines_of))
     return made
-
-
-def first_turns(cells: Cells) -> list[Table]:
-    """A row a server variant, a column a load: whether the first turn was as fast as the others."""
-    found = {key: spread(map(first_share, cell.seen.values())) for key, cell in cells.found.items()}
-    levels = [
-        level for level in cells.levels if any(s and k[1:] == (level.scenario, level.tier) for k, s in found.items())
-    ]
-    body = [
-        [entry, *(format_spread(found.get((entry, level.scenario, level.tier))) for level in levels)]
-        for entry in cells.entries
-    ]
-    table = Table(
-        "First turn ÷ mean of the others, requests a second", ["entry", *(level.short for level in levels)], body
-    )
-    return [table] if levels else []
 
 
 def choices(cells: Cells) -> dict[str, list[str]]:
@@ -130,11 +118,6 @@ def choices(cells: Cells) -> dict[str, list[str]]:
         "tier": list(dict.fromkeys(level.tier for level in cells.levels)),
         "scenario": cells.scenarios,
     }
-
-
-def _line(level: Level, row: Row, cells: list[TableCell], behind: list[tuple[int, int]]) -> Line:
-    marks = [FlagMark(flag, "" if count == row.measured else f"{count} of {row.measured}") for flag, count in row.flags]
-    return Line(row.entry, row.model, level, cells, marks, row.outliers, row.failures, behind)
 
 
 def _relative(row: Row, least: float | None) -> TableCell:
@@ -191,7 +174,11 @@ Logs = dict[tuple[str, int], list[tuple[str | None, str]]]
 
 def logs(record: Record, found: Logs) -> list[str]:
     """Logs and thread dumps of the processes that served a record."""
-    return [name for tier, name in found.get((_stem(record), record.round), []) if tier in (None, record.tier)]
+    return [
+        name
+        for tier, name in found.get((stem(record.entry, record.asked), record.round), [])
+        if tier in (None, record.tier)
+    ]
 
 
 def _logs(files: Iterable[str]) -> Logs:
@@ -211,11 +198,88 @@ def _names(record: Record) -> list[str]:
     return [] if seen is None else [name for name in (seen.load.histogram, seen.sampling.samples) if name]
 
 
-def _stem(record: Record) -> str:
-    return stem(record.entry, record.asked)
-
-
 def _pattern(name: str, record: Record) -> str:
-    for place, part in enumerate((_stem(record), f"-{record.tier}-r{record.round}", f"-r{record.round}")):
+    for place, part in enumerate(
+        (stem(record.entry, record.asked), f"-{record.tier}-r{record.round}", f"-r{record.round}")
+    ):
         name = name.replace(part, f"{{{place}}}", 1)
     return name
+
+
+def host_line(run: Run) -> str:
+    """The machine in one line."""
+    host = run.host
+    return " · ".join(
+        [
+            host.cpu_model or "unknown CPU",
+            run.cores,
+            format_memory(host.memory_kb),
+            host.virtualization or "no virtualisation seen",
+            host.distribution or host.system,
+            f"kernel {host.kernel}",
+            f"JDK {run.plan.condition.jdk or 'none'}",
+            f"wrk {host.tools.wrk or 'none'}",
+        ]
+    )
+
+
+def run_facts(run: Run) -> dict[str, Mapping[str, Any]]:
+    """Name and value, by heading: what the run was and where."""
+    host = run.host.model_dump()
+    limits, tools, jdk, engine = host.pop("limits"), host.pop("tools"), host.pop("jdk"), host.pop("engine")
+    if limits["server_host"] is None:
+        for name in ("generators", "server_host", "ports_host"):
+            del limits[name]
+    host["jdk"] = " ".join(str(v) for v in jdk.values()) if jdk else None
+    host["jdks"] = ", ".join(f"{j['name']} {j['version']}" for j in host["jdks"])
+    limits |= {f"cgroup {name}": value for name, value in limits.pop("cgroup").items()}
+    condition = run.plan.condition.model_dump()
+    condition["jvm_flags"] = " ".join(condition["jvm_flags"]) or None
+    condition["cores"] = str(run.plan.condition.cores or "shared by server and generator")
+    condition["env"] = ", ".join(f"{name}={value}" for name, value in condition["env"].items()) or None
+    times = {"started": run.started_at, "finished": run.finished_at, "commit": run.commit, "changed": run.dirty}
+    own = {
+        "Run": times | {"harness": run.harness, "protocol": run.protocol, "order seed": run.plan.seed},
+        "Condition": condition,
+        "Profile, seconds and counts": run.plan.profile,
+        "Host": host,
+        "Limits": limits,
+        "Tools": tools,
+    }
+    return own | ({"Container engine": engine} if engine else {})
+
+
+def server_facts(cells: Cells) -> list[tuple[str, dict[str, Any]]]:
+    """What each entry said of itself when it was probed."""
+    made = []
+    for entry in cells.entries:
+        seen = next((m for key, cell in cells.found.items() if key[0] == entry for m in cell.seen.values()), None)
+        facts = seen.server if seen is not None else None
+        if facts is not None:
+            told = {
+                "framework": f"{facts.framework} {facts.framework_version}",
+                "runtime": f"{facts.runtime} {facts.runtime_version}",
+                "GC": ", ".join(facts.gc) or None,
+                "thread of the handler": facts.thread,
+                "virtual": facts.virtual,
+                "ready after s": None if facts.ready_s is None else round(facts.ready_s, 2),
+                **facts.limits,
+            }
+            made.append((entry, told))
+    return made
+
+
+def orders(run: Run) -> list[tuple[int, list[str]]]:
+    """What each round measures, in its order; entries that are alive at once stand together."""
+    rounds: dict[int, list[str]] = {}
+    for block in blocks.blocks_of(run.plan):
+        rounds.setdefault(block.round, []).append(f"{' with '.join(block.entries)} {block.asked}")
+    return list(rounds.items())
+
+
+def legend(cells: Cells) -> Iterator[tuple[str, str, str, str]]:
+    """Kind, colour, shape and the variants of it, for the legend."""
+    for kind, (hue, shape) in KINDS.items():
+        names = [entry for entry in cells.entries if cells.kinds[entry] == kind]
+        if names:
+            yield kind, hue, shape, ", ".join(sorted({variant(n) for n in names}))

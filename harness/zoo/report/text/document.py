@@ -18,8 +18,7 @@ from zoo.report.formatting import format_memory
 from zoo.report.section import Section
 from zoo.report.summary import Summary
 from zoo.report.text import comparisons
-from zoo.report.text.ending import waits
-from zoo.report.text.sentences import QUESTIONS, answers, limited
+from zoo.report.text.sentences import QUESTIONS, answers, limited, waits
 from zoo.scenarios import is_trial
 
 COUNT = "A×2: in 2 of the rounds; without a number: in all of them."

@@ -20,17 +20,9 @@ def aa(run: Run, runs: Sequence[Compared]) -> Section:
     """False differences over all metrics; `runs` are what the run is cut into."""
     used = [m for m in METRICS if alarms(runs, m).intervals]
     rows = [[m.name, *_counts(alarms(runs, m))] for m in used]
-    return Section(
-        f"A/A over {run.plan.rounds} rounds",
-        [counted(run, runs)],
-        [
-            Table(
-                "Intervals of A/A pairs",
-                ["metric", "intervals", "leave out 1", "nominal", "called a difference"],
-                [*rows, ["all", *_counts(alarms(runs))]],
-            )
-        ],
-    )
+    columns = ["metric", "intervals", "leave out 1", "nominal", "called a difference"]
+    table = Table("Intervals of A/A pairs", columns, [*rows, ["all", *_counts(alarms(runs))]])
+    return Section(f"A/A over {run.plan.rounds} rounds", [counted(run, runs)], [table])
 
 
 def counted(run: Run, runs: Sequence[Compared]) -> str:
@@ -95,6 +87,7 @@ def designs(found: Sequence[Width]) -> Section:
         ]
         for w in sorted(found, key=lambda w: (w.a, w.b, WIDTHS_OF.index(w.metric)))
     ]
+    columns = ["pair", "design", "metric", "rounds", "s", "± here", "± in 1 h", "ratio", "A/A ratio"]
     return Section(
         "Three designs",
         [
@@ -103,14 +96,7 @@ def designs(found: Sequence[Width]) -> Section:
             "which differs between designs, is in both.",
             _summed(found),
         ],
-        [
-            Table(
-                "Designs at equal time",
-                ["pair", "design", "metric", "rounds", "s", "± here", "± in 1 h", "ratio", "A/A ratio"],
-                rows,
-                text=3,
-            )
-        ],
+        [Table("Designs at equal time", columns, rows, text=3)],
     )
 
 

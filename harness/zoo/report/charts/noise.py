@@ -9,8 +9,8 @@ import altair as alt
 
 from zoo.model.flag import FOREIGN_LIMIT
 from zoo.model.record import Record
-from zoo.report.charts.encoding import Chart, named_points
 from zoo.report.charts.figure import ChartPart, Datum, Drawing, Figure, Form, Group, short_if_known, slug
+from zoo.report.charts.looks import Chart, named_points
 from zoo.report.columns import RECORD_COLUMNS, RecordColumn
 from zoo.report.formatting import format_number
 
@@ -23,7 +23,7 @@ NOISE: dict[str, tuple[str, RecordColumn, float | None]] = {
 """Name: title, column of a record, and the value from which a cell is flagged."""
 
 
-def groups(records: Sequence[Record]) -> list[Group]:
+def _groups(records: Sequence[Record]) -> list[Group]:
     """What else the machine did, over the minutes of the run; all figures draw the same rows."""
     data = _rows(records)
     figures = []
@@ -31,7 +31,9 @@ def groups(records: Sequence[Record]) -> list[Group]:
         values = [d[name] for d in data if d[name] is not None]
         if values:
             said = f"{title}, for each cell over the minutes of the run: at most {format_number(max(values))}."
-            drawn = _drawing(data, name, limit)
+            drawn = Drawing(COURSE, data, {"metric": name})
+            if limit is not None:
+                drawn = Drawing(LIMITED_COURSE, data, {"metric": name, "limit": limit})
             figures.append(Figure(slug("noise", name), "What else the machine did", title, said, drawn))
     return [Group("Over the minutes of the run, a mark a cell", figures)] if figures else []
 
@@ -50,13 +52,6 @@ def _rows(records: Sequence[Record]) -> list[Datum]:
         }
         for record, measurement in seen
     ]
-
-
-def _drawing(points: list[Datum], metric: str, limit: float | None) -> Drawing:
-    """One metric of the same rows; cells are flagged from `limit` on."""
-    if limit is None:
-        return Drawing(COURSE, points, {"metric": metric})
-    return Drawing(LIMITED_COURSE, points, {"metric": metric, "limit": limit})
 
 
 def _course() -> alt.Chart:
@@ -79,11 +74,10 @@ def _limited_course() -> Chart:
 COURSE = Form("course", _course, 110)
 LIMITED_COURSE = Form("limited-course", _limited_course, 110)
 
-
 PART = ChartPart(
     "noise",
     "Noise",
     "What else the machine did",
     "The dashed line is where a cell is flagged.",
-    lambda drawn: groups(drawn.records),
+    lambda drawn: _groups(drawn.records),
 )
