@@ -11,15 +11,11 @@ import pytest
 from claimed import PLATFORM, STEADY, VIRTUAL, archive, claim, hello, records, times
 
 from zoo.claims.estimates import Estimate
-from zoo.claims.judge import ClaimWord
-from zoo.claims.ledger import Ledger, LedgerFile
-from zoo.claims.rules import RatioRule
-from zoo.claims.verdicts import ClaimVerdict, verdicts
+from zoo.claims.ledger import Ledger, LedgerFile, RatioRule
+from zoo.claims.verdicts import ClaimVerdict, ClaimWord, verdicts
 from zoo.model.record import Record
-from zoo.report.ledger import text as told
-from zoo.report.ledger.badge import badge
-from zoo.report.ledger.page import page
-from zoo.report.ledger.strips import strips
+from zoo.report import ledger_text as told
+from zoo.report.ledger_page import badge, page, strips
 from zoo.report.text.markdown import render
 
 RATIO = {"rule": "ratio", "quantity": "requests", "of": "virtual", "over": "platform", "at_least": 0.6, "at_most": 0.9}

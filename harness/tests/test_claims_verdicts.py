@@ -14,10 +14,9 @@ from zoo.analysis.cells import cells
 from zoo.analysis.held import costs
 from zoo.analysis.metrics import cpu_per_million
 from zoo.analysis.summary import rows
-from zoo.claims.judge import ClaimWord, Judgement, Size, over_cells
-from zoo.claims.rules import RatioRule
-from zoo.claims.sources import ClaimEvidence
-from zoo.claims.verdicts import verdict, verdicts
+from zoo.claims.estimates import ClaimEvidence
+from zoo.claims.ledger import RatioRule
+from zoo.claims.verdicts import ClaimWord, Judgement, Size, over_cells, verdict, verdicts
 from zoo.model.entry_id import twin
 from zoo.model.flag import Flag
 from zoo.model.record import Record

@@ -1,19 +1,197 @@
-"""Estimates a rule's figure, with its interval, from the runs that have its cells. Pure."""
+"""What a point of a claim gave in each round of a run. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from zoo.analysis.lower_bound import LIMITED, SHARED, limits
 from zoo.analysis.metrics import Class
-from zoo.analysis.samples import sample
+from zoo.analysis.samples import Side, sample
 from zoo.analysis.stats import Ratio, student_ratio, unpaired_ratio
 from zoo.analysis.stats.interval import of_difference, of_mean, of_median
-from zoo.claims.points import ClaimPoint
-from zoo.claims.quantities import QUANTITIES, Quantity
-from zoo.claims.series import Series
-from zoo.claims.sources import ClaimEvidence
+from zoo.claims.evidence import Archive, Observation
+from zoo.claims.ledger import ClaimPoint
+from zoo.claims.quantities import QUANTITIES, Quantity, at
+from zoo.model.entry_id import server_of
+
+
+@dataclass(frozen=True)
+class Series:
+    """A quantity of one cell in one run: a figure a round, or a figure a start where `starts` has them.
+
+    `at_least`: the true figures are these or more. `objection`: why it cannot be judged.
+    """
+
+    archive: Archive
+    point: ClaimPoint
+    values: dict[int, float]
+    starts: list[float]
+    at_least: bool
+    cut: str | None
+    actual: int | None
+    shared: bool
+    jvm: bool
+    lines: tuple[int, ...]
+    objection: str | None
+    group: Hashable = None
+    turns: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    """The figures of each turn of a round, where it had several."""
+    parts: tuple[Series, ...] = ()
+    """Those of each run, where several are taken together."""
+
+    @property
+    def server(self) -> str:
+        """The folder of what was measured."""
+        return self.archive.program or server_of(self.point.entry)
+
+    @property
+    def older(self) -> bool:
+        """True where its sources have changed since."""
+        return self.server in self.archive.older
+
+    @property
+    def sources(self) -> tuple[Series, ...]:
+        """A series a run."""
+        return self.parts or (self,)
+
+    @property
+    def side(self) -> Side:
+        """Return the series as one side of a pair."""
+        return Side(self.values, self.group, self.turns)
+
+    @property
+    def rounds(self) -> int:
+        return max(len(self.values), len(self.starts))
+
+    @property
+    def figures(self) -> list[float]:
+        return self.starts or [self.values[number] for number in sorted(self.values)]
+
+
+MANY_ROUNDS = 10_000
+"""More than a run has: so a round of each run keeps a number of its own."""
+
+
+def pooled(parts: Sequence[Series]) -> Series:
+    """Return the runs of one cell taken together, each round an observation; a limit of one run is a limit of all.
+
+    They have no group, because the variance between the rounds of a run leaves out how runs differ.
+    """
+    return replace(
+        parts[0],
+        values={MANY_ROUNDS * i + n: value for i, part in enumerate(parts) for n, value in part.values.items()},
+        starts=[start for part in parts for start in part.starts],
+        at_least=any(part.at_least for part in parts),
+        shared=any(part.shared for part in parts),
+        group=None,
+        turns={},
+        parts=tuple(parts),
+    )
+
+
+def series(
+    archive: Archive, point: ClaimPoint, tiers: Sequence[Mapping[int, Observation]], quantity: Quantity
+) -> Series:
+    """From the observations of a cell's tiers by round; the figures are those of the highest tier."""
+    top = tiers[-1]
+    objections = [why for tier in tiers for seen in tier.values() if (why := _against(seen, quantity))]
+    values: dict[int, float] = {}
+    starts: list[float] = []
+    bounds = limits([seen.limits for seen in top.values()])
+    at_least = quantity.kind is Class.LOAD and bool(LIMITED & bounds)
+    for number, seen in top.items():
+        figure = quantity.read(seen.data)
+        if figure is None and quantity.censored:
+            figure = quantity.censored(seen.data)
+            at_least = at_least or figure is not None
+        if isinstance(figure, list):
+            starts += figure
+        elif figure is not None:
+            values[number] = figure
+    if not objections and not starts and len(values) < len(top):
+        objections.append(f"{point.text}: a round has no such figure")
+    return Series(
+        archive=archive,
+        point=point,
+        values=values,
+        starts=starts,
+        at_least=at_least,
+        cut=next((seen.cut for seen in top.values() if seen.cut), None),
+        actual=max((seen.actual for seen in top.values() if seen.actual is not None), default=None),
+        shared=quantity.kind in (Class.LOAD, Class.LATENCY) and bool(SHARED & bounds),
+        jvm=any(at(seen.data, "measurement.memory.heap_used_kb") is not None for seen in top.values()),
+        lines=tuple(seen.line for tier in tiers for seen in tier.values()),
+        objection=next(iter(objections), None),
+        group=next((seen.groups.get(quantity.metric) for seen in top.values()), None) if quantity.metric else None,
+        turns={n: seen.turns.get(quantity.metric, ()) for n, seen in top.items()} if quantity.metric else {},
+    )
+
+
+def _against(seen: Observation, quantity: Quantity) -> str | None:
+    """Why a quantity cannot be read off an observation."""
+    if quantity.counts_faults:
+        return None if quantity.read(seen.data) is not None else seen.failure
+    if seen.failure:
+        return f"{seen.entry} failed in round {seen.round}: {seen.failure}"
+    if seen.emulated and quantity.kind is not Class.MEMORY:
+        return "an emulated host tells nothing of speed"
+    if quantity.kind is None:
+        return next(iter(seen.objections.values()), None)
+    return seen.objections.get(quantity.kind)
+
+
+@dataclass(frozen=True)
+class ClaimEvidence:
+    """The runs that a claim names, in its order of preference."""
+
+    archives: Sequence[Archive]
+
+    @property
+    def cores(self) -> float | None:
+        return next((archive.machine.cores for archive in self.archives), None)
+
+    def find(self, points: Sequence[ClaimPoint], quantity: Quantity) -> list[Series] | str:
+        """Return a series for each point, or why there is none.
+
+        They come from the first run that has all points, and from the runs that were measured like it. Where no run
+        has all, each point comes from the first run that has it: memory may be compared between runs.
+        """
+        together = self._having(points, quantity)
+        if together:
+            return _pooled(together)
+        apart: list[Series] = []
+        for point in points:
+            found = self._having([point], quantity)
+            if not found:
+                return f"none of its runs has {point.text}"
+            apart += found[0]
+        if len({one.archive.machine.alike for one in apart}) > 1:
+            return "the runs that have its cells are of different machines"
+        return apart
+
+    def _having(self, points: Sequence[ClaimPoint], quantity: Quantity) -> list[list[Series]]:
+        """The runs that have all points; only those without an objection, if there are any."""
+        found = [
+            [series(archive, point, tiers, quantity) for point, tiers in zip(points, seen, strict=True)]
+            for archive in self.archives
+            if (seen := [tiers for point in points if (tiers := archive.seen(point))]) and len(seen) == len(points)
+        ]
+        return [each for each in found if not any(one.objection for one in each)] or found[:1]
+
+
+def _pooled(together: Sequence[list[Series]]) -> list[Series]:
+    """The first, with the rounds of all that were measured like it."""
+    alike = [found for found in together if _measured(found) == _measured(together[0])]
+    return [pooled(column) for column in zip(*alike, strict=True)] if len(alike) > 1 else together[0]
+
+
+def _measured(found: Sequence[Series]) -> tuple[object, ...]:
+    """What runs have in common that may be taken together."""
+    archive = found[0].archive
+    each = [(s.older, s.cut, s.actual) for s in found]
+    return archive.machine.alike, archive.protocol, archive.jdk, archive.window_s, *each
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from zoo.analysis.open import rate_made
 from zoo.analysis.pairs import PriorKey, compare
 from zoo.analysis.stats import Prior
 from zoo.analysis.verdict import spoiled
-from zoo.claims.points import ClaimPoint, asked
+from zoo.claims.ledger import ClaimPoint, asked
 from zoo.claims.quantities import SPOILT, JsonRecord, at
 from zoo.jdbc import pairs as databases
 from zoo.jdbc.analysis import rows

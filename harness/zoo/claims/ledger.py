@@ -1,17 +1,131 @@
-"""The published claims, as they stand in `claims/*.toml`: one file an article."""
+"""What decides a claim: a few typed rules, written as data. Each names cells of its claim and a quantity."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from zoo.claims.quantities import QUANTITIES
-from zoo.claims.rules import Rule
 from zoo.model.errors import UserError
+from zoo.plan.tier import count
+
+
+class _Base(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    quantity: str
+    of: str
+    either: str | None = Field(default=None, description="rules with the same word are alternatives: one is enough")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the claim's cells."""
+        return (self.of,)
+
+
+class Judged(_Base):
+    """The band that must hold for the whole interval, and what is still the direction that was published.
+
+    `leans_above` / `leans_below`: an interval outside of the band, but wholly on this side, holds in part.
+    `contradicted_above` / `contradicted_below`: the claim is contradicted only beyond these, else at the band's ends.
+    `in_cells`: where cells are several, in how many of them the band must hold.
+    """
+
+    at_least: float | None = None
+    at_most: float | None = None
+    leans_above: float | None = None
+    leans_below: float | None = None
+    contradicted_above: float | None = None
+    contradicted_below: float | None = None
+    in_cells: Literal["every", "any"] | Annotated[float, Field(gt=0, le=1)] = "every"
+
+    @model_validator(mode="after")
+    def _has_a_band(self) -> Self:
+        low, high = self.at_least, self.at_most
+        if low is None and high is None:
+            raise ValueError("expected at_least, at_most or both")
+        if low is not None and high is not None and low > high:
+            raise ValueError(f"expected at_least ≤ at_most, got {low:g} > {high:g}")
+        if self.leans_above is not None and self.leans_below is not None:
+            raise ValueError("expected one direction, leans_above or leans_below")
+        return self
+
+
+class BoundRule(Judged):
+    """The quantity itself lies within the band."""
+
+    rule: Literal["bound"]
+
+
+class CountRule(Judged):
+    """Something counted, not estimated: every round lies within the band."""
+
+    rule: Literal["count"]
+
+
+class RatioRule(Judged):
+    """`of` over `over`, round by round; `together`: the geometric mean over all cells is judged, not each of them."""
+
+    rule: Literal["ratio"]
+    over: str
+    together: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.of, self.over)
+
+
+class DifferenceRule(Judged):
+    """`of` less `less`, round by round, in the quantity's unit."""
+
+    rule: Literal["difference"]
+    less: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.of, self.less)
+
+
+class GainRule(Judged):
+    """The ratio `of` over `over`, over the ratio `than` over `than_over`: where is more gained?"""
+
+    rule: Literal["gain"]
+    over: str
+    than: str
+    than_over: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.of, self.over, self.than, self.than_over)
+
+
+class SpreadRule(Judged):
+    """By how much the ratio `of` over `over` differs between its highest and its lowest cell."""
+
+    rule: Literal["spread"]
+    over: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.of, self.over)
+
+
+class RecordedRule(_Base):
+    """Shown, never judged: an absolute figure of another machine."""
+
+    rule: Literal["recorded"]
+
+
+Rule = Annotated[
+    BoundRule | CountRule | RatioRule | DifferenceRule | GainRule | SpreadRule | RecordedRule,
+    Field(discriminator="rule"),
+]
+
 
 AXES = ("entry", "case", "tier", "vary")
 """What a cell may list several values of."""
@@ -171,3 +285,73 @@ class Ledger:
             if name not in known:
                 raise LedgerError(f'no article or claim "{name}"; articles: {", ".join(self.articles)}')
         return [claim for claim in self.claims if not wanted or claim.article in wanted or claim.id in wanted]
+
+
+def asked(scenario: str, case: str) -> str:
+    """The scenario with its case."""
+    return f"{scenario} {case}".strip()
+
+
+class ClaimPoint(NamedTuple):
+    """One cell; several tiers where a quantity takes them together."""
+
+    scenario: str
+    entry: str
+    case: str
+    tiers: tuple[str, ...]
+    vary: str
+    jdk: str = ""
+    duration: int | None = None
+    window: int | None = None
+
+    @property
+    def asked(self) -> str:
+        return asked(self.scenario, self.case)
+
+    @property
+    def text(self) -> str:
+        """`java-tomcat:virtual, held 1k–25k, heap=300m`"""
+        tiers = "–".join(dict.fromkeys([self.tiers[0], self.tiers[-1]]))
+        jdk = f"JDK {self.jdk}" if self.jdk else ""
+        return ", ".join(filter(None, [self.entry, f"{self.asked} {tiers}".strip(), self.vary, jdk]))
+
+
+def points(cells: CellSpec, *, over_tiers: bool = False) -> list[ClaimPoint]:
+    """All that the lists of a cell stand for."""
+    tiers = [tuple(cells.axis("tier"))] if over_tiers else [(tier,) for tier in cells.axis("tier")]
+    return [
+        ClaimPoint(cells.scenario, entry, case, tier, vary, cells.jdk, cells.duration, cells.window)
+        for entry, case, tier, vary in itertools.product(
+            cells.axis("entry"), cells.axis("case"), tiers, cells.axis("vary")
+        )
+    ]
+
+
+def combinations(rule: Rule, of: Sequence[CellSpec], cores: float | None = None) -> Iterator[tuple[ClaimPoint, ...]]:
+    """The points that are judged with each other: those that agree where their cells list the same axis.
+
+    `cores` of the host leaves out tiers that the cells do not want there; None takes all.
+    """
+    over_tiers = QUANTITIES[rule.quantity].over_tiers
+    sides = [[p for p in points(cells, over_tiers=over_tiers) if _wanted(p, cells, cores)] for cells in of]
+    for chosen in itertools.product(*sides):
+        if all(
+            _agree(chosen[0], of[0], other, cells, over_tiers) for other, cells in zip(chosen[1:], of[1:], strict=True)
+        ):
+            yield chosen
+
+
+def _wanted(point: ClaimPoint, cells: CellSpec, cores: float | None) -> bool:
+    if cores is None or cells.tiers_from_cores is None:
+        return True
+    return count(point.tiers[0]) >= cells.tiers_from_cores * cores
+
+
+def _agree(a: ClaimPoint, of_a: CellSpec, b: ClaimPoint, of_b: CellSpec, over_tiers: bool) -> bool:
+    axes = [axis for axis in AXES if not (over_tiers and axis == "tier")]
+    shared = [axis for axis in axes if of_a.listed(axis) and of_b.listed(axis)]
+    return all(_value(a, axis) == _value(b, axis) for axis in shared)
+
+
+def _value(point: ClaimPoint, axis: str) -> str:
+    return point.tiers[0] if axis == "tier" else str(getattr(point, axis))

@@ -1,20 +1,299 @@
-"""Judges each claim of the ledger by the runs made here. Pure."""
+"""Turns an estimate and a band into a verdict (direction and size), and combines those of many cells. Pure.
+
+A word is given for the whole 95 % interval, never for the point alone. Each claim is a question of its own, named
+before anything is measured, so nothing is corrected for their number; of the cells of one claim that speak against it,
+only as many count as Holm's correction leaves.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from zoo.analysis.metrics import Class
+from zoo.analysis.stats import holm
+from zoo.analysis.verdict import MARGIN, would_decide
 from zoo.claims import estimates
-from zoo.claims.estimates import Estimate
+from zoo.claims.estimates import ClaimEvidence, Estimate
 from zoo.claims.evidence import Archive
-from zoo.claims.judge import ClaimWord, Judgement, all_of, best, by_chance, judge, over_cells
-from zoo.claims.ledger import Claim
-from zoo.claims.points import ClaimPoint, combinations
+from zoo.claims.ledger import (
+    Claim,
+    ClaimPoint,
+    CountRule,
+    DifferenceRule,
+    GainRule,
+    Judged,
+    RatioRule,
+    RecordedRule,
+    Rule,
+    SpreadRule,
+    combinations,
+)
 from zoo.claims.quantities import QUANTITIES
-from zoo.claims.rules import DifferenceRule, GainRule, RatioRule, RecordedRule, Rule, SpreadRule
-from zoo.claims.sources import ClaimEvidence
+
+
+class ClaimWord(StrEnum):
+    """What is said of a claim's direction. `DOES_NOT` is that of a part; of a whole claim it is one of the two after
+    it."""
+
+    HOLDS = "holds"
+    DOES_NOT = "does not hold"
+    CONTRADICTED = "contradicted"
+    NOT_REPRODUCED = "not reproduced here"
+    OPEN = "open"
+    NOT_MEASURED = "not measured"
+    RECORDED = "recorded"
+
+    @property
+    def text(self) -> str:
+        return MEANING[self]
+
+    def of(self, count: int) -> str:
+        """`1 holds`, `12 hold`, `3 open`"""
+        word = (
+            {ClaimWord.HOLDS: "hold", ClaimWord.DOES_NOT: "do not hold"}.get(self, self.value)
+            if count != 1
+            else self.value
+        )
+        return f"{count} {word}"
+
+
+MEANING = {
+    ClaimWord.HOLDS: "the whole interval lies on the side published; where only a band was published, within it",
+    ClaimWord.DOES_NOT: "the whole interval lies where the claim does not hold",
+    ClaimWord.CONTRADICTED: "it does not hold, and the test is the article's in what matters",
+    ClaimWord.NOT_REPRODUCED: "it does not hold here, by a test that differs from the article's; the reason is "
+    "beside it",
+    ClaimWord.OPEN: "the interval straddles a bound, or the difference is no more than noise",
+    ClaimWord.NOT_MEASURED: "nothing was measured that could decide it",
+    ClaimWord.RECORDED: "an absolute figure of another machine: shown, never judged",
+}
+
+
+class Size(StrEnum):
+    """How large the effect is beside the one published, whatever is said of the direction."""
+
+    AS_PUBLISHED = "as published"
+    SMALLER = "smaller"
+    LARGER = "larger"
+    OPEN = "open"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Direction, size where there is one, and their reason where it is not plain from the figures.
+
+    `more`: rounds that would decide what is open, if figures stay as they are; None where rounds alone would not.
+    """
+
+    word: ClaimWord
+    why: str | None = None
+    size: Size | None = None
+    more: int | None = None
+
+
+def judge(rule: Rule, seen: Estimate) -> Judgement:
+    """What is said of one cell, or of one figure over several."""
+    if seen.why:
+        return Judgement(ClaimWord.NOT_MEASURED, seen.why)
+    if isinstance(rule, RecordedRule):
+        return Judgement(ClaimWord.RECORDED)
+    if isinstance(rule, CountRule):
+        return _counted(rule, seen.counts)
+    if seen.low is None or seen.high is None:
+        few = "one round has" if seen.n < 2 else "so few or so different figures have"
+        return Judgement(ClaimWord.OPEN, f"{few} no interval", _directed(rule, Size.OPEN))
+    return _placed(rule, seen, seen.low, seen.high)
+
+
+def _counted(rule: CountRule, counts: Sequence[float]) -> Judgement:
+    low, high = _band(rule)
+    inside = [low <= count <= high for count in counts]
+    if any(inside) and not all(inside):
+        return Judgement(ClaimWord.OPEN, f"so in {sum(inside)} of {len(inside)} rounds", _directed(rule, Size.OPEN))
+    return _towards(rule, min(counts), max(counts))
+
+
+def _placed(rule: Judged, seen: Estimate, low: float, high: float) -> Judgement:
+    if _is_noise(rule, seen):
+        why = "no more than one and the same program differs from itself"
+        return Judgement(ClaimWord.OPEN, why, _directed(rule, Size.OPEN))
+    found = _towards(rule, low, high)
+    more = _more(rule, seen, low, high) if found.word is ClaimWord.OPEN else None
+    return replace(found, why=f"{found.why}; {would_decide(more)}", more=more) if more else found
+
+
+def _more(rule: Judged, seen: Estimate, low: float, high: float) -> int | None:
+    """Rounds until the interval no longer holds the bound that is nearest to the figure: its half-width shrinks with
+    the square root of their number. On logarithms for a ratio."""
+    side = _side(rule)
+    within = [bound for bound in ((side[1],) if side else _band(rule)) if low < bound < high]
+    if not within or not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    scale = math.log if isinstance(rule, RatioRule | GainRule) and low > 0 else float
+    apart = min(abs(scale(seen.value) - scale(bound)) for bound in within)
+    half = (scale(high) - scale(low)) / 2
+    return max(1, math.ceil(seen.n * (half / apart) ** 2) - seen.n) if apart > 0 else None
+
+
+def _towards(rule: Judged, low: float, high: float) -> Judgement:
+    side = _side(rule)
+    if side is None:
+        return _within(rule, low, high)
+    sign, bound = side
+    near, far = (low, high) if sign > 0 else (high, low)
+    if sign * (near - bound) > 0:
+        return Judgement(ClaimWord.HOLDS, size=_size(rule, sign, low, high))
+    if _alike(rule, low, high):
+        return Judgement(ClaimWord.DOES_NOT, f"surely within {100 * MARGIN:.0f} % of no difference")
+    if sign * (far - bound) <= 0:
+        return Judgement(ClaimWord.DOES_NOT)
+    return Judgement(ClaimWord.OPEN, "the interval has both directions", _size(rule, sign, low, high))
+
+
+def _within(rule: Judged, low: float, high: float) -> Judgement:
+    """Of a claim that is its band."""
+    least, most = _band(rule)
+    if least <= low and high <= most:
+        return Judgement(ClaimWord.HOLDS)
+    if low <= most and high >= least:
+        return Judgement(ClaimWord.OPEN, "the interval straddles the bound")
+    if _between(rule, low, high):
+        return Judgement(ClaimWord.OPEN, "between what reproduces and what contradicts it")
+    return Judgement(ClaimWord.DOES_NOT)
+
+
+def _side(rule: Judged) -> tuple[int, float] | None:
+    """1 or -1 for above or below, and the bound of the direction published; None where the claim is its band."""
+    if rule.leans_above is not None:
+        return 1, rule.leans_above
+    if rule.leans_below is not None:
+        return -1, rule.leans_below
+    none = {RatioRule: 1.0, GainRule: 1.0, DifferenceRule: 0.0}.get(type(rule))
+    least, most = _band(rule)
+    if none is not None and least > none:
+        return 1, none
+    return (-1, none) if none is not None and most < none else None
+
+
+def _size(rule: Judged, sign: int, low: float, high: float) -> Size:
+    least, most = _band(rule)
+    if least <= low and high <= most:
+        return Size.AS_PUBLISHED
+    if low > most:
+        return Size.LARGER if sign > 0 else Size.SMALLER
+    if high < least:
+        return Size.SMALLER if sign > 0 else Size.LARGER
+    return Size.OPEN
+
+
+def _directed(rule: Judged, size: Size) -> Size | None:
+    """A claim that is its band has no size beside it."""
+    return size if _side(rule) else None
+
+
+def _between(rule: Judged, low: float, high: float) -> bool:
+    """Whether it lies outside of the band, yet not beyond where the claim is contradicted."""
+    above = rule.contradicted_above is not None and rule.at_most is not None and rule.at_most < low
+    below = rule.contradicted_below is not None and rule.at_least is not None and high < rule.at_least
+    return (above and low <= (rule.contradicted_above or 0)) or (below and high >= (rule.contradicted_below or 0))
+
+
+def _is_noise(rule: Judged, seen: Estimate) -> bool:
+    """Whether a difference is claimed, and what is seen is one that noise makes too, yet no proof of likeness."""
+    least, most = _band(rule)
+    if seen.noise is None or seen.low is None or seen.high is None or least < 1 < most:
+        return False
+    return 1 / seen.noise <= seen.value <= seen.noise and not _alike(rule, seen.low, seen.high)
+
+
+def _alike(rule: Judged, low: float, high: float) -> bool:
+    """Whether a ratio is surely no difference that matters, where one that does is claimed."""
+    least, most = _band(rule)
+    claimed = isinstance(rule, RatioRule | GainRule) and (least >= 1 + MARGIN or most <= 1 / (1 + MARGIN))
+    return claimed and low >= 1 / (1 + MARGIN) and high <= 1 + MARGIN
+
+
+def _band(rule: Judged) -> tuple[float, float]:
+    return (
+        -math.inf if rule.at_least is None else rule.at_least,
+        math.inf if rule.at_most is None else rule.at_most,
+    )
+
+
+Found = Sequence[tuple[Estimate, Judgement]]
+
+
+def by_chance(rule: Rule, found: Found) -> list[Judgement]:
+    """The words of cells that are judged by one rule, in their order: of those that speak against it, one that Holm's
+    correction over all cells does not leave is open, for among many cells one does so by chance."""
+    words = [judgement for _, judgement in found]
+    if isinstance(rule, RecordedRule | CountRule) or len(found) < 2:
+        return words
+    ps = [_against(rule, seen) if word.word is ClaimWord.DOES_NOT else 1.0 for seen, word in found]
+    open_ = Judgement(
+        ClaimWord.OPEN, f"one of {len(found)} cells is so by chance too often", _directed(rule, Size.OPEN)
+    )
+    kept = [adjusted.rejected for adjusted in holm(ps)]
+    return [open_ if w.word is ClaimWord.DOES_NOT and not kept[i] else w for i, w in enumerate(words)]
+
+
+def _against(rule: Judged, seen: Estimate) -> float:
+    """The p-value of "the true ratio lies where the claim holds"; 0 where the figure is no ratio and has none."""
+    if seen.ratio is None or seen.low is None or seen.high is None:
+        return 0.0
+    side, (least, most) = _side(rule), _band(rule)
+    if _alike(rule, seen.low, seen.high):
+        return max(seen.ratio.p_of(1 + MARGIN), seen.ratio.p_of(1 / (1 + MARGIN)))
+    if side:
+        return seen.ratio.p_of(side[1])
+    return seen.ratio.p_of((rule.contradicted_above or most) if seen.low > most else (rule.contradicted_below or least))
+
+
+def over_cells(rule: Rule, words: Sequence[Judgement]) -> Judgement:
+    """One judgement of a rule that was judged in several cells."""
+    missing = [w for w in words if w.word is ClaimWord.NOT_MEASURED]
+    if len(words) == 1 or isinstance(rule, RecordedRule):
+        return missing[0] if missing else words[0]
+    good, unsure = (sum(w.word is word for w in words) for word in (ClaimWord.HOLDS, ClaimWord.OPEN))
+    needed = {"every": len(words), "any": 1}.get(str(rule.in_cells)) or math.ceil(float(rule.in_cells) * len(words))
+    said = f"so in {good} of {len(words)} cells, {needed} needed" + (f"; {unsure} not certain" if unsure else "")
+    if good >= needed:
+        return Judgement(ClaimWord.HOLDS, said, _size_over(words, needed))
+    if good + unsure + len(missing) < needed:
+        return Judgement(ClaimWord.DOES_NOT, said)
+    more = max((w.more or 0 for w in words), default=0) or None
+    told = f"{said}; {would_decide(more)}" if more else said
+    return missing[0] if missing else Judgement(ClaimWord.OPEN, told, _size_over(words, len(words)), more)
+
+
+def _size_over(words: Sequence[Judgement], needed: int) -> Size | None:
+    """The size of so many of the cells; open where they differ, None where there is none to tell."""
+    sizes = [w.size for w in words if w.size]
+    if not sizes:
+        return None
+    return next((size for size in Size if sizes.count(size) >= needed), Size.OPEN)
+
+
+WORST_FIRST = (ClaimWord.DOES_NOT, ClaimWord.NOT_MEASURED, ClaimWord.OPEN, ClaimWord.HOLDS, ClaimWord.RECORDED)
+LEAST_CERTAIN_FIRST = (Size.OPEN, Size.SMALLER, Size.LARGER, Size.AS_PUBLISHED)
+
+
+def best(words: Sequence[Judgement]) -> Judgement:
+    """Of alternatives: one that holds is enough. Unless all were judged, they cannot contradict."""
+    missing = next((w for w in words if w.word is ClaimWord.NOT_MEASURED), None)
+    found = max(words, key=lambda w: WORST_FIRST.index(w.word))
+    return missing if missing and found.word is ClaimWord.DOES_NOT else found
+
+
+def all_of(words: Sequence[Judgement]) -> Judgement:
+    """Of a claim's parts: one that does not hold is enough against it, one that was not measured leaves it open."""
+    worst = min(words, key=lambda w: WORST_FIRST.index(w.word))
+    sizes = [w.size for w in words if w.size]
+    known = worst.word in (ClaimWord.HOLDS, ClaimWord.OPEN)
+    return replace(worst, size=min(sizes, key=LEAST_CERTAIN_FIRST.index) if known and sizes else None)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ from zoo.analysis.pairs import Kind
 from zoo.analysis.summary import Row, Spread, spread
 from zoo.analysis.turns import first_share
 from zoo.catalog.manifest import Catalog
-from zoo.docs.origin import origin
 from zoo.model.record import Record
-from zoo.reference.committed import Committed
-from zoo.reference.quoting import quote, source
+from zoo.reference.origin import origin, quote, source
+from zoo.reference.runs import Committed
 from zoo.report.columns import COLUMNS
 from zoo.report.formatting import format_interval, format_spread
 from zoo.report.section import Table

@@ -1,4 +1,4 @@
-"""The generated part of a server's README: what its variants cost, in one table."""
+"""Renders the generated parts of the READMEs of servers and of java-jdbc."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Sequence
 
 from zoo.analysis.held import Cost
 from zoo.catalog.manifest import Catalog
-from zoo.docs.origin import origin
+from zoo.jdbc.store import JdbcStore
 from zoo.model.entry_id import server_of, varied
-from zoo.reference.committed import Committed
-from zoo.reference.held import HeldRun, held, preferred
+from zoo.reference.origin import HeldRun, held, origin, preferred
+from zoo.reference.runs import Committed
 from zoo.report.columns import COLUMNS, title_of
 from zoo.report.formatting import format_interval
+from zoo.report.jdbc import readme as databases
 from zoo.report.section import NONE, Table
 from zoo.report.summary import Summary
+from zoo.report.text.ending import ending
 from zoo.report.text.markdown import render_table
 
 TIER = "1k"
@@ -29,6 +31,21 @@ def server_results(runs: Sequence[Committed], catalog: Catalog, server: str) -> 
     if server not in summary.cells.servers:
         return ""
     return results(summary, held(others), catalog, server, f"../{whole.link}/report.html")
+
+
+def last_lines(runs: Sequence[Committed], catalog: Catalog, server: str) -> str:
+    """Render the last lines of a run as a paragraph."""
+    [one] = runs
+    _, *said = (line.strip().rstrip(".") for line in ending(one.summary.cells, one.summary.compared))
+    where = f"[{one.run.plan.rounds} rounds](../{one.link}): {origin(one.run, catalog, server)}"
+    return f"{'. '.join([*said, where])}."
+
+
+def database_results(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """Render each published table that a database run measured."""
+    [one] = runs
+    store = JdbcStore.open(one.folder)
+    return databases.results(store.run(), store.records(), f"../{one.link}")
 
 
 def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server: str, report: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from zoo.claims.evidence import Archive
 from zoo.claims.verdicts import ClaimVerdict
-from zoo.report.ledger.text import Counted
+from zoo.report.ledger_text import Counted
 from zoo.report.page.html import ENVIRONMENT, policy
 
 

@@ -7,11 +7,22 @@ from dataclasses import dataclass
 
 from zoo.claims.estimates import Estimate
 from zoo.claims.evidence import Archive, MachineFacts
-from zoo.claims.judge import ClaimWord, Judgement
-from zoo.claims.ledger import Article, Claim, Ledger, PublishedFigure
+from zoo.claims.ledger import (
+    Article,
+    Claim,
+    CountRule,
+    DifferenceRule,
+    GainRule,
+    Judged,
+    Ledger,
+    PublishedFigure,
+    RatioRule,
+    RecordedRule,
+    Rule,
+    SpreadRule,
+)
 from zoo.claims.quantities import QUANTITIES
-from zoo.claims.rules import CountRule, DifferenceRule, GainRule, Judged, RatioRule, RecordedRule, Rule, SpreadRule
-from zoo.claims.verdicts import ClaimVerdict, RuleVerdict
+from zoo.claims.verdicts import ClaimVerdict, ClaimWord, Judgement, RuleVerdict
 from zoo.report.formatting import format_interval, format_number, format_ratio
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text.wording import capitalized
