@@ -10,7 +10,7 @@ import articles
 import pytest
 
 from zoo.catalog.load import load_catalog
-from zoo.claims.ledger import Claim, CountRule, Judged, LedgerError, combinations, points
+from zoo.claims.ledger import Claim, LedgerError, combinations, points
 from zoo.reference import claims_page
 from zoo.reference.claims_page import read_ledger_file, read_ledger_files
 
@@ -85,7 +85,7 @@ def test_every_rule_has_cells_to_judge(claim: Claim) -> None:
     for rule in claim.rules:
         cells = [claim.cells[name] for name in rule.names]
         assert list(combinations(rule, cells))
-        if isinstance(rule, Judged) and not isinstance(rule, CountRule) and rule.leans_above is not None:
+        if rule.rule != "count" and rule.leans_above is not None:
             assert rule.at_least is not None
             assert rule.leans_above <= rule.at_least
 
@@ -116,6 +116,10 @@ def written(folder: Path, text: str = FILE, name: str = "Q.toml") -> Path:
         ('id = "Q1"', 'id = "R1"', "expected ids that begin with Q, got R1"),
         ('rule = "ratio"', 'rule = "feeling"', "'ratio'"),
         ('quantity = "requests"', 'quantity = "beauty"', 'no quantity "beauty"; known: requests, operations'),
+        ('over = "b"\n', "", 'rule "ratio" needs over'),
+        ('rule = "ratio"', 'rule = "bound"', 'rule "bound" takes no over'),
+        ('rule = "ratio"', 'rule = "recorded"', 'rule "recorded" takes no at_least, over'),
+        ('rule = "ratio"', 'rule = "spread"\ntogether = true', 'rule "spread" takes no together'),
         ("at_least = 1.2", "", "expected at_least, at_most or both"),
         ("at_least = 1.2", "at_least = 2\nat_most = 1", "expected at_least ≤ at_most, got 2 > 1"),
         ("at_least = 1.2", "at_least = 1.2\nleans_above = 1\nleans_below = 1", "expected one direction"),

@@ -15,7 +15,7 @@ from zoo.analysis.held import costs
 from zoo.analysis.metrics import cpu_per_million
 from zoo.analysis.summary import rows
 from zoo.claims.estimates import ClaimEvidence
-from zoo.claims.ledger import RatioRule
+from zoo.claims.ledger import Rule
 from zoo.claims.verdicts import ClaimWord, Judgement, Size, over_cells, verdict, verdicts
 from zoo.model.entry_id import twin
 from zoo.model.flag import Flag
@@ -442,7 +442,7 @@ def judgements(words: str) -> list[Judgement]:
 def test_a_band_that_must_hold_in_some_of_the_cells(
     in_cells: object, words: str, said_: ClaimWord, size: Size | None
 ) -> None:
-    rule = RatioRule.model_validate({**BELOW, "in_cells": in_cells})
+    rule = Rule.model_validate({**BELOW, "in_cells": in_cells})
     found = over_cells(rule, judgements(words))
     assert (found.word, found.size) == (said_, size)
 

@@ -119,6 +119,12 @@ def _failing(data: JsonRecord) -> float | None:
 
 KB = 1 / 1024
 
+
+def memory(*names: str, more: tuple[str, ...] = ()) -> Callable[[JsonRecord], float | list[float] | None]:
+    """Read the first of these figures that a window or a trial has, in MB; `more` are places of other records."""
+    return place(*(f"{part}.memory.{name}_kb" for name in names for part in ("measurement", "trial")), *more, scale=KB)
+
+
 QUANTITIES: dict[str, Quantity] = {
     "requests": Quantity("req/s", place("measurement.load.goodput_rps"), Class.LOAD, REQUESTS),
     "operations": Quantity("ops/s", place("measurement.ops_per_s"), metric=OPS),
@@ -136,38 +142,14 @@ QUANTITIES: dict[str, Quantity] = {
     "slowest answer": Quantity("s", place("measurement.load.latency.max_us", scale=1e-6), Class.LATENCY),
     "peak RSS": Quantity(
         "MB",
-        place(
-            "measurement.memory.peak_kb",
-            "trial.memory.peak_kb",
-            "measurement.memory_peak_kb",
-            "result.peak_rss_kb",
-            scale=KB,
-        ),
+        memory("peak", more=("measurement.memory_peak_kb", "result.peak_rss_kb")),
         Class.MEMORY,
         PEAK_RSS,
     ),
-    "heap": Quantity(
-        "MB",
-        place(
-            "measurement.memory.heap_by_jcmd_kb",
-            "trial.memory.heap_by_jcmd_kb",
-            "measurement.memory.heap_used_kb",
-            "trial.memory.heap_used_kb",
-            scale=KB,
-        ),
-        Class.MEMORY,
-    ),
-    "direct buffers": Quantity(
-        "MB", place("measurement.memory.direct_used_kb", "trial.memory.direct_used_kb", scale=KB), Class.MEMORY
-    ),
-    "thread memory": Quantity(
-        "MB", place("measurement.memory.thread_reserved_kb", "trial.memory.thread_reserved_kb", scale=KB), Class.MEMORY
-    ),
-    "thread memory in use": Quantity(
-        "MB",
-        place("measurement.memory.thread_committed_kb", "trial.memory.thread_committed_kb", scale=KB),
-        Class.MEMORY,
-    ),
+    "heap": Quantity("MB", memory("heap_by_jcmd", "heap_used"), Class.MEMORY),
+    "direct buffers": Quantity("MB", memory("direct_used"), Class.MEMORY),
+    "thread memory": Quantity("MB", memory("thread_reserved"), Class.MEMORY),
+    "thread memory in use": Quantity("MB", memory("thread_committed"), Class.MEMORY),
     "RSS at rest": Quantity("MB", place("rss_kb", "trial.result.rss_kb", scale=KB), Class.MEMORY),
     "heap a parked thread": Quantity("kB", place("parked_kb"), Class.MEMORY),
     "start and end": Quantity("ms", place("start_and_end_s", scale=1000)),

@@ -1,125 +1,20 @@
-"""How often each verdict was given, as a picture of one line for a README. Pure."""
+"""The ledger as one HTML page that needs no network, its strips of intervals, and its badge. Pure."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from zoo.claims.estimates import Estimate
 from zoo.claims.evidence import Archive
-from zoo.claims.ledger import Article, Claim, CountRule, DifferenceRule, Judged, Ledger, RecordedRule, SpreadRule
-from zoo.claims.verdicts import ClaimVerdict, ClaimWord, Judgement, RuleVerdict
-from zoo.report import ledger_text as claims
+from zoo.claims.ledger import Article, Ledger, Rule
+from zoo.claims.verdicts import ClaimVerdict, ClaimWord, RuleVerdict
+from zoo.report import ledger_text as told
 from zoo.report.page.html import ENVIRONMENT, policy
-
-LABEL = "published claims, measured"
-COLOURS = {
-    ClaimWord.HOLDS: "#0b6e4f",
-    ClaimWord.CONTRADICTED: "#b34700",
-    ClaimWord.NOT_REPRODUCED: "#0b5cad",
-    ClaimWord.OPEN: "#6b5b00",
-    ClaimWord.NOT_MEASURED: "#5f6770",
-    ClaimWord.RECORDED: "#5f6770",
-}
-"""White text stands at over 4.5:1 on each of them."""
-
-HEIGHT, PADDING, LETTER = 20, 7, 6.6
-
-
-def badge(words: Mapping[ClaimWord, int]) -> str:
-    """An SVG that says in its title what it shows."""
-    cells = [(LABEL, "#1c2126"), *((word.of(count), COLOURS[word]) for word, count in words.items())]
-    title = f"{LABEL}: {', '.join(text for text, _ in cells[1:]) or 'none'}"
-    left, drawn = 0.0, []
-    for text, colour in cells:
-        width = round(len(text) * LETTER + 2 * PADDING, 1)
-        drawn.append(
-            Markup(
-                '<rect x="{x}" width="{w}" height="{h}" fill="{c}"/><text x="{t}" y="14" textLength="{l}">{s}</text>'
-            ).format(
-                x=round(left, 1),
-                w=width,
-                h=HEIGHT,
-                c=colour,
-                t=round(left + PADDING, 1),
-                l=round(width - 2 * PADDING, 1),
-                s=text,
-            )
-        )
-        left += width
-    head = Markup(
-        '<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" viewBox="0 0 {w} {h}" '
-        'role="img" aria-label="{t}">'
-    ).format(w=round(left, 1), h=HEIGHT, t=title)
-    style = Markup('<g fill="#ffffff" font-family="Verdana, DejaVu Sans, sans-serif" font-size="11">')
-    return str(
-        head
-        + Markup("<title>")
-        + escape(title)
-        + Markup("</title>")
-        + style
-        + Markup("").join(drawn)
-        + Markup("</g></svg>\n")
-    )
-
-
-MARGIN = 0.06
-"""Of the line, left free at both ends."""
-
-
-@dataclass(frozen=True)
-class Strip:
-    """In per cent of the width; an end that is open runs to the edge."""
-
-    value: float
-    low: float
-    high: float
-    band_low: float
-    band_high: float
-    one: float | None
-
-
-def strips(rule: Judged, found: Sequence[Estimate]) -> list[Strip | None]:
-    """One for each estimate that has a figure, all on the same axis."""
-    plain = isinstance(rule, DifferenceRule | SpreadRule) or any(seen.value <= 0 for seen in found if not seen.why)
-    known = [rule.at_least, rule.at_most, *(end for seen in found for end in (seen.value, seen.low, seen.high))]
-    marks = [end for end in known if end is not None and math.isfinite(end) and (plain or end > 0)]
-    ratio = any(seen.unit == "×" for seen in found) and not isinstance(rule, SpreadRule)
-    if ratio:
-        marks.append(1.0)
-    axis = _Axis(min(marks), max(marks), plain)
-    return [None if seen.why else _strip(rule, seen, axis, ratio=ratio) for seen in found]
-
-
-@dataclass(frozen=True)
-class _Axis:
-    least: float
-    most: float
-    plain: bool
-
-    def at(self, value: float | None, edge: float) -> float:
-        """`edge` where there is no such end."""
-        if value is None or math.isinf(value) or (value <= 0 and not self.plain):
-            return edge
-        low, high, here = (x if self.plain else math.log(x) for x in (self.least, self.most, value))
-        share = (here - low) / (high - low) if high > low else 0.5
-        return round(100 * (MARGIN + (1 - 2 * MARGIN) * share), 2)
-
-
-def _strip(rule: Judged, seen: Estimate, axis: _Axis, *, ratio: bool) -> Strip:
-    here = axis.at(seen.value, 50)
-    return Strip(
-        value=here,
-        low=here if seen.low is None else axis.at(seen.low, 0),
-        high=here if seen.high is None else axis.at(seen.high, 100),
-        band_low=axis.at(rule.at_least, 0),
-        band_high=axis.at(rule.at_most, 100),
-        one=axis.at(1.0, 50) if ratio else None,
-    )
-
 
 SIDES = {
     ClaimWord.HOLDS: "ahead",
@@ -133,101 +28,162 @@ SIDES = {
 """The style of each verdict: mark and colour."""
 
 
-@dataclass(frozen=True)
-class LedgerFigure:
-    """One estimate of a part, and its place on a line."""
-
-    label: str
-    text: str
-    rounds: int
-    said: Judgement
-    strip: Strip | None
-    records: list[tuple[Archive, tuple[int, ...]]]
-
-
-@dataclass(frozen=True)
-class LedgerSource:
-    """A part as it is shown."""
-
-    asked: str
-    word: ClaimWord
-    why: str | None
-    notes: list[str]
-    figures: list[LedgerFigure]
-
-
-@dataclass(frozen=True)
-class LedgerRow:
-    """A claim as it is shown."""
-
-    claim: Claim
-    article: Article
-    word: ClaimWord
-    side: str
-    size: str
-    older: bool
-    published: str
-    accepted: str
-    measured: str
-    why: str | None
-    parts: str | None
-    differences: str
-    evidence: list[LedgerSource]
-    archives: list[Archive]
-
-
 def page(ledger: Ledger, verdicts: Sequence[ClaimVerdict]) -> str:
-    """The whole page."""
-    counted = claims.Counted.of(verdicts)
+    """Render the page: every claim is a row that opens to its evidence."""
+    counted = told.count_words(verdicts)
     script = ENVIRONMENT.get_template("ledger.js").render()
-    head = claims.sections(ledger, verdicts)[0]
     return ENVIRONMENT.get_template("ledger.html").render(
-        head=head.paragraphs,
+        head=told.sections(ledger, verdicts)[0].paragraphs,
         rows=[_row(ledger.articles[verdict.claim.article], verdict) for verdict in verdicts],
         articles=[a for a in ledger.articles.values() if any(v.claim.article == a.key for v in verdicts)],
-        origin=claims.origin,
-        words=list(counted.words),
+        origin=told.origin,
+        words=list(counted),
         sides=SIDES,
-        badge=Markup(badge(counted.words)),
+        badge=Markup(badge(counted)),
         script=Markup(script),
         policy=policy(script),
     )
 
 
-def _row(article: Article, verdict: ClaimVerdict) -> LedgerRow:
-    return LedgerRow(
-        claim=verdict.claim,
-        article=article,
-        word=verdict.word,
-        side=SIDES[verdict.word],
-        size=claims.size(verdict.judgement),
-        older=claims.older(verdict),
-        published=claims.published(verdict.claim),
-        accepted=claims.accepted(verdict.claim),
-        measured=claims.measured(verdict),
-        why=claims.why(verdict),
-        parts=claims.parts(verdict),
-        differences=claims.differences(article, verdict.archives),
-        evidence=[_evidence(part) for part in verdict.parts],
-        archives=verdict.archives,
-    )
+def _row(article: Article, verdict: ClaimVerdict) -> dict[str, Any]:
+    return {
+        "claim": verdict.claim,
+        "article": article,
+        "word": verdict.word,
+        "side": SIDES[verdict.word],
+        "size": told.size(verdict.judgement),
+        "older": told.older(verdict),
+        "published": told.published(verdict.claim),
+        "accepted": told.accepted(verdict.claim),
+        "measured": told.measured(verdict),
+        "why": told.why(verdict),
+        "parts": told.parts(verdict),
+        "differences": told.differences(article, verdict.archives),
+        "evidence": [_part(part) for part in verdict.parts],
+        "archives": verdict.archives,
+    }
 
 
-def _evidence(part: RuleVerdict) -> LedgerSource:
+def _part(part: RuleVerdict) -> dict[str, Any]:
     rule, found = part.rule, [estimate for estimate, _ in part.found]
-    drawn: list[Strip | None] = [None] * len(found)
-    if not isinstance(rule, CountRule | RecordedRule):
-        drawn = strips(rule, found)
-    figures = [
-        LedgerFigure(seen.label, claims.value(rule, seen), seen.n or len(seen.counts), said, strip, _records(seen))
-        for (seen, said), strip in zip(part.found, drawn, strict=True)
-    ]
-    return LedgerSource(claims.asked(rule), part.judgement.word, part.judgement.why, claims.notes(part), figures)
+    drawn = strips(rule, found) if rule.judged and rule.rule != "count" else [None] * len(found)
+    return {
+        "asked": told.asked(rule),
+        "word": part.judgement.word,
+        "why": part.judgement.why,
+        "notes": list(dict.fromkeys(note for estimate in found for note in estimate.notes)),
+        "figures": [
+            {
+                "label": seen.label,
+                "text": told.value(rule, seen),
+                "rounds": seen.n or len(seen.counts),
+                "said": said,
+                "strip": strip,
+                "records": _records(seen),
+            }
+            for (seen, said), strip in zip(part.found, drawn, strict=True)
+        ],
+    }
 
 
 def _records(seen: Estimate) -> list[tuple[Archive, tuple[int, ...]]]:
-    """The lines of each run's records that a figure was made of."""
+    """Return the lines of each run's records that a figure was made of."""
     lines: dict[Archive, set[int]] = {}
     for one in (part for whole in seen.series for part in whole.sources):
         lines.setdefault(one.archive, set()).update(one.lines)
     return [(archive, tuple(sorted(numbers))) for archive, numbers in lines.items()]
+
+
+# --- strips: intervals on a line with the band they are judged by
+
+MARGIN = 0.06
+"""The share of the line that is left free at both ends."""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Places in per cent of the width; an end that is open runs to the edge."""
+
+    value: float
+    low: float
+    high: float
+    band_low: float
+    band_high: float
+    one: float | None
+
+
+def strips(rule: Rule, found: Sequence[Estimate]) -> list[Strip | None]:
+    """Return a strip for each estimate that has a figure, all on the same axis: logarithmic where that is possible."""
+    linear = rule.rule in ("difference", "spread") or any(seen.value <= 0 for seen in found if not seen.why)
+    known = [rule.at_least, rule.at_most, *(end for seen in found for end in (seen.value, seen.low, seen.high))]
+    marks = [end for end in known if end is not None and math.isfinite(end) and (linear or end > 0)]
+    ratio = any(seen.unit == "×" for seen in found) and rule.rule != "spread"
+    if ratio:
+        marks.append(1.0)
+    least, most = min(marks), max(marks)
+
+    def at(value: float | None, edge: float) -> float:
+        if value is None or math.isinf(value) or (value <= 0 and not linear):
+            return edge
+        low, high, here = (x if linear else math.log(x) for x in (least, most, value))
+        share = (here - low) / (high - low) if high > low else 0.5
+        return round(100 * (MARGIN + (1 - 2 * MARGIN) * share), 2)
+
+    def strip(seen: Estimate) -> Strip:
+        here = at(seen.value, 50)
+        return Strip(
+            value=here,
+            low=here if seen.low is None else at(seen.low, 0),
+            high=here if seen.high is None else at(seen.high, 100),
+            band_low=at(rule.at_least, 0),
+            band_high=at(rule.at_most, 100),
+            one=at(1.0, 50) if ratio else None,
+        )
+
+    return [None if seen.why else strip(seen) for seen in found]
+
+
+# --- the badge: how often each verdict was given, as a picture of one line for a README
+
+LABEL = "published claims, measured"
+COLOURS = {
+    ClaimWord.HOLDS: "#0b6e4f",
+    ClaimWord.CONTRADICTED: "#b34700",
+    ClaimWord.NOT_REPRODUCED: "#0b5cad",
+    ClaimWord.OPEN: "#6b5b00",
+    ClaimWord.NOT_MEASURED: "#5f6770",
+    ClaimWord.RECORDED: "#5f6770",
+}
+"""White text has a contrast of over 4.5:1 on each of them."""
+
+HEIGHT, PADDING, LETTER = 20, 7, 6.6
+
+CELL = Markup(
+    '<rect x="{x}" width="{width}" height="{height}" fill="{colour}"/>'
+    '<text x="{text_x}" y="14" textLength="{length}">{text}</text>'
+)
+BADGE = Markup(
+    '<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+    'role="img" aria-label="{title}"><title>{title}</title>'
+    '<g fill="#ffffff" font-family="Verdana, DejaVu Sans, sans-serif" font-size="11">{cells}</g></svg>\n'
+)
+
+
+def badge(words: Mapping[ClaimWord, int]) -> str:
+    """Render an SVG whose title says what it shows."""
+    cells = [(LABEL, "#1c2126"), *((word.of(count), COLOURS[word]) for word, count in words.items())]
+    title = f"{LABEL}: {', '.join(text for text, _ in cells[1:]) or 'none'}"
+    left, drawn = 0.0, Markup("")
+    for text, colour in cells:
+        width = round(len(text) * LETTER + 2 * PADDING, 1)
+        drawn += CELL.format(
+            x=round(left, 1),
+            width=width,
+            height=HEIGHT,
+            colour=colour,
+            text_x=round(left + PADDING, 1),
+            length=round(width - 2 * PADDING, 1),
+            text=text,
+        )
+        left += width
+    return str(BADGE.format(width=round(left, 1), height=HEIGHT, title=title, cells=drawn))
