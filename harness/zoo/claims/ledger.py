@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from zoo.claims.quantities import QUANTITIES
+from zoo.model.data import Data
 from zoo.model.errors import UserError
 from zoo.plan.tier import count
 
@@ -24,11 +25,7 @@ class LedgerError(UserError):
     """A ledger file that cannot be used, or a claim that is not in it; the message says what was expected."""
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Article(_Table):
+class Article(Data):
     """Where claims were published, and the machine and software that they were measured with there."""
 
     key: str = Field(pattern=r"^[A-Z]$")
@@ -44,7 +41,7 @@ class Article(_Table):
     kept: bool = Field(default=True, description="false: the text is not among those whose figures a test checks")
 
 
-class PublishedFigure(_Table):
+class PublishedFigure(Data):
     """A published figure: `quote` as it is printed there, `value` as a number in this unit."""
 
     of: str
@@ -53,7 +50,7 @@ class PublishedFigure(_Table):
     quote: str | None = Field(default=None, description="none: read off a graph")
 
 
-class CellSpec(_Table):
+class CellSpec(Data):
     """The cell of a run that a rule reads, or several where an axis has a list."""
 
     scenario: str
@@ -88,7 +85,7 @@ SIDES: dict[str, tuple[str, ...]] = {
 """The keys that name further cells, next to `of`, by kind of rule."""
 
 
-class Rule(_Table):
+class Rule(Data):
     """What decides a claim: a figure, made of the cells that `of` and further keys name, and the band it must lie in.
 
     - bound: the quantity itself
@@ -150,13 +147,13 @@ class Rule(_Table):
         return self
 
 
-class Claim(_Table):
+class Claim(Data):
     """One statement, in our own words, with what decides it. `ambiguous` says what the article leaves open."""
 
     id: str = Field(pattern=r"^[A-Z]\d+$")
     says: str
     source: str | None = Field(default=None, pattern=r"^https://\S+$", description="where the article is not it")
-    published: list[PublishedFigure] = []
+    published: list[PublishedFigure] = Field(default=[])
     ambiguous: str | None = None
     note: str | None = Field(default=None, description="where the test departs from what was published")
     like: str | None = Field(
@@ -170,8 +167,8 @@ class Claim(_Table):
     runs: list[str] = Field(
         default=[], description="names in results/reference/runs.toml, the preferred first, of which cells are taken"
     )
-    cells: dict[str, CellSpec] = {}
-    rules: list[Rule] = []
+    cells: dict[str, CellSpec] = Field(default={})
+    rules: list[Rule] = Field(default=[])
     unmeasured: str | None = Field(default=None, description="why nothing here can decide it")
 
     @property
@@ -205,7 +202,7 @@ class Claim(_Table):
         return self
 
 
-class LedgerFile(_Table):
+class LedgerFile(Data):
     """One file: an article and its claims."""
 
     article: Article

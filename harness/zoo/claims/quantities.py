@@ -1,4 +1,4 @@
-"""What can be claimed of a cell: quantities by name, and where a record has them. Pure."""
+"""The quantities that a claim may be about, by name, and where a record has them. Pure."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ SPOILT = frozenset({"not_established", "bad_answers"})
 
 @dataclass(frozen=True)
 class Quantity:
-    """`read` gives a figure of a round, or several where each start of a program is one.
+    """A quantity: `read` returns the figure of a round, or several where each start of a program is one.
 
     `kind` decides what spoils a figure; None for what anything spoils. `metric` is the one of the reports, if any: its
-    ratios vary as theirs.
-    `censored` gives what the figure is at least, where it was not reached.
+    ratios vary as theirs. `censored` returns the least that the figure can be, where it was not reached.
     `per_connection` is fair also at a tier that was cut; `over_tiers` takes all tiers of a cell together.
     `counts_faults`: a failed cell is a figure.
     """
@@ -42,7 +41,7 @@ class Quantity:
 
 
 def at(data: JsonRecord, place: str) -> Any:  # noqa: ANN401 (JSON)
-    """What stands at a place such as `measurement.load.goodput_rps`; None where there is nothing."""
+    """Return the value at a place such as `measurement.load.goodput_rps`; None where there is nothing."""
     found: Any = data
     for name in place.split("."):
         if not isinstance(found, Mapping):
@@ -52,7 +51,7 @@ def at(data: JsonRecord, place: str) -> Any:  # noqa: ANN401 (JSON)
 
 
 def place(*places: str, scale: float = 1.0) -> Callable[[JsonRecord], float | list[float] | None]:
-    """Reads the first of these places that is there; records of different kinds have a quantity in different ones."""
+    """Read the first of these places that is there; records of different kinds have a quantity in different ones."""
 
     def read(data: JsonRecord) -> float | list[float] | None:
         for name in places:
@@ -101,20 +100,18 @@ def _growth_per_connection(data: JsonRecord) -> float | None:
 
 
 def _failing(data: JsonRecord) -> float | None:
-    """1 where some requests were not served as they should be, 0 where all were, None where neither is known."""
+    """Return 1 where some requests were not served as they should be, 0 where all were, None where neither is known."""
     kind = at(data, "failure.kind")
     if kind is not None:
         return 1.0 if kind in SERVERS_OWN else None
     outcome = at(data, "result.outcome")
     if outcome is not None:
         return float(outcome != "finished")
-    seen = data.get("measurement")
-    if seen is None:
+    seen = at(data, "measurement.flags")
+    if seen is None or "not_at_once" in seen:
         return None
-    if "not_at_once" in seen["flags"]:
-        return None
-    bad = SPOILT | WAITING if at(seen, "load.delay_s") else SPOILT
-    return float(bool(bad & set(at(seen, "flags") or [])))
+    bad = SPOILT | WAITING if at(data, "measurement.load.delay_s") else SPOILT
+    return float(bool(bad.intersection(seen)))
 
 
 KB = 1 / 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,14 +41,6 @@ class Part:
     render: Callable[[Sequence[Committed], Catalog], str]
 
 
-@dataclass(frozen=True)
-class Files:
-    """Files that are generated as a whole, by their path below the root of a checkout; `runs` as of a part."""
-
-    runs: Sequence[str]
-    render: Callable[[Sequence[Committed], Catalog], Mapping[Path, str]]
-
-
 ZOO = "bench-all"
 """The run of the whole zoo."""
 
@@ -71,22 +63,24 @@ def parts(catalog: Catalog) -> Iterator[Part]:
     yield Part("docs/findings.md", "tier", ("vm-25k*",), findings.highest_tier)
     yield Part("docs/findings.md", "experiments", ("scenarios/*",), findings.experiments)
     yield Part("docs/liberty.md", "study", ("java-liberty/*",), findings.study)
-    yield Part("docs/containers.md", "cost", ("container-cost",), findings.runtimes)
-    yield Part("docs/scale-out.md", "swarm", ("swarm-one-node",), findings.runtimes)
-    yield Part("docs/scale-out.md", "swarm-no-nat", ("swarm-one-node-no-nat",), findings.runtimes)
+    runtimes = partial(findings.conditions, engine=True)
+    yield Part("docs/containers.md", "cost", ("container-cost",), runtimes)
+    yield Part("docs/scale-out.md", "swarm", ("swarm-one-node",), runtimes)
+    yield Part("docs/scale-out.md", "swarm-no-nat", ("swarm-one-node-no-nat",), runtimes)
     yield Part("docs/scale-out.md", "million", ("scenarios/*",), findings.million)
     yield Part("docs/method.md", "aa", ("aa", ZOO), method.aa)
     yield Part("docs/method.md", "power", ("aa",), method.power)
     yield Part("docs/method.md", "slowdown", ("slowdown",), method.slowdown)
     yield Part("docs/method.md", "designs", ("designs/*",), method.designs)
     yield Part("docs/method.md", "first-turns", ("first-turns/before", "first-turns/after"), method.first_turns)
-    yield Part("docs/method.md", "cores-split", ("cores-split",), method.cores_split)
+    yield Part("docs/method.md", "cores-split", ("cores-split",), findings.conditions)
     yield Part("docs/method.md", "agreement", ("vm-10k-process", "vm-10k-guest"), method.agreement)
     yield Part("docs/method.md", "percentiles", ("wrk-percentiles.json.gz",), percentiles.render)
     yield Part("docs/reliability.md", "soak", ("soak.json",), findings.soak)
 
 
-FILES = (Files((ZOO,), readme_table.files), Files(("vm-25k*",), findings.highest_tier_reports))
+FILES = (((ZOO,), readme_table.files), (("vm-25k*",), findings.highest_tier_reports))
+"""Files that are generated as a whole: the runs they quote, as of a part, and what renders them by path."""
 
 
 def quoted(runs: Sequence[str], reference: Reference) -> list[Committed] | None:
@@ -117,9 +111,9 @@ def _wanted(root: Path, catalog: Catalog) -> dict[Path, str]:
         for name, make in SCHEMAS.items()
     }
     wanted |= claims_page.files(root, catalog, reference.folders)
-    for made in FILES:
-        if (runs := quoted(made.runs, reference)) is not None:
-            wanted |= {root / path: text for path, text in made.render(runs, catalog).items()}
+    for names, render in FILES:
+        if (runs := quoted(names, reference)) is not None:
+            wanted |= {root / path: text for path, text in render(runs, catalog).items()}
     for part in parts(catalog):
         path, runs = root / part.document, quoted(part.runs, reference)
         if runs is not None and path.exists() and (text := part.render(runs, catalog)):

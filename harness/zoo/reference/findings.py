@@ -42,12 +42,12 @@ def allocators(runs: Sequence[Committed], catalog: Catalog) -> str:
     return f"{render_table(table)}\n\n[Committed run](../{one.link}). {medians(one.run, rows, catalog)}"
 
 
-def runtimes(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Compare a runtime with another one: a container with a process, a swarm with a container."""
+def conditions(runs: Sequence[Committed], catalog: Catalog, *, engine: bool = False) -> str:
+    """Compare the conditions of a run: a container with a process, separate cores with shared ones."""
     [one] = runs
     section = comparisons.verdicts(Kind.CONDITION, one.summary.compared.of(Kind.CONDITION), one.run.plan.rounds)
-    engine = one.run.host.engine.version if one.run.host.engine else "unknown"
-    return quote(section, source(one, catalog, f"; engine {engine}"))
+    version = one.run.host.engine.version if one.run.host.engine else "unknown"
+    return quote(section, source(one, catalog, f"; engine {version}" if engine else ""))
 
 
 def study(runs: Sequence[Committed], catalog: Catalog) -> str:

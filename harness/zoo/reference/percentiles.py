@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from zoo import ROOT
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog, Entry
@@ -24,6 +22,7 @@ from zoo.host import facts, revision
 from zoo.load.shards import LocalShards, Shard
 from zoo.load.spec import LoadSpec
 from zoo.load.wrk import Report, read_report, split
+from zoo.model.data import Data
 from zoo.plan.tier import tier as tier_of
 from zoo.reference.runs import Committed
 from zoo.report.section import NONE, Table
@@ -39,10 +38,8 @@ LINE = re.compile(r"^\s+(\d+)%\s+([\d.]+)([a-z]+)$", re.MULTILINE)
 """`     99%   12.31ms`"""
 
 
-class Printed(BaseModel):
+class Printed(Data):
     """One run of wrk: what it printed last, and what its script wrote, which is its whole histogram."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     entry: str
     connections: int
