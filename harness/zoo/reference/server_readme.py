@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo.analysis.held import Cost
 from zoo.catalog.manifest import Catalog
 from zoo.jdbc.store import JdbcStore
 from zoo.model.entry_id import server_of, varied
@@ -51,7 +50,7 @@ def database_results(runs: Sequence[Committed], catalog: Catalog) -> str:
 def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server: str, report: str) -> str:
     """Render `hello` at 1,000 connections from the run of the whole zoo, and the slope of memory of held runs."""
     rows = {(r.entry, r.scenario, r.tier): r for r in summary.cells.rows.values() if not r.again}
-    slopes = _slopes(held, server)
+    slopes = {entry: found for (entry, quantity), found in preferred(held).items() if quantity == "rss"}
     body, lean = [], []
     for variant in next(s for s in catalog.servers if s.name == server).manifest.variants:
         entry = f"{server}:{variant.name}"
@@ -65,7 +64,7 @@ def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server:
         )
         lean += _lean(held, entry, variant.name)
     sources = [f"[Report]({report}): {origin(summary.run, catalog, server)}."]
-    runs = {one.link: one.run for one, _ in slopes.values()}
+    runs = {one.link: one.run for entry, (one, _) in slopes.items() if server_of(entry) == server}
     sources += [f"Held connections: {origin(run, catalog, server)}." for run in runs.values()]
     how = (
         f"`hello` at 1,000 connections; median (lowest–highest) of {summary.run.plan.rounds} rounds, ≥: a lower bound. "
@@ -84,12 +83,3 @@ def _lean(held: Sequence[HeldRun], entry: str, variant: str) -> list[str]:
         f"With `{LEAN}`, `{variant}` takes {format_interval(both[thin][1].interval)} kB per waiting request "
         f"instead of {format_interval(both[usual][1].interval)}, in the same run."
     ]
-
-
-def _slopes(held: Sequence[HeldRun], server: str) -> dict[str, tuple[HeldRun, Cost]]:
-    """Return by entry the slope of resident memory that documents quote, and its run."""
-    return {
-        entry: found
-        for (entry, quantity), found in preferred(held).items()
-        if quantity == "rss" and server_of(entry) == server
-    }
