@@ -8,9 +8,9 @@ from typing import Any
 import builders
 
 from zoo.claims import evidence
+from zoo.claims.estimates import ClaimEvidence
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import Claim
-from zoo.claims.sources import ClaimEvidence
 from zoo.claims.verdicts import ClaimVerdict, verdict
 from zoo.model.record import Record
 

@@ -11,11 +11,9 @@ import pytest
 from claimed import claim
 from test_jdbc import WIRE, output
 
-from zoo.claims.judge import ClaimWord
 from zoo.claims.ledger import Claim
 from zoo.claims.quantities import QUANTITIES
-from zoo.claims.verdicts import ClaimVerdict, verdicts
-from zoo.docs import archives
+from zoo.claims.verdicts import ClaimVerdict, ClaimWord, verdicts
 from zoo.jdbc import jmh
 from zoo.jdbc.plan import profile
 from zoo.jdbc.records import CellRecord
@@ -24,6 +22,7 @@ from zoo.measure.bare_jvm import ARTICLE, Footprint, Rest
 from zoo.measure.bare_jvm_run import recorded
 from zoo.model.jvm_run import JvmRun
 from zoo.model.samples import Samples
+from zoo.reference import claims_page
 from zoo.report.text.soak_and_jvm import bare_jvm
 from zoo.sample.jvm import Info
 from zoo.sample.nmt import ThreadMemory, heap_used, parse
@@ -73,7 +72,7 @@ def databases(warmup_s: int = 5, iteration_s: int = 5, **changes: Any) -> dict[s
 
 
 def said(of: Claim, folder: Path) -> ClaimVerdict:
-    found, left = archives.read({"a-run": folder}, folder.parent, builders.catalog())
+    found, left = claims_page.read_runs({"a-run": folder}, folder.parent, builders.catalog())
     assert left == []
     [only] = verdicts([of], found)
     return only
@@ -198,7 +197,7 @@ def test_a_run_that_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None
 
 
 def left_out(folder: Path) -> str:
-    found, [why] = archives.read({"a-run": folder}, folder.parent, builders.catalog())
+    found, [why] = claims_page.read_runs({"a-run": folder}, folder.parent, builders.catalog())
     assert found == {}
     return why
 

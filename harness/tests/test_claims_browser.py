@@ -13,7 +13,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 from test_claims_page import ledger, said
 
-from zoo.report.ledger.page import page
+from zoo.report.ledger_page import page
 
 pytestmark = chrome.needed
 

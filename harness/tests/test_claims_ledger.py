@@ -10,14 +10,12 @@ import articles
 import pytest
 
 from zoo.catalog.load import load_catalog
-from zoo.claims.ledger import Claim, LedgerError
-from zoo.claims.points import combinations, points
-from zoo.claims.rules import CountRule, Judged
-from zoo.docs import ledger
-from zoo.docs.ledger_files import load, load_file
+from zoo.claims.ledger import Claim, LedgerError, combinations, points
+from zoo.reference import claims_page
+from zoo.reference.claims_page import read_ledger_file, read_ledger_files
 
 ROOT = Path(__file__).parents[2]
-LEDGER = ledger.read(ROOT, load_catalog(ROOT))
+LEDGER = claims_page.read_ledger(ROOT, load_catalog(ROOT))
 ARTICLES = articles.kept()
 COUNTS = {"R": 19, "L": 11, "D": 14, "T": 9, "S": 7, "X": 5}
 
@@ -87,13 +85,13 @@ def test_every_rule_has_cells_to_judge(claim: Claim) -> None:
     for rule in claim.rules:
         cells = [claim.cells[name] for name in rule.names]
         assert list(combinations(rule, cells))
-        if isinstance(rule, Judged) and not isinstance(rule, CountRule) and rule.leans_above is not None:
+        if rule.rule != "count" and rule.leans_above is not None:
             assert rule.at_least is not None
             assert rule.leans_above <= rule.at_least
 
 
 def test_lists_stand_for_all_their_combinations(tmp_path: Path) -> None:
-    claim = load_file(written(tmp_path)).claims[0]
+    claim = read_ledger_file(written(tmp_path)).claims[0]
     rule = claim.rules[0]
     pairs = list(combinations(rule, [claim.cells["a"], claim.cells["b"]]))
     assert [(a.text, b.text) for a, b in pairs] == [
@@ -118,6 +116,10 @@ def written(folder: Path, text: str = FILE, name: str = "Q.toml") -> Path:
         ('id = "Q1"', 'id = "R1"', "expected ids that begin with Q, got R1"),
         ('rule = "ratio"', 'rule = "feeling"', "'ratio'"),
         ('quantity = "requests"', 'quantity = "beauty"', 'no quantity "beauty"; known: requests, operations'),
+        ('over = "b"\n', "", 'rule "ratio" needs over'),
+        ('rule = "ratio"', 'rule = "bound"', 'rule "bound" takes no over'),
+        ('rule = "ratio"', 'rule = "recorded"', 'rule "recorded" takes no at_least, over'),
+        ('rule = "ratio"', 'rule = "spread"\ntogether = true', 'rule "spread" takes no together'),
         ("at_least = 1.2", "", "expected at_least, at_most or both"),
         ("at_least = 1.2", "at_least = 2\nat_most = 1", "expected at_least ≤ at_most, got 2 > 1"),
         ("at_least = 1.2", "at_least = 1.2\nleans_above = 1\nleans_below = 1", "expected one direction"),
@@ -136,7 +138,7 @@ def test_a_fault_names_file_key_and_what_was_expected(tmp_path: Path, before: st
     assert before in FILE
     path = written(tmp_path, FILE.replace(before, after, 1))
     with pytest.raises(LedgerError) as caught:
-        load_file(path)
+        read_ledger_file(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert expected in str(caught.value)
 
@@ -144,18 +146,18 @@ def test_a_fault_names_file_key_and_what_was_expected(tmp_path: Path, before: st
 def test_a_claim_needs_rules_or_a_reason_why_there_are_none(tmp_path: Path) -> None:
     text = FILE.partition("runs = ")[0]
     with pytest.raises(LedgerError, match="expected either rules or"):
-        load_file(written(tmp_path, text))
-    assert load_file(written(tmp_path, text + 'unmeasured = "no such machine"\n')).claims[0].unmeasured
+        read_ledger_file(written(tmp_path, text))
+    assert read_ledger_file(written(tmp_path, text + 'unmeasured = "no such machine"\n')).claims[0].unmeasured
 
 
 def test_a_file_is_named_after_its_article(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match='expected the file\'s name "Z", got "Q"'):
-        load_file(written(tmp_path, name="Z.toml"))
+        read_ledger_file(written(tmp_path, name="Z.toml"))
 
 
 def test_a_folder_without_a_ledger_is_told(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="no ledger there"):
-        load(tmp_path)
+        read_ledger_files(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +173,7 @@ def test_what_a_claim_names_must_be_there(tmp_path: Path, before: str, after: st
     (tmp_path / "claims").mkdir()
     written(tmp_path / "claims", FILE.replace(before, after))
     with pytest.raises(LedgerError, match=re.escape(f"claims/Q.toml: {expected}")):
-        ledger.read(tmp_path, load_catalog(ROOT))
+        claims_page.read_ledger(tmp_path, load_catalog(ROOT))
 
 
 def test_a_copy_of_a_server_need_not_be_there_but_its_original_must(tmp_path: Path) -> None:
@@ -179,10 +181,12 @@ def test_a_copy_of_a_server_need_not_be_there_but_its_original_must(tmp_path: Pa
     text = FILE.replace("java-tomcat:platform", "java-tomcat-other:platform")
     named = text.replace("[claims.cells]", 'copies = { java-tomcat-other = "java-tomcat" }\n[claims.cells]')
     written(tmp_path / "claims", named)
-    assert ledger.read(tmp_path, load_catalog(ROOT)).claims[0].copies == {"java-tomcat-other": "java-tomcat"}
+    assert claims_page.read_ledger(tmp_path, load_catalog(ROOT)).claims[0].copies == {
+        "java-tomcat-other": "java-tomcat"
+    }
     written(tmp_path / "claims", named.replace('"java-tomcat"', '"java-tomkat"'))
     with pytest.raises(LedgerError, match='Q1: no entry "java-tomkat:platform"'):
-        ledger.read(tmp_path, load_catalog(ROOT))
+        claims_page.read_ledger(tmp_path, load_catalog(ROOT))
 
 
 def test_claims_are_chosen_by_article_and_id() -> None:

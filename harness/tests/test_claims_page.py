@@ -11,15 +11,11 @@ import pytest
 from claimed import PLATFORM, STEADY, VIRTUAL, archive, claim, hello, records, times
 
 from zoo.claims.estimates import Estimate
-from zoo.claims.judge import ClaimWord
-from zoo.claims.ledger import Ledger, LedgerFile
-from zoo.claims.rules import RatioRule
-from zoo.claims.verdicts import ClaimVerdict, verdicts
+from zoo.claims.ledger import Ledger, LedgerFile, Rule
+from zoo.claims.verdicts import ClaimVerdict, ClaimWord, verdicts
 from zoo.model.record import Record
-from zoo.report.ledger import text as told
-from zoo.report.ledger.badge import badge
-from zoo.report.ledger.page import page
-from zoo.report.ledger.strips import strips
+from zoo.report import ledger_text as told
+from zoo.report.ledger_page import badge, page, strips
 from zoo.report.text.markdown import render
 
 RATIO = {"rule": "ratio", "quantity": "requests", "of": "virtual", "over": "platform", "at_least": 0.6, "at_most": 0.9}
@@ -106,7 +102,7 @@ def test_the_badge_is_a_picture_that_says_what_it_shows() -> None:
 
 
 def test_a_strip_shows_where_the_interval_lies_against_the_band() -> None:
-    rule = RatioRule.model_validate({**RATIO})
+    rule = Rule.model_validate({**RATIO})
     inside = Estimate("inside", "×", 0.75, 0.7, 0.8, 3)
     above = Estimate("above", "×", 2.0, 1.5, float("inf"), 3)
     lost = Estimate("lost", why="nothing was measured")

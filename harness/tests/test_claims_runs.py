@@ -12,14 +12,13 @@ from zoo.catalog.load import load_catalog
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import Claim
 from zoo.claims.verdicts import verdicts
-from zoo.docs import archives, ledger
-from zoo.reference import runs
+from zoo.reference import claims_page, runs
 from zoo.reference.runs import COMMITTED
 
 ROOT = Path(__file__).parents[2]
 CATALOG = load_catalog(ROOT)
 LISTED = {run.name: run for run in runs.load(ROOT).runs}
-CLAIMS = [claim for claim in ledger.read(ROOT, CATALOG).claims if claim.rules]
+CLAIMS = [claim for claim in claims_page.read_ledger(ROOT, CATALOG).claims if claim.rules]
 NAMED = {name for claim in CLAIMS for name in claim.runs}
 PAGE = "docs/claims.md"
 NO_SUCH_CELLS = re.compile(
@@ -29,7 +28,7 @@ NO_SUCH_CELLS = re.compile(
 
 @cache
 def committed(name: str) -> Archive:
-    found, left = archives.read({name: ROOT / COMMITTED / name}, ROOT / COMMITTED, CATALOG)
+    found, left = claims_page.read_runs({name: ROOT / COMMITTED / name}, ROOT / COMMITTED, CATALOG)
     assert left == []
     return found[name]
 

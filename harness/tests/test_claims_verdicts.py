@@ -14,10 +14,9 @@ from zoo.analysis.cells import cells
 from zoo.analysis.held import costs
 from zoo.analysis.metrics import cpu_per_million
 from zoo.analysis.summary import rows
-from zoo.claims.judge import ClaimWord, Judgement, Size, over_cells
-from zoo.claims.rules import RatioRule
-from zoo.claims.sources import ClaimEvidence
-from zoo.claims.verdicts import verdict, verdicts
+from zoo.claims.estimates import ClaimEvidence
+from zoo.claims.ledger import Rule
+from zoo.claims.verdicts import ClaimWord, Judgement, Size, over_cells, verdict, verdicts
 from zoo.model.entry_id import twin
 from zoo.model.flag import Flag
 from zoo.model.record import Record
@@ -443,7 +442,7 @@ def judgements(words: str) -> list[Judgement]:
 def test_a_band_that_must_hold_in_some_of_the_cells(
     in_cells: object, words: str, said_: ClaimWord, size: Size | None
 ) -> None:
-    rule = RatioRule.model_validate({**BELOW, "in_cells": in_cells})
+    rule = Rule.model_validate({**BELOW, "in_cells": in_cells})
     found = over_cells(rule, judgements(words))
     assert (found.word, found.size) == (said_, size)
 

@@ -29,7 +29,7 @@ from zoo.plan.defaults import EMULATED, FULL
 from zoo.plan.request import Wish, plan_of
 from zoo.plan.tier import PlanError
 from zoo.plan.tier import tier as tier_of
-from zoo.reference.highest_tier import tier as tier_table
+from zoo.reference.findings import tier as tier_table
 from zoo.reference.method import guest_table
 from zoo.report.page.contents import Contents
 from zoo.report.page.html import ENVIRONMENT, ChartTools, page

@@ -32,10 +32,9 @@ from zoo.model.trial_results import (
     ScaleStep,
     StartupResult,
 )
-from zoo.reference.committed import Committed, Reference
-from zoo.reference.experiments import experiments
-from zoo.reference.held import held as held_runs
-from zoo.reference.runs import COMMITTED
+from zoo.reference.findings import experiments
+from zoo.reference.origin import held as held_runs
+from zoo.reference.runs import COMMITTED, Committed, Reference
 from zoo.report.charts import svg
 from zoo.report.held import apart
 from zoo.report.page.contents import Contents

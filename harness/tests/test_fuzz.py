@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zoo.catalog.load import load_manifest
-from zoo.docs import ledger_files
 from zoo.host import processors
 from zoo.load.shards import Shard
 from zoo.load.spec import LoadError
 from zoo.load.wrk import read_report
 from zoo.model.errors import UserError
+from zoo.reference.claims_page import read_ledger_file
 from zoo.store.run_folder import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,7 +107,7 @@ def test_manifests(name: str, chance: random.Random) -> None:
 @many
 @given(st.sampled_from(LEDGERS), st.randoms(use_true_random=False))
 def test_ledgers(name: str, chance: random.Random) -> None:
-    survives(ledger_files.load_file, name, damaged((ROOT / name).read_bytes(), chance))
+    survives(read_ledger_file, name, damaged((ROOT / name).read_bytes(), chance))
 
 
 @many
@@ -159,4 +159,4 @@ def test_an_undamaged_one_of_each_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [*LEDGERS, *MANIFESTS])
 def test_each_file_of_the_repository_is_read(name: str) -> None:
-    assert (ledger_files.load_file if name in LEDGERS else load_manifest)(ROOT / name)
+    assert (read_ledger_file if name in LEDGERS else load_manifest)(ROOT / name)

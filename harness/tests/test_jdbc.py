@@ -33,7 +33,7 @@ from zoo.jdbc.session import Session
 from zoo.jdbc.store import JdbcStore, is_jdbc
 from zoo.model.failure import Failure
 from zoo.plan.tier import PlanError
-from zoo.reference import refresh
+from zoo.reference.documents import refresh
 from zoo.report.charts import svg
 from zoo.report.jdbc import readme
 from zoo.report.jdbc.charts import answer
@@ -537,10 +537,10 @@ def test_a_reference_run_fills_the_readme_and_is_seen_when_it_changes(tmp_path: 
     builders.list_runs(tmp_path, "jdbc", command="jdbc bench")
     reference = run_of(two()).model_copy(update={"id": "jdbc"})
     store = measured(JdbcStore.create(tmp_path / "results/reference", reference))
-    assert path in refresh.refresh(tmp_path, builders.catalog(), write=True)
+    assert path in refresh(tmp_path, builders.catalog(), write=True)
     assert "Measured in a [committed run](../results/reference/jdbc)" in path.read_text(encoding="utf-8")
     store.append(faster(store.records()[0], 2.0))
-    assert refresh.refresh(tmp_path, builders.catalog(), write=False) == [path]
+    assert refresh(tmp_path, builders.catalog(), write=False) == [path]
 
 
 def test_the_documents_name_every_profile() -> None:

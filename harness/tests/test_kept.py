@@ -10,7 +10,7 @@ import builders
 import pytest
 from builders import record
 
-from zoo.docs import run_reports
+from zoo.reference import reports
 from zoo.report.raw_files import NOT_KEPT
 from zoo.store import kept
 from zoo.store.run_folder import Store
@@ -73,8 +73,8 @@ def test_nothing_is_added_to_packed_records(tmp_path: Path) -> None:
 def test_a_report_says_whether_raw_files_are_kept(tmp_path: Path) -> None:
     store = made(tmp_path / "results", 1)
     kept.keep(store.folder, tmp_path / "kept")
-    run_reports.write(Store.open(tmp_path / "kept"), None)
-    run_reports.write(store, None)
+    reports.write(Store.open(tmp_path / "kept"), None)
+    reports.write(store, None)
     for name in ("report.md", "report.html"):
         assert NOT_KEPT in (tmp_path / "kept" / name).read_text(encoding="utf-8")
         assert NOT_KEPT not in (store.folder / name).read_text(encoding="utf-8")

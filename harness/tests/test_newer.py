@@ -8,7 +8,6 @@ from pathlib import Path
 import builders
 import pytest
 
-from zoo.docs import archives
 from zoo.jdbc.records import RECORD, CellRecord, FloodRecord, JdbcRun
 from zoo.jdbc.store import JdbcStore
 from zoo.model.data import Measured, NewerProtocol
@@ -16,6 +15,7 @@ from zoo.model.jvm_run import JvmRecord, JvmRun
 from zoo.model.record import PROTOCOL, Record
 from zoo.model.run import Run
 from zoo.model.soak import Soak
+from zoo.reference import claims_page
 from zoo.store.run_folder import Store
 from zoo.store.writing import StoreError
 
@@ -68,7 +68,7 @@ def test_no_claim_is_judged_by_it(kind: str, tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "records.ndjson").touch()
     (folder / "run.json").write_text(text(99, kind=kind), encoding="utf-8")
-    found, (why,) = archives.read({"a-run": folder}, tmp_path, builders.catalog())
+    found, (why,) = claims_page.read_runs({"a-run": folder}, tmp_path, builders.catalog())
     assert found == {}
     assert why.startswith("a-run: measured with protocol 99")
 
@@ -78,6 +78,6 @@ def test_no_claim_is_judged_by_a_line_of_it(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "run.json").write_text(json.dumps({"protocol": 1, "kind": "jvm"}), encoding="utf-8")
     (folder / "records.ndjson").write_text(text(99, kind="jvm") + "\n", encoding="utf-8")
-    found, (why,) = archives.read({"a-run": folder}, tmp_path, builders.catalog())
+    found, (why,) = claims_page.read_runs({"a-run": folder}, tmp_path, builders.catalog())
     assert found == {}
     assert why.startswith("a-run: measured with protocol 99")

@@ -16,11 +16,10 @@ from zoo.analysis.metrics import METRICS, P99, PER_CONNECTION, Metric
 from zoo.analysis.pairs import Kind, compare
 from zoo.analysis.stats import Ratio
 from zoo.claims import estimates, evidence
-from zoo.claims.estimates import Estimate
+from zoo.claims.estimates import ClaimEvidence, Estimate
 from zoo.claims.evidence import Archive, jdbc_case
-from zoo.claims.points import ClaimPoint
+from zoo.claims.ledger import ClaimPoint
 from zoo.claims.quantities import QUANTITIES
-from zoo.claims.sources import ClaimEvidence
 from zoo.jdbc import pairs as databases
 from zoo.jdbc.analysis import rows
 from zoo.jdbc.records import Cell

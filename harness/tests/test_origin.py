@@ -11,7 +11,7 @@ from zoo import ROOT
 from zoo.catalog.build import source_hash
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Build, Catalog, Server
-from zoo.docs.origin import older_builds, origin
+from zoo.reference.origin import older_builds, origin
 
 ENTRIES = ["java-a:platform", "java-a:virtual", "rust-n:async"]
 

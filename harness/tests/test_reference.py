@@ -18,13 +18,10 @@ from zoo.jdbc.request import JdbcWish
 from zoo.jdbc.store import JdbcStore
 from zoo.model.option import parse
 from zoo.plan.request import Wish, plan_of
-from zoo.reference import estimate, rerun, runs
-from zoo.reference.committed import Reference
+from zoo.reference import rerun, runs
 from zoo.reference.documents import parts, quoted
-from zoo.reference.estimate import Estimate
-from zoo.reference.rerun import Found
-from zoo.reference.runs import COMMITTED, TABLE, CommittedRun, TableError
-from zoo.reference.status import Build
+from zoo.reference.rerun import Build, CommandTime, Found
+from zoo.reference.runs import COMMITTED, TABLE, CommittedRun, Reference, TableError
 from zoo.runtime import conditions
 from zoo.store.run_folder import Store
 
@@ -213,7 +210,7 @@ def test_the_status_says_why_a_run_cannot_be_refreshed(root: Path) -> None:
 
 @pytest.mark.parametrize("run", [run for run in LISTED if not run.by_hand], ids=by_name)
 def test_the_time_of_every_command_is_known_or_why_it_cannot_run_here(run: CommittedRun) -> None:
-    found = estimate.of_run(run, REPOSITORY)
+    found = rerun.time_of(run, REPOSITORY)
     assert bool(found.seconds) != bool(found.impossible)
     assert "no option" not in found.impossible
 
@@ -221,7 +218,7 @@ def test_the_time_of_every_command_is_known_or_why_it_cannot_run_here(run: Commi
 def test_a_command_that_makes_no_committed_run_is_a_fault_of_the_table() -> None:
     run = CommittedRun(name="a", command="doctor", quoted_by=["README.md"])
     with pytest.raises(TableError, match="a: no command of a committed run: doctor"):
-        estimate.of_run(run, REPOSITORY)
+        rerun.time_of(run, REPOSITORY)
 
 
 # --- the refresh
@@ -315,7 +312,7 @@ def test_what_cannot_be_made_here_is_told_before_anything_is_measured(
 def test_the_oldest_builds_come_first_and_no_more_than_fit() -> None:
     def build(name: str, started_at: str | None, *changed: str, seconds: float = 60.0) -> Found:
         listed = CommittedRun(name=name, command="bench", quoted_by=["README.md"])
-        return Build(listed, started_at, changed), Estimate(seconds)
+        return Build(listed, started_at, changed), CommandTime(seconds)
 
     found = [build("new", "2026-03-01", "s"), build("old", "2026-01-01", "s"), build("current", "2025-01-01")]
     found += [build("long", "2025-02-01", "s", seconds=600.0), build("missing", None)]

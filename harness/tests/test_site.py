@@ -15,8 +15,8 @@ from selenium.webdriver.common.by import By
 from selenium_axe_python.axe import Axe
 
 from zoo.catalog.load import load_catalog
-from zoo.docs import site
-from zoo.reference.committed import Reference
+from zoo.reference import site
+from zoo.reference.runs import Reference
 from zoo.store.run_folder import Store
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,9 +20,10 @@ from zoo.model.entry_id import twin, varied
 from zoo.model.flag import Flag
 from zoo.model.record import Record
 from zoo.model.run import Run, schema
-from zoo.reference import readme, refresh, server_readme
-from zoo.reference.held import HeldRun
-from zoo.reference.refresh import DocumentError
+from zoo.reference import server_readme
+from zoo.reference.documents import DocumentError, refresh
+from zoo.reference.origin import HeldRun
+from zoo.reference.readme_table import CHARTS
 from zoo.reference.runs import COMMITTED
 from zoo.report.summary import Summary
 from zoo.store.run_folder import Store
@@ -189,7 +190,7 @@ def sleeping(entry: str, *flags: Flag, ceiling_rps: float | None = None) -> list
 
 def test_stale_documents_are_named_and_left_alone_when_only_checked(root: Path) -> None:
     before = (root / "README.md").read_text(encoding="utf-8")
-    stale = refresh.refresh(root, at(root), write=False)
+    stale = refresh(root, at(root), write=False)
     schemas = {root / "docs" / f"{name}.schema.json" for name in ("records", "jdbc", "jvm")}
     assert set(stale) == {root / "README.md", *schemas}
     assert (root / "README.md").read_text(encoding="utf-8") == before
@@ -197,8 +198,8 @@ def test_stale_documents_are_named_and_left_alone_when_only_checked(root: Path) 
 
 
 def test_what_was_generated_is_fresh_until_something_changes(root: Path) -> None:
-    refresh.refresh(root, at(root), write=True)
-    assert refresh.refresh(root, at(root), write=False) == []
+    refresh(root, at(root), write=True)
+    assert refresh(root, at(root), write=False) == []
     text = (root / "README.md").read_text(encoding="utf-8")
     assert "| [`java-a:virtual`](java-a/) | virtual-thread | a virtual-thread |" in text
     assert "old" not in text
@@ -206,14 +207,14 @@ def test_what_was_generated_is_fresh_until_something_changes(root: Path) -> None
     assert text.endswith("text between\nafter\n")
     assert json.loads((root / "docs" / "records.schema.json").read_text(encoding="utf-8")) == schema()
     (root / "README.md").write_text(text.replace("virtual-thread |", "green-thread |"), encoding="utf-8")
-    assert refresh.refresh(root, at(root), write=False) == [root / "README.md"]
+    assert refresh(root, at(root), write=False) == [root / "README.md"]
 
 
 @pytest.mark.parametrize("text", ["# Zoo\n", README.format(results="") * 2])
 def test_a_document_without_its_markers_once_is_an_error(root: Path, text: str) -> None:
     (root / "README.md").write_text(text, encoding="utf-8")
     with pytest.raises(DocumentError, match="markers of the generated part 'entries' once"):
-        refresh.refresh(root, at(root), write=False)
+        refresh(root, at(root), write=False)
 
 
 def test_results_of_the_reference_run_stand_in_the_readmes(root: Path) -> None:
@@ -225,9 +226,9 @@ def test_results_of_the_reference_run_stand_in_the_readmes(root: Path) -> None:
         for tier in ("100", "1k", "25k")
     ]
     reference(root, [*hello, *pooled, *sleeping(VIRTUAL), *sleeping(BARE, Flag.STARVED)])
-    stale = refresh.refresh(root, at(root), write=True)
+    stale = refresh(root, at(root), write=True)
     assert {root / s.name / "README.md" for s in builders.catalog().servers} <= set(stale)
-    assert refresh.refresh(root, at(root), write=False) == []
+    assert refresh(root, at(root), write=False) == []
     whole, java = ((root / name).read_text(encoding="utf-8") for name in ("README.md", "java-a/README.md"))
     assert "| [java-a](java-a/) | " in whole
     assert "```text\nvirtual ÷ platform threads of the same server:" in whole
@@ -240,7 +241,7 @@ def test_results_of_the_reference_run_stand_in_the_readmes(root: Path) -> None:
 def test_charts_of_the_reference_run_are_shown_in_the_readme(root: Path) -> None:
     hello = [record(e, t) for e in (PLATFORM, VIRTUAL, BARE) for t in ("100", "1k", "25k")]
     reference(root, [*hello, *sleeping(VIRTUAL)])
-    refresh.refresh(root, at(root), write=True)
+    refresh(root, at(root), write=True)
     charts = {path.name for path in (root / "docs" / "charts").iterdir()}
     assert charts == {"forest-model-hello-cpu-per-request.svg"}
     text = (root / "README.md").read_text(encoding="utf-8")
@@ -251,25 +252,25 @@ def test_charts_of_the_reference_run_are_shown_in_the_readme(root: Path) -> None
 
 def test_what_was_made_of_the_reference_run_is_stale_when_it_differs_or_is_not_wanted(root: Path) -> None:
     reference(root, [record(e) for e in (PLATFORM, VIRTUAL)])
-    refresh.refresh(root, at(root), write=True)
+    refresh(root, at(root), write=True)
     html, chart = (
         root / COMMITTED / "bench-all" / "report.html",
-        root / readme.CHARTS / "forest-model-hello-cpu-per-request.svg",
+        root / CHARTS / "forest-model-hello-cpu-per-request.svg",
     )
     for path in (html, chart):
         path.write_text(path.read_text(encoding="utf-8").replace("java-a", "java-b"), encoding="utf-8")
     old = chart.with_name("old.svg")
     old.touch()
-    assert set(refresh.refresh(root, at(root), write=True)) == {html, chart, old}
+    assert set(refresh(root, at(root), write=True)) == {html, chart, old}
     assert not old.exists()
-    assert refresh.refresh(root, at(root), write=False) == []
+    assert refresh(root, at(root), write=False) == []
 
 
 def test_a_server_that_the_reference_run_did_not_have_needs_no_results(root: Path) -> None:
     reference(root, [record(PLATFORM)])
-    refresh.refresh(root, at(root), write=True)
+    refresh(root, at(root), write=True)
     assert RESULTS in (root / "rust-n" / "README.md").read_text(encoding="utf-8")
-    assert refresh.refresh(root, at(root), write=False) == []
+    assert refresh(root, at(root), write=False) == []
 
 
 def test_what_committed_runs_prove_stands_in_the_method(root: Path) -> None:
@@ -287,12 +288,12 @@ def test_what_committed_runs_prove_stands_in_the_method(root: Path) -> None:
                 made.append(record(entry, round_number=number, rps=50_000 * wobble))
         (root / folder).parent.mkdir(parents=True, exist_ok=True)
         made.folder.rename(root / folder)
-    assert method in refresh.refresh(root, at(root), write=True)
+    assert method in refresh(root, at(root), write=True)
     text = method.read_text(encoding="utf-8")
     assert "0 of 4 intervals leave out 1" in text
     assert f"| {VIRTUAL} ÷ {PLATFORM} | rounds | req/s | 3 in 10.0 min |" in text
     assert "<!-- generated: slowdown -->\n<!-- end -->" in text, "of which no run is committed"
-    assert refresh.refresh(root, at(root), write=False) == []
+    assert refresh(root, at(root), write=False) == []
 
 
 def test_what_cores_of_their_own_change_stands_in_the_method(root: Path) -> None:
@@ -306,7 +307,7 @@ def test_what_cores_of_their_own_change_stands_in_the_method(root: Path) -> None
         made.append(record(apart, round_number=number, rps=30_000))
     (root / COMMITTED).mkdir(parents=True, exist_ok=True)
     made.folder.rename(root / COMMITTED / "cores-split")
-    assert method in refresh.refresh(root, at(root), write=True)
+    assert method in refresh(root, at(root), write=True)
     assert re.search(rf"^\| {apart} \| hello \| 1k \| 3 \| slower 3\d–4\d %", method.read_text(encoding="utf-8"), re.M)
 
 

@@ -1,1 +1,1 @@
-"""Published claims: what was written, what decides it, and what runs made here say of it."""
+"""Published claims: the rules that decide them, and the verdicts that runs give."""

@@ -1,4 +1,4 @@
-"""Runs as a ledger sees them: what each cell gave in each round, whatever kind of run it was. Pure."""
+"""Runs as a ledger reads them: the observation of each cell in each round, whatever the kind of run. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from zoo.analysis.open import rate_made
 from zoo.analysis.pairs import PriorKey, compare
 from zoo.analysis.stats import Prior
 from zoo.analysis.verdict import spoiled
-from zoo.claims.points import ClaimPoint, asked
+from zoo.claims.ledger import ClaimPoint, asked
 from zoo.claims.quantities import SPOILT, JsonRecord, at
 from zoo.jdbc import pairs as databases
 from zoo.jdbc.analysis import rows
 from zoo.jdbc.records import Cell, CellRecord, Profile
-from zoo.model.condition import Condition
 from zoo.model.cores import Cores
 from zoo.model.entry_id import is_twin, name_of, plain
 from zoo.model.flag import Flag
@@ -35,7 +34,7 @@ Key = tuple[str, str, str, str, str, str]
 
 @dataclass(frozen=True)
 class MachineFacts:
-    """What runs must share to be set against each other, and what a reader compares with the published machine."""
+    """The facts that runs must share to be compared, and that a reader compares with the published machine."""
 
     processor: str
     cores: float | None
@@ -46,7 +45,7 @@ class MachineFacts:
 
     @property
     def alike(self) -> tuple[object, ...]:
-        """What is the same on every machine that counts as this one; its kernel is updated from time to time."""
+        """The facts that make two machines count as one; the kernel is not among them, because it is updated."""
         return self.processor, self.cores, self.apart
 
     @classmethod
@@ -63,7 +62,12 @@ class MachineFacts:
 
 @dataclass(frozen=True)
 class Observation:
-    """One record. `objections` say why a kind of quantity cannot be read off it; `limits` make speed a lower bound."""
+    """One record.
+
+    `window_s`: how long it was loaded without a pause, of `loaded_s`. `limits` make speed a lower bound. `objections`
+    say why a kind of quantity cannot be read off it. `groups`: by metric, the same for cells that are expected to vary
+    equally. `turns`: by metric, the figure of each window; empty where a window does not have it.
+    """
 
     line: int
     round: int
@@ -72,22 +76,24 @@ class Observation:
     emulated: bool = False
     loaded_s: float | None = None
     window_s: float = 0.0
-    """Of that time, what it was loaded without a pause."""
     actual: int | None = None
     cut: str | None = None
     limits: frozenset[Flag] = frozenset()
     failure: str | None = None
     objections: Mapping[Class, str] = field(default_factory=dict)
     groups: Mapping[Metric, Hashable] = field(default_factory=dict)
-    """By metric, the same for cells that are expected to vary equally."""
     turns: Mapping[Metric, Sequence[float]] = field(default_factory=dict)
-    """By metric, the figure of each turn; empty where a turn does not have it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """One run. `cells` have their last observation of each round; `bands` come from A/A pairs, `priors` from all
-    pairs."""
+    """One run.
+
+    `cells` have their last observation of each round; `bands` come from A/A pairs, `priors` from all pairs. `window_s`:
+    for how long its profile measures a cell in a round; a scenario may have times of its own. `records`: the name of
+    its file of records. `program`: what was measured, where it is no server. `older`: servers and programs whose
+    sources are no longer those that were measured.
+    """
 
     id: str
     folder: str
@@ -100,20 +106,16 @@ class Archive:
     bands: Mapping[BandKey, Band] = field(default_factory=dict)
     priors: Mapping[PriorKey, Prior] = field(default_factory=dict)
     window_s: float = 0.0
-    """For how long its profile measures a cell in a round; a scenario may have times of its own."""
     records: str = "records.ndjson"
-    """Name of the file that has its records."""
     program: str | None = None
-    """What was measured, where it is no server."""
     older: frozenset[str] = frozenset()
-    """Servers and programs whose sources are no longer those that were measured."""
 
     def prior(self, point: ClaimPoint, metric: Metric | None) -> Prior:
         """Return the prior that the run's pairs give for a ratio of this point; without such pairs, an empty one."""
         return self.priors.get((point.asked, metric), Prior()) if metric else Prior()
 
     def seen(self, point: ClaimPoint) -> list[Mapping[int, Observation]] | None:
-        """Of each tier; None where the run lacks one of them, or was too short."""
+        """Return the observations of each tier by round; None where the run lacks a tier, or was too short."""
         settings = canonical(point.vary)
         keys = [(point.scenario, point.entry, point.case, tier, settings, point.jdk) for tier in point.tiers]
         found = [self.cells[key] for key in keys if key in self.cells]
@@ -126,7 +128,7 @@ class Archive:
 
 
 def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str | None = None) -> Archive:
-    """A run of `zoo bench`."""
+    """Read a run of `zoo bench`."""
     fits = slopes(records)
     cells: dict[Key, dict[int, Observation]] = {}
     for line, record in enumerate(records, start=1):
@@ -156,25 +158,16 @@ def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str 
 
 
 def of_programs(run: Mapping[str, Any], records: Iterable[Mapping[str, Any]], folder: str) -> Archive:
-    """A run of programs that are no servers, from its files as JSON: databases, the bare JVM."""
+    """Read a run of programs that are no servers, from its files as JSON: databases, the bare JVM."""
     records = list(records)
     cells: dict[Key, dict[int, Observation]] = {}
     for line, record in enumerate(records, start=1):
         if record.get("cell", {}).get("again"):  # again: A/A of a database
             continue
         scenario, program, case, tier, settings = _program(record)
-        number = record.get("round", 1)
-        failure = record.get("failure")
+        number, failure = record.get("round", 1), at(record, "failure.message")
         groups, turns = _of_fork(record) if record["kind"] == "jdbc" else ({}, {})
-        seen = Observation(
-            line,
-            number,
-            record,
-            entry=program,
-            failure=failure and failure["message"],
-            groups=groups,
-            turns=turns,
-        )
+        seen = Observation(line, number, record, entry=program, failure=failure, groups=groups, turns=turns)
         for jdk in ("", *_numbered(run["jdk"])):
             cells.setdefault((scenario, program, case, tier, settings, jdk), {})[number] = seen
     return Archive(
@@ -210,52 +203,48 @@ def _priors(records: Iterable[JsonRecord]) -> dict[PriorKey, Prior]:
 
 
 def _window_s(run: Mapping[str, Any]) -> float:
-    """Of a fork of JMH: all that is no warm-up."""
+    """Return how long a fork of JMH measures after its warm-up."""
     profile = Profile.model_validate(run["plan"]["profile"])
     return profile.iterations * profile.iteration_s
 
 
 def settings(record: Record) -> str:
     """What differs from the servers' own settings, in the words of `canonical`."""
-    name = name_of(record.entry)
-    return " ".join(filter(None, [_changes(record.condition), name if name.startswith("runtime=") else ""]))
+    condition, name = record.condition, name_of(record.entry)
+    changes = [f"{key}={value}" for key, value in sorted(condition.env.items())]
+    if condition.jvm_flags:
+        changes.append(f"flags={','.join(condition.jvm_flags)}")
+    # a guest's memory is that of the machine, no limit of the server
+    limits = {} if condition.runtime == "vm" else {"cpus": condition.cpus, "memory": condition.memory}
+    changes += [f"{key}={value}" for key, value in limits.items() if value is not None]
+    return " ".join([*changes, name] if name.startswith("runtime=") else changes)
 
 
 def _jdks(record: Record) -> list[str]:
-    """The run's own JDK answers to its number too."""
+    """How a claim may name the JDK of a record: the run's own may be left out."""
     own = [] if name_of(record.entry).startswith("jdk=") else [""]
     return [*own, *_numbered(record.condition.jdk)]
 
 
 def _numbered(jdk: str | None) -> list[str]:
-    """How a claim asks for this JDK; none of a server that has none."""
+    """Return the JDK's number; nothing for a server without a JDK."""
     return [str(major_of(jdk))] if jdk else []
 
 
 def canonical(vary: str) -> str:
-    """One word for settings that are the same: `heap=50m` is `flags=-Xmx50m`."""
+    """Return the same words for the same settings: `heap=50m` is `flags=-Xmx50m`."""
     key, _, value = vary.partition("=")
     return f"flags=-Xmx{value}" if key == "heap" else vary
 
 
-def _changes(condition: Condition) -> str:
-    changes = [f"{name}={value}" for name, value in sorted(condition.env.items())]
-    if condition.jvm_flags:
-        changes.append(f"flags={','.join(condition.jvm_flags)}")
-    # a guest's memory is that of the machine, no limit of the server
-    limits = {} if condition.runtime == "vm" else {"cpus": condition.cpus, "memory": condition.memory}
-    changes += [f"{name}={value}" for name, value in limits.items() if value is not None]
-    return " ".join(changes)
-
-
 def jdbc_case(cell: Cell) -> str:
-    """What the ledger calls a cell, whatever its executor: `postgresql find-by-code 10/100 none`."""
+    """Name a cell as the ledger does, whatever its executor: `postgresql find-by-code 10/100 none`."""
     form = "" if cell.form == "standing" else f" {cell.form}"
     return f"{cell.database} {cell.query}{form} {cell.connections} {cell.latency}"
 
 
 def _program(record: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
-    """A cell's key, but for the JDK, which is the run's."""
+    """Return a cell's key without the JDK, which is the run's."""
     if record["kind"] == "jdbc":
         cell = Cell.model_validate(record["cell"])
         return ("jdbc", cell.executor, jdbc_case(cell), "", "")
@@ -290,7 +279,10 @@ def _observed(record: Record, data: JsonRecord, line: int) -> Observation:
 
 
 def _objections(record: Record, flags: set[str]) -> dict[Class, str]:
-    """By kind of quantity; a fault of the load spoils all kinds, but a rate that was made too late leaves memory."""
+    """Return the objection to each kind of quantity.
+
+    A fault of the load spoils all kinds, but a rate that was made too late leaves memory.
+    """
     result = record.trial.result if record.trial else None
     if isinstance(result, OpenResult) and result.behind:
         return {kind: result.behind for kind in Class if kind is not Class.MEMORY or not rate_made(result)}

@@ -1,20 +1,22 @@
-"""The published claims, as they stand in `claims/*.toml`: one file an article."""
+"""Published claims as they are written in `claims/*.toml`: articles, claims, their rules, and the cells these read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from zoo.claims.quantities import QUANTITIES
-from zoo.claims.rules import Rule
+from zoo.model.data import Data
 from zoo.model.errors import UserError
+from zoo.plan.tier import count
 
 AXES = ("entry", "case", "tier", "vary")
-"""What a cell may list several values of."""
+"""The parts of a cell that may list several values."""
 
 OneOrMore = str | Annotated[list[str], Field(min_length=1)]
 
@@ -23,12 +25,8 @@ class LedgerError(UserError):
     """A ledger file that cannot be used, or a claim that is not in it; the message says what was expected."""
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Article(_Table):
-    """Where claims were published, and on what they were measured there."""
+class Article(Data):
+    """Where claims were published, and the machine and software that they were measured with there."""
 
     key: str = Field(pattern=r"^[A-Z]$")
     about: str
@@ -43,7 +41,7 @@ class Article(_Table):
     kept: bool = Field(default=True, description="false: the text is not among those whose figures a test checks")
 
 
-class PublishedFigure(_Table):
+class PublishedFigure(Data):
     """A published figure: `quote` as it is printed there, `value` as a number in this unit."""
 
     of: str
@@ -52,8 +50,8 @@ class PublishedFigure(_Table):
     quote: str | None = Field(default=None, description="none: read off a graph")
 
 
-class CellSpec(_Table):
-    """What of a run a rule reads: one cell, or several where an axis has a list."""
+class CellSpec(Data):
+    """The cell of a run that a rule reads, or several where an axis has a list."""
 
     scenario: str
     entry: OneOrMore
@@ -75,13 +73,87 @@ class CellSpec(_Table):
         return not isinstance(getattr(self, name), str)
 
 
-class Claim(_Table):
+SIDES: dict[str, tuple[str, ...]] = {
+    "bound": (),
+    "count": (),
+    "ratio": ("over",),
+    "difference": ("less",),
+    "gain": ("over", "than", "than_over"),
+    "spread": ("over",),
+    "recorded": (),
+}
+"""The keys that name further cells, next to `of`, by kind of rule."""
+
+
+class Rule(Data):
+    """What decides a claim: a figure, made of the cells that `of` and further keys name, and the band it must lie in.
+
+    - bound: the quantity itself
+    - count: something counted, not estimated, so every round must lie within the band
+    - ratio: `of` over `over`, round by round; `together`: the geometric mean over all cells, not each of them
+    - difference: `of` less `less`, round by round, in the quantity's unit
+    - gain: the ratio `of` over `over`, over the ratio `than` over `than_over`: where is more gained?
+    - spread: by how much the ratio `of` over `over` differs between its highest and its lowest cell
+    - recorded: shown, never judged, because it is an absolute figure of another machine; it has no band
+
+    `leans_above` / `leans_below`: an interval outside of the band, but wholly on this side, holds in part.
+    `contradicted_above` / `contradicted_below`: the claim is contradicted only beyond these, else at the band's ends.
+    `in_cells`: where cells are several, in how many of them the band must hold.
+    """
+
+    rule: Literal["bound", "count", "ratio", "difference", "gain", "spread", "recorded"]
+    quantity: str
+    of: str
+    over: str | None = None
+    less: str | None = None
+    than: str | None = None
+    than_over: str | None = None
+    together: bool = False
+    at_least: float | None = None
+    at_most: float | None = None
+    leans_above: float | None = None
+    leans_below: float | None = None
+    contradicted_above: float | None = None
+    contradicted_below: float | None = None
+    in_cells: Literal["every", "any"] | Annotated[float, Field(gt=0, le=1)] = "every"
+    either: str | None = Field(default=None, description="rules with the same word are alternatives: one is enough")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the claim's cells, as the figure is made of them."""
+        return (self.of, *(getattr(self, side) for side in SIDES[self.rule]))
+
+    @property
+    def judged(self) -> bool:
+        return self.rule != "recorded"
+
+    @model_validator(mode="after")
+    def _has_what_its_kind_needs(self) -> Self:
+        keys, sides = self.model_fields_set - {"rule", "quantity", "of", "either"}, SIDES[self.rule]
+        if missing := [side for side in sides if getattr(self, side) is None]:
+            raise ValueError(f'rule "{self.rule}" needs {", ".join(missing)}')
+        other = {"over", "less", "than", "than_over"}.difference(sides)
+        if self.rule != "ratio":
+            other.add("together")
+        if odd := sorted(keys & other if self.judged else keys):
+            raise ValueError(f'rule "{self.rule}" takes no {", ".join(odd)}')
+        low, high = self.at_least, self.at_most
+        if self.judged and low is None and high is None:
+            raise ValueError("expected at_least, at_most or both")
+        if low is not None and high is not None and low > high:
+            raise ValueError(f"expected at_least ≤ at_most, got {low:g} > {high:g}")
+        if self.leans_above is not None and self.leans_below is not None:
+            raise ValueError("expected one direction, leans_above or leans_below")
+        return self
+
+
+class Claim(Data):
     """One statement, in our own words, with what decides it. `ambiguous` says what the article leaves open."""
 
     id: str = Field(pattern=r"^[A-Z]\d+$")
     says: str
     source: str | None = Field(default=None, pattern=r"^https://\S+$", description="where the article is not it")
-    published: list[PublishedFigure] = []
+    published: list[PublishedFigure] = Field(default=[])
     ambiguous: str | None = None
     note: str | None = Field(default=None, description="where the test departs from what was published")
     like: str | None = Field(
@@ -95,9 +167,13 @@ class Claim(_Table):
     runs: list[str] = Field(
         default=[], description="names in results/reference/runs.toml, the preferred first, of which cells are taken"
     )
-    cells: dict[str, CellSpec] = {}
-    rules: list[Rule] = []
+    cells: dict[str, CellSpec] = Field(default={})
+    rules: list[Rule] = Field(default=[])
     unmeasured: str | None = Field(default=None, description="why nothing here can decide it")
+
+    @property
+    def article(self) -> str:
+        return self.id[0]
 
     @model_validator(mode="after")
     def _is_decided(self) -> Self:
@@ -116,23 +192,17 @@ class Claim(_Table):
     @model_validator(mode="after")
     def _rules_fit_their_cells(self) -> Self:
         for rule in self.rules:
-            quantity = QUANTITIES.get(rule.quantity)
-            if quantity is None:
+            if rule.quantity not in QUANTITIES:
                 raise ValueError(f'no quantity "{rule.quantity}"; known: {", ".join(QUANTITIES)}')
             first, *others = (self.cells[name] for name in rule.names)
-            for other in others:
-                for axis in AXES:
-                    both = first.listed(axis) and other.listed(axis)
-                    if both and sorted(first.axis(axis)) != sorted(other.axis(axis)):
-                        raise ValueError(f"{', '.join(rule.names)}: where both list {axis}, the lists must be alike")
+            for other, axis in itertools.product(others, AXES):
+                both = first.listed(axis) and other.listed(axis)
+                if both and sorted(first.axis(axis)) != sorted(other.axis(axis)):
+                    raise ValueError(f"{', '.join(rule.names)}: where both list {axis}, the lists must be alike")
         return self
 
-    @property
-    def article(self) -> str:
-        return self.id[0]
 
-
-class LedgerFile(_Table):
+class LedgerFile(Data):
     """One file: an article and its claims."""
 
     article: Article
@@ -143,8 +213,7 @@ class LedgerFile(_Table):
         ids = [claim.id for claim in self.claims]
         if len(set(ids)) != len(ids):
             raise ValueError("claims must have different ids")
-        strange = [name for name in ids if name[0] != self.article.key]
-        if strange:
+        if strange := [name for name in ids if name[0] != self.article.key]:
             raise ValueError(f"expected ids that begin with {self.article.key}, got {', '.join(strange)}")
         return self
 
@@ -164,10 +233,80 @@ class Ledger:
         return {file.article.key: file.article for file in self.files}
 
     def of(self, articles: Sequence[str] = (), ids: Sequence[str] = ()) -> list[Claim]:
-        """The claims of these articles or with these ids; none named: all. `LedgerError` for an unknown name."""
+        """Return the claims of these articles or with these ids, or all; `LedgerError` for an unknown name."""
         wanted = [name.upper() for name in (*articles, *ids)]
         known = {*self.articles, *(claim.id for claim in self.claims)}
-        for name in wanted:
-            if name not in known:
-                raise LedgerError(f'no article or claim "{name}"; articles: {", ".join(self.articles)}')
+        if unknown := [name for name in wanted if name not in known]:
+            raise LedgerError(f'no article or claim "{unknown[0]}"; articles: {", ".join(self.articles)}')
         return [claim for claim in self.claims if not wanted or claim.article in wanted or claim.id in wanted]
+
+
+# --- the single cells that a rule compares
+
+
+def asked(scenario: str, case: str) -> str:
+    """The scenario with its case."""
+    return f"{scenario} {case}".strip()
+
+
+class ClaimPoint(NamedTuple):
+    """One cell; several tiers where a quantity takes them together."""
+
+    scenario: str
+    entry: str
+    case: str
+    tiers: tuple[str, ...]
+    vary: str
+    jdk: str = ""
+    duration: int | None = None
+    window: int | None = None
+
+    @property
+    def asked(self) -> str:
+        return asked(self.scenario, self.case)
+
+    @property
+    def text(self) -> str:
+        """`java-tomcat:virtual, held 1k–25k, heap=300m`"""
+        tiers = "–".join(dict.fromkeys([self.tiers[0], self.tiers[-1]]))
+        jdk = f"JDK {self.jdk}" if self.jdk else ""
+        return ", ".join(filter(None, [self.entry, f"{self.asked} {tiers}".strip(), self.vary, jdk]))
+
+
+def points(cells: CellSpec, *, over_tiers: bool = False) -> list[ClaimPoint]:
+    """Return every point that the lists of a cell stand for."""
+    tiers = [tuple(cells.axis("tier"))] if over_tiers else [(tier,) for tier in cells.axis("tier")]
+    return [
+        ClaimPoint(cells.scenario, entry, case, tier, vary, cells.jdk, cells.duration, cells.window)
+        for entry, case, tier, vary in itertools.product(
+            cells.axis("entry"), cells.axis("case"), tiers, cells.axis("vary")
+        )
+    ]
+
+
+def combinations(rule: Rule, of: Sequence[CellSpec], cores: float | None = None) -> Iterator[tuple[ClaimPoint, ...]]:
+    """Yield the points that are judged with each other: those that agree where their cells list the same axis.
+
+    `cores` of the host leaves out tiers that the cells do not want there; None takes all.
+    """
+    over_tiers = QUANTITIES[rule.quantity].over_tiers
+    axes = [axis for axis in AXES if of[0].listed(axis) and not (over_tiers and axis == "tier")]
+    for chosen in itertools.product(*(points(cells, over_tiers=over_tiers) for cells in of)):
+        both = list(zip(chosen, of, strict=True))
+        if all(_is_wanted(point, cells, cores) for point, cells in both) and all(
+            _value(chosen[0], axis) == _value(point, axis)
+            for point, cells in both[1:]
+            for axis in axes
+            if cells.listed(axis)
+        ):
+            yield chosen
+
+
+def _is_wanted(point: ClaimPoint, cells: CellSpec, cores: float | None) -> bool:
+    if cores is None or cells.tiers_from_cores is None:
+        return True
+    return count(point.tiers[0]) >= cells.tiers_from_cores * cores
+
+
+def _value(point: ClaimPoint, axis: str) -> str:
+    return point.tiers[0] if axis == "tier" else str(getattr(point, axis))

@@ -1,4 +1,4 @@
-"""What can be claimed of a cell: quantities by name, and where a record has them. Pure."""
+"""The quantities that a claim may be about, by name, and where a record has them. Pure."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ SPOILT = frozenset({"not_established", "bad_answers"})
 
 @dataclass(frozen=True)
 class Quantity:
-    """`read` gives a figure of a round, or several where each start of a program is one.
+    """A quantity: `read` returns the figure of a round, or several where each start of a program is one.
 
     `kind` decides what spoils a figure; None for what anything spoils. `metric` is the one of the reports, if any: its
-    ratios vary as theirs.
-    `censored` gives what the figure is at least, where it was not reached.
+    ratios vary as theirs. `censored` returns the least that the figure can be, where it was not reached.
     `per_connection` is fair also at a tier that was cut; `over_tiers` takes all tiers of a cell together.
     `counts_faults`: a failed cell is a figure.
     """
@@ -42,7 +41,7 @@ class Quantity:
 
 
 def at(data: JsonRecord, place: str) -> Any:  # noqa: ANN401 (JSON)
-    """What stands at a place such as `measurement.load.goodput_rps`; None where there is nothing."""
+    """Return the value at a place such as `measurement.load.goodput_rps`; None where there is nothing."""
     found: Any = data
     for name in place.split("."):
         if not isinstance(found, Mapping):
@@ -52,7 +51,7 @@ def at(data: JsonRecord, place: str) -> Any:  # noqa: ANN401 (JSON)
 
 
 def place(*places: str, scale: float = 1.0) -> Callable[[JsonRecord], float | list[float] | None]:
-    """Reads the first of these places that is there; records of different kinds have a quantity in different ones."""
+    """Read the first of these places that is there; records of different kinds have a quantity in different ones."""
 
     def read(data: JsonRecord) -> float | list[float] | None:
         for name in places:
@@ -101,23 +100,27 @@ def _growth_per_connection(data: JsonRecord) -> float | None:
 
 
 def _failing(data: JsonRecord) -> float | None:
-    """1 where some requests were not served as they should be, 0 where all were, None where neither is known."""
+    """Return 1 where some requests were not served as they should be, 0 where all were, None where neither is known."""
     kind = at(data, "failure.kind")
     if kind is not None:
         return 1.0 if kind in SERVERS_OWN else None
     outcome = at(data, "result.outcome")
     if outcome is not None:
         return float(outcome != "finished")
-    seen = data.get("measurement")
-    if seen is None:
+    seen = at(data, "measurement.flags")
+    if seen is None or "not_at_once" in seen:
         return None
-    if "not_at_once" in seen["flags"]:
-        return None
-    bad = SPOILT | WAITING if at(seen, "load.delay_s") else SPOILT
-    return float(bool(bad & set(at(seen, "flags") or [])))
+    bad = SPOILT | WAITING if at(data, "measurement.load.delay_s") else SPOILT
+    return float(bool(bad.intersection(seen)))
 
 
 KB = 1 / 1024
+
+
+def memory(*names: str, more: tuple[str, ...] = ()) -> Callable[[JsonRecord], float | list[float] | None]:
+    """Read the first of these figures that a window or a trial has, in MB; `more` are places of other records."""
+    return place(*(f"{part}.memory.{name}_kb" for name in names for part in ("measurement", "trial")), *more, scale=KB)
+
 
 QUANTITIES: dict[str, Quantity] = {
     "requests": Quantity("req/s", place("measurement.load.goodput_rps"), Class.LOAD, REQUESTS),
@@ -136,38 +139,14 @@ QUANTITIES: dict[str, Quantity] = {
     "slowest answer": Quantity("s", place("measurement.load.latency.max_us", scale=1e-6), Class.LATENCY),
     "peak RSS": Quantity(
         "MB",
-        place(
-            "measurement.memory.peak_kb",
-            "trial.memory.peak_kb",
-            "measurement.memory_peak_kb",
-            "result.peak_rss_kb",
-            scale=KB,
-        ),
+        memory("peak", more=("measurement.memory_peak_kb", "result.peak_rss_kb")),
         Class.MEMORY,
         PEAK_RSS,
     ),
-    "heap": Quantity(
-        "MB",
-        place(
-            "measurement.memory.heap_by_jcmd_kb",
-            "trial.memory.heap_by_jcmd_kb",
-            "measurement.memory.heap_used_kb",
-            "trial.memory.heap_used_kb",
-            scale=KB,
-        ),
-        Class.MEMORY,
-    ),
-    "direct buffers": Quantity(
-        "MB", place("measurement.memory.direct_used_kb", "trial.memory.direct_used_kb", scale=KB), Class.MEMORY
-    ),
-    "thread memory": Quantity(
-        "MB", place("measurement.memory.thread_reserved_kb", "trial.memory.thread_reserved_kb", scale=KB), Class.MEMORY
-    ),
-    "thread memory in use": Quantity(
-        "MB",
-        place("measurement.memory.thread_committed_kb", "trial.memory.thread_committed_kb", scale=KB),
-        Class.MEMORY,
-    ),
+    "heap": Quantity("MB", memory("heap_by_jcmd", "heap_used"), Class.MEMORY),
+    "direct buffers": Quantity("MB", memory("direct_used"), Class.MEMORY),
+    "thread memory": Quantity("MB", memory("thread_reserved"), Class.MEMORY),
+    "thread memory in use": Quantity("MB", memory("thread_committed"), Class.MEMORY),
     "RSS at rest": Quantity("MB", place("rss_kb", "trial.result.rss_kb", scale=KB), Class.MEMORY),
     "heap a parked thread": Quantity("kB", place("parked_kb"), Class.MEMORY),
     "start and end": Quantity("ms", place("start_and_end_s", scale=1000)),

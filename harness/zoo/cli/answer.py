@@ -17,7 +17,7 @@ from zoo.cli.screen import console
 from zoo.model.option import words
 from zoo.plan.answer import COST, QUESTIONS
 from zoo.plan.tier import PlanError
-from zoo.reference import estimate
+from zoo.reference import rerun
 from zoo.report.formatting import format_duration
 from zoo.report.summary import Summary
 from zoo.report.text.answer import Found, paragraph, rounds_needed, sides_of
@@ -53,7 +53,7 @@ def command(
             replace(question, wish=replace(question.wish, servers=[server], variants=variants, runtime=runtime))
             for question in QUESTIONS
         ]
-        seconds = [estimate.of_bench(one.wish, {}, catalog, checkout.ROOT).seconds for one in asked]
+        seconds = [rerun.time_of_bench(one.wish, {}, catalog, checkout.ROOT).seconds for one in asked]
         console.print(f"{server}: three questions, about {format_duration(sum(seconds))} in all")
         for number, (one, took) in enumerate(zip(asked, seconds, strict=True), start=1):
             console.print(f"\n{number} of {len(asked)}, about {format_duration(took)}: {one.asks}", highlight=False)

@@ -15,12 +15,11 @@ from zoo.claims.ledger import Claim, Ledger
 from zoo.cli import checkout, listed_runs
 from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
-from zoo.docs import ledger as ledgers
-from zoo.reference import estimate, own_runs, runs
+from zoo.reference import claims_page, rerun, runs
 from zoo.reference.rerun import Chosen
 from zoo.reference.runs import CommittedRun
 from zoo.report.formatting import format_duration
-from zoo.report.ledger.text import sections
+from zoo.report.ledger_text import sections
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text import terminal
 
@@ -87,7 +86,7 @@ class _Asked:
     @classmethod
     def of(cls, article: list[str] | None, claim: list[str] | None) -> _Asked:
         catalog = load_catalog(checkout.ROOT)
-        found = ledgers.read(checkout.ROOT, catalog)
+        found = claims_page.read_ledger(checkout.ROOT, catalog)
         claims, table = found.of(article or (), claim or ()), runs.load(checkout.ROOT)
         names = dict.fromkeys(name for each in claims for name in each.runs)
         return cls(found, claims, [run for name in names for run in table.matching(name)], catalog)
@@ -95,8 +94,8 @@ class _Asked:
 
 def _planned(asked: _Asked) -> list[Chosen]:
     """The runs that are to be measured, after they were shown."""
-    there = own_runs.folders(asked.runs, checkout.ROOT)
-    missing = [(run, estimate.of_run(run, checkout.ROOT)) for run in asked.runs if run.name not in there]
+    there = rerun.made_for_claims(asked.runs, checkout.ROOT)
+    missing = [(run, rerun.time_of(run, checkout.ROOT)) for run in asked.runs if run.name not in there]
     rows, reasons = [], []
     for run, found in missing:
         if found.impossible:
@@ -118,17 +117,17 @@ def _planned(asked: _Asked) -> list[Chosen]:
 def _measure(chosen: Sequence[Chosen], number: int) -> bool:
     """Whether all of it was measured. A run with failed cells is kept, because failures may decide a claim."""
     run = chosen[number][0]
-    code = listed_runs.measure(chosen, number, own_runs.begin(run, checkout.ROOT))
+    code = listed_runs.measure(chosen, number, rerun.begin_for_claims(run, checkout.ROOT))
     if code in (0, 1):
-        own_runs.finish(run, checkout.ROOT)
+        rerun.finish_for_claims(run, checkout.ROOT)
     return code == 0
 
 
 def _judge(asked: _Asked, to: Path | None) -> None:
-    folder = to or checkout.ROOT / own_runs.MADE
-    made = own_runs.folders(asked.runs, checkout.ROOT)
-    said, left = ledgers.judged(asked.claims, made, folder.resolve(), asked.catalog)
+    folder = to or checkout.ROOT / rerun.FOR_CLAIMS
+    made = rerun.made_for_claims(asked.runs, checkout.ROOT)
+    said, left = claims_page.judge_claims(asked.claims, made, folder.resolve(), asked.catalog)
     terminal.show(sections(asked.ledger, said), console)
     for why in left:
         console.print(f"left out: {why}", highlight=False)
-    console.print(f"\nledger: {ledgers.write(folder, asked.ledger, said)}", highlight=False)
+    console.print(f"\nledger: {claims_page.write(folder, asked.ledger, said)}", highlight=False)

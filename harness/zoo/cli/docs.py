@@ -10,7 +10,7 @@ import typer
 from zoo.catalog.load import load_catalog
 from zoo.cli import checkout
 from zoo.cli.mistakes import plainly
-from zoo.reference import refresh
+from zoo.reference.documents import refresh
 
 
 @plainly()
@@ -18,7 +18,7 @@ def command(
     check: Annotated[bool, typer.Option("--check", help="only say whether they are up to date")] = False,
 ) -> None:
     """Generate what documents quote of the reference runs (tables, charts, reports) and the schema of records."""
-    stale = refresh.refresh(checkout.ROOT, load_catalog(checkout.ROOT), write=not check)
+    stale = refresh(checkout.ROOT, load_catalog(checkout.ROOT), write=not check)
     for path in stale:
         print(f"{'stale' if check else 'wrote'}: {path.relative_to(checkout.ROOT)}")
     if stale and check:

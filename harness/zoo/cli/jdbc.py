@@ -18,7 +18,6 @@ from zoo.cli.alone import be_alone, warn_of_environment
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Resume, from_models
 from zoo.cli.progress import time_left
-from zoo.docs import jdbc_reports
 from zoo.host import facts
 from zoo.host.begun import begun, now
 from zoo.host.engine import Engine, EngineError
@@ -35,6 +34,7 @@ from zoo.model.errors import BenchError
 from zoo.model.jdk import Jdk
 from zoo.plan.resume import check_unchanged
 from zoo.plan.tier import PlanError
+from zoo.reference import reports
 from zoo.report.formatting import format_duration, format_number
 from zoo.report.text import terminal
 
@@ -109,7 +109,7 @@ def bench(
 
 def report(folder: Path, console: Console, *, quiet: bool, svg: Path | None = None) -> None:
     """Write a run's report.md and report.html from its files alone, and show it unless quiet."""
-    sections, path = jdbc_reports.write(JdbcStore.open(folder), svg)
+    sections, path = reports.write_jdbc(JdbcStore.open(folder), svg)
     if not quiet:
         terminal.show(sections, console)
         console.print(f"\nreport: {checkout.shown(path)}")

@@ -19,8 +19,8 @@ from zoo.plan.defaults import TIERS
 from zoo.plan.request import Wish
 from zoo.plan.share import half_width
 from zoo.plan.tier import tier
-from zoo.reference import held
-from zoo.reference.committed import Reference
+from zoo.reference import origin
+from zoo.reference.runs import Reference
 from zoo.report.section import Section
 from zoo.report.text import terminal
 from zoo.report.text.planning import announcement, sizing
@@ -63,7 +63,7 @@ def _hosts(wish: Wish, generators: int, catalog: Catalog) -> Section:
     """What the hosts of the highest tier need, by what a held connection cost in committed runs."""
     entries = {entry.id for entry in request.entries_of(options.planned_of(wish, catalog), catalog)}
     committed = Reference(checkout.ROOT, catalog).matching("scenarios/*")
-    costs = {key: cost for key, (_, cost) in held.usual(committed).items() if key[0] in entries}
+    costs = {key: cost for key, (_, cost) in origin.usual(committed).items() if key[0] in entries}
     most = max(tier(name).connections for name in wish.tiers or TIERS)
     return sizing(most, generators, costs)
 

@@ -11,8 +11,8 @@ import typer
 from zoo.cli import checkout, listed_runs
 from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
-from zoo.reference import estimate, rerun, runs, status
-from zoo.reference.rerun import MADE, Chosen, Found
+from zoo.reference import rerun, runs
+from zoo.reference.rerun import REFRESHED, Chosen, Found
 from zoo.report.formatting import format_duration
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text import terminal
@@ -83,7 +83,7 @@ def refresh(
 def _found() -> list[Found]:
     """Every run of the table, in the order in which they are refreshed."""
     root = checkout.ROOT
-    return rerun.ordered((status.build_of(run, root), estimate.of_run(run, root)) for run in runs.load(root).runs)
+    return rerun.ordered((rerun.build_of(run, root), rerun.time_of(run, root)) for run in runs.load(root).runs)
 
 
 def _planned(names: list[str] | None, budget: int) -> list[Chosen]:
@@ -91,7 +91,7 @@ def _planned(names: list[str] | None, budget: int) -> list[Chosen]:
     if names:
         table = runs.load(checkout.ROOT)
         matching = {run.name: run for name in names for run in table.matching(name)}
-        chosen = rerun.named((run, estimate.of_run(run, checkout.ROOT)) for run in matching.values())
+        chosen = rerun.possible((run, rerun.time_of(run, checkout.ROOT)) for run in matching.values())
     else:
         chosen = rerun.oldest(_found(), 60.0 * budget)
     if not chosen:
@@ -108,7 +108,7 @@ def _planned(names: list[str] | None, budget: int) -> list[Chosen]:
 def _refresh(chosen: Sequence[Chosen], number: int, replace: bool) -> bool:
     """Whether the run was complete."""
     run, root = chosen[number][0], checkout.ROOT
-    made = root / MADE / run.name
+    made = root / REFRESHED / run.name
     code, new = listed_runs.measure(chosen, number, made), checkout.shown(made)
     if code:
         console.print(

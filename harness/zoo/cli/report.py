@@ -13,9 +13,9 @@ from zoo.cli import checkout
 from zoo.cli import jdbc as databases
 from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
-from zoo.docs import run_reports
 from zoo.jdbc.store import is_jdbc
 from zoo.model.errors import UserError
+from zoo.reference import reports
 from zoo.report.text import terminal
 from zoo.store.run_folder import Store, kind_of
 
@@ -41,7 +41,7 @@ def command(
 
 def show(store: Store, catalog: Catalog, *, quiet: bool, svg: Path | None = None) -> None:
     """Write the reports beside the records, and print them unless that is to be quiet."""
-    _, sections, path = run_reports.write(store, catalog.reference_id, svg)
+    _, sections, path = reports.write(store, catalog.reference_id, svg)
     if not quiet:
         terminal.show(sections, console)
         console.print(f"\nreport: {checkout.shown(path)}")
@@ -49,7 +49,7 @@ def show(store: Store, catalog: Catalog, *, quiet: bool, svg: Path | None = None
 
 def conclude(store: Store, catalog: Catalog) -> None:
     """Write the reports, and print what they come to."""
-    contents, _, path = run_reports.write(store, catalog.reference_id)
+    contents, _, path = reports.write(store, catalog.reference_id)
     console.print()
     for line in contents.summary.last_lines:
         console.print(line, highlight=False, markup=False)

@@ -10,8 +10,8 @@ import typer
 from zoo.cli import checkout
 from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
-from zoo.docs import site
-from zoo.reference.committed import Reference
+from zoo.reference import site
+from zoo.reference.runs import Reference
 
 REPORTED = ("bench-all", "scenarios/*")
 """The committed runs that have a report on the site."""

@@ -1,1 +1,1 @@
-"""The committed runs: which there are, how they are made, and what the documents quote of them."""
+"""The committed runs, and what is generated from runs: document parts, reports, the ledger of claims, the site."""

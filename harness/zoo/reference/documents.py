@@ -1,31 +1,29 @@
-"""The one table of what is generated in documents: document, marker, the runs it quotes, and what renders them."""
+"""The table of everything that is generated in documents, and its refresh: parts between markers, and whole files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from zoo.analysis.pairs import Kind
 from zoo.catalog.manifest import Catalog
-from zoo.docs.origin import changed, medians, origin
-from zoo.jdbc.store import JdbcStore
-from zoo.model.soak import Soak
-from zoo.reference import first_screen, held, highest_tier, method, percentiles, readme, server_readme
-from zoo.reference.committed import Committed, Reference
-from zoo.reference.experiments import experiments
-from zoo.reference.quoting import quote
-from zoo.report import study as studies
-from zoo.report.columns import COLUMNS
+from zoo.jdbc import records as jdbc
+from zoo.model import jvm_run
+from zoo.model.errors import UserError
+from zoo.model.run import schema
+from zoo.reference import claims_page, findings, method, percentiles, readme_answers, readme_table, server_readme
+from zoo.reference.runs import Committed, Reference
 from zoo.report.jdbc import readme as databases
-from zoo.report.section import Table
-from zoo.report.study import Answered
-from zoo.report.text import comparisons, soak_and_jvm
-from zoo.report.text.markdown import render_table
-from zoo.report.text.sentences import ending
 
-Render = Callable[[Sequence[Committed], Catalog], str]
+SCHEMAS = {"records": schema, "jdbc": jdbc.schema, "jvm": jvm_run.schema}
+"""The functions that make the schemas of stored data, by the name of their file in docs/."""
+
+
+class DocumentError(UserError):
+    """A document without the markers of its generated part."""
 
 
 @dataclass(frozen=True)
@@ -40,56 +38,49 @@ class Part:
     document: str
     marker: str
     runs: Sequence[str]
-    render: Render
-
-
-@dataclass(frozen=True)
-class Files:
-    """Files that are generated as a whole, by their place below the root of a checkout; `runs` as of a part."""
-
-    runs: Sequence[str]
-    render: Callable[[Sequence[Committed], Catalog], Mapping[Path, str]]
+    render: Callable[[Sequence[Committed], Catalog], str]
 
 
 ZOO = "bench-all"
 """The run of the whole zoo."""
 
-PEAK = COLUMNS["rss_peak_mb"]
-
 
 def parts(catalog: Catalog) -> Iterator[Part]:
     """Yield all parts, those of each server's README included."""
-    yield Part("README.md", "entries", (), entries)
-    yield Part("README.md", "results", (ZOO,), readme.results)
-    yield Part("README.md", "switch", (ZOO, "scenarios/*", "claims/*", "jdbc*"), first_screen.first_screen)
-    yield Part("README.md", "output", (ZOO,), readme.output)
+    yield Part("README.md", "entries", (), readme_table.entries)
+    yield Part("README.md", "results", (ZOO,), readme_table.results)
+    yield Part("README.md", "switch", (ZOO, "scenarios/*", "claims/*", "jdbc*"), readme_answers.answers)
+    yield Part("README.md", "output", (ZOO,), readme_table.output)
     for server in catalog.servers:
         render = partial(server_readme.server_results, server=server.name)
         yield Part(f"{server.name}/README.md", "results", (ZOO, "scenarios/*"), render)
-    yield Part("java-vertx/README.md", "schedulers", ("schedulers",), partial(last_lines, server="java-vertx"))
-    yield Part("java-jdbc/README.md", "results", ("jdbc",), database_results)
-    yield Part("java-jdbc/README.md", "article", ("jdbc-article",), database_results)
+    last_lines = partial(server_readme.last_lines, server="java-vertx")
+    yield Part("java-vertx/README.md", "schedulers", ("schedulers",), last_lines)
+    yield Part("java-jdbc/README.md", "results", ("jdbc",), server_readme.database_results)
+    yield Part("java-jdbc/README.md", "article", ("jdbc-article",), server_readme.database_results)
     yield Part("docs/jdbc.md", "profiles", (), lambda *_: databases.profiles())
-    yield Part("docs/findings.md", "allocators", ("allocators",), allocators)
-    yield Part("docs/findings.md", "tier", ("vm-25k*",), highest_tier.highest_tier)
-    yield Part("docs/findings.md", "experiments", ("scenarios/*",), experiments)
-    yield Part("docs/liberty.md", "study", ("java-liberty/*",), study)
+    yield Part("docs/findings.md", "allocators", ("allocators",), findings.allocators)
+    yield Part("docs/findings.md", "tier", ("vm-25k*",), findings.highest_tier)
+    yield Part("docs/findings.md", "experiments", ("scenarios/*",), findings.experiments)
+    yield Part("docs/liberty.md", "study", ("java-liberty/*",), findings.study)
+    runtimes = partial(findings.conditions, engine=True)
     yield Part("docs/containers.md", "cost", ("container-cost",), runtimes)
     yield Part("docs/scale-out.md", "swarm", ("swarm-one-node",), runtimes)
     yield Part("docs/scale-out.md", "swarm-no-nat", ("swarm-one-node-no-nat",), runtimes)
-    yield Part("docs/scale-out.md", "million", ("scenarios/*",), held.million)
+    yield Part("docs/scale-out.md", "million", ("scenarios/*",), findings.million)
     yield Part("docs/method.md", "aa", ("aa", ZOO), method.aa)
     yield Part("docs/method.md", "power", ("aa",), method.power)
     yield Part("docs/method.md", "slowdown", ("slowdown",), method.slowdown)
     yield Part("docs/method.md", "designs", ("designs/*",), method.designs)
     yield Part("docs/method.md", "first-turns", ("first-turns/before", "first-turns/after"), method.first_turns)
-    yield Part("docs/method.md", "cores-split", ("cores-split",), method.cores_split)
+    yield Part("docs/method.md", "cores-split", ("cores-split",), findings.conditions)
     yield Part("docs/method.md", "agreement", ("vm-10k-process", "vm-10k-guest"), method.agreement)
     yield Part("docs/method.md", "percentiles", ("wrk-percentiles.json.gz",), percentiles.render)
-    yield Part("docs/reliability.md", "soak", ("soak.json",), soak)
+    yield Part("docs/reliability.md", "soak", ("soak.json",), findings.soak)
 
 
-FILES = (Files((ZOO,), readme.files), Files(("vm-25k*",), highest_tier.reports))
+FILES = (((ZOO,), readme_table.files), (("vm-25k*",), findings.highest_tier_reports))
+"""Files that are generated as a whole: the runs they quote, as of a part, and what renders them by path."""
 
 
 def quoted(runs: Sequence[str], reference: Reference) -> list[Committed] | None:
@@ -98,66 +89,43 @@ def quoted(runs: Sequence[str], reference: Reference) -> list[Committed] | None:
     return None if groups and not groups[0] else [run for group in groups for run in group]
 
 
-# --- what takes no module of its own
+def refresh(root: Path, catalog: Catalog, *, write: bool) -> list[Path]:
+    """Return the files that are stale or no longer wanted; with `write`, rewrite or remove them."""
+    wanted = _wanted(root, catalog)
+    stale = [p for p, text in wanted.items() if not p.exists() or p.read_text(encoding="utf-8") != text]
+    stale += [p for p in sorted((root / "docs/charts").glob("*.svg")) if p not in wanted]
+    for path in stale if write else ():
+        if path in wanted:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(wanted[path], encoding="utf-8")
+        else:
+            path.unlink()
+    return stale
 
 
-def entries(_: Sequence[Committed], catalog: Catalog) -> str:
-    """Render the table of all server variants."""
-    body = [[f"[`{e.id}`]({e.server.name}/)", e.variant.model, e.variant.summary] for e in catalog.entries]
-    return render_table(Table("entries", ["entry", "model", "how it runs a request"], body, text=3))
+def _wanted(root: Path, catalog: Catalog) -> dict[Path, str]:
+    """Return the content that generated files, and files with generated parts, should have."""
+    reference = Reference(root, catalog)
+    wanted = {
+        root / f"docs/{name}.schema.json": json.dumps(make(), indent=2, sort_keys=True) + "\n"
+        for name, make in SCHEMAS.items()
+    }
+    wanted |= claims_page.files(root, catalog, reference.folders)
+    for names, render in FILES:
+        if (runs := quoted(names, reference)) is not None:
+            wanted |= {root / path: text for path, text in render(runs, catalog).items()}
+    for part in parts(catalog):
+        path, runs = root / part.document, quoted(part.runs, reference)
+        if runs is not None and path.exists() and (text := part.render(runs, catalog)):
+            wanted[path] = _filled(path, wanted.get(path) or path.read_text(encoding="utf-8"), part.marker, text)
+    return wanted
 
 
-def allocators(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Render the peak memory of rust-axum with each of three allocators while all its connections wait."""
-    [one] = runs
-    rows = sorted(one.summary.cells.rows.values(), key=lambda row: row.entry)
-    columns = ["entry", *dict.fromkeys(f"{PEAK.title}, {row.scenario} {row.tier}" for row in rows)]
-    table = Table("results", columns, [[f"`{row.entry}`", PEAK.text(row)] for row in rows])
-    return f"{render_table(table)}\n\n[Committed run](../{one.link}). {medians(one.run, rows, catalog)}"
-
-
-def last_lines(runs: Sequence[Committed], catalog: Catalog, server: str) -> str:
-    """Render the last lines of a run as a paragraph."""
-    [one] = runs
-    summary = one.summary
-    _, *said = (line.strip().rstrip(".") for line in ending(summary.cells, summary.compared))
-    source = f"[{one.run.plan.rounds} rounds](../{one.link}): {origin(one.run, catalog, server)}"
-    return f"{'. '.join([*said, source])}."
-
-
-def runtimes(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Compare a runtime with another one: a container with a process, a swarm with a container."""
-    [one] = runs
-    compared = one.summary.compared
-    section = comparisons.verdicts(Kind.CONDITION, compared.of(Kind.CONDITION), one.run.plan.rounds)
-    engine = one.run.host.engine.version if one.run.host.engine else "unknown"
-    return quote(section, f"[Committed run](../{one.link}): {origin(one.run, catalog)}; engine {engine}.")
-
-
-def study(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Render the questions of a study about one server, each with what its run shows."""
-    server = runs[0].listed.path.parent.name
-    answered = [Answered(one.listed.asks, one.run, one.records, f"../{one.link}") for one in runs]
-    return studies.told(answered, lambda run: origin(run, catalog, server))
-
-
-def database_results(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Render each published table that a database run measured."""
-    [one] = runs
-    store = JdbcStore.open(one.folder)
-    return databases.results(store.run(), store.records(), f"../{one.link}")
-
-
-def soak(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Render whether a server grew under load."""
-    [one] = runs
-    seen = Soak.model_validate_json(one.folder.read_text(encoding="utf-8"))
-    others = changed(seen.builds, [server for server in catalog.servers if server.name in seen.builds])
-    older = f" **Older build**: {', '.join(others)} changed since." if others else ""
-    source = (
-        f"[{seen.minutes:g} minutes](../{one.link}), all servers at once: {seen.host.cpu_model}, "
-        f"{seen.host.processors}, commit {(seen.commit or 'unknown')[:12]}, JDK {seen.jdk}.{older}"
-    )
-    section = soak_and_jvm.soaked(seen)
-    bullets = "\n".join(f"- {bullet}" for bullet in section.bullets)
-    return "\n\n".join([*section.paragraphs, *map(render_table, section.tables), *filter(None, [bullets]), source])
+def _filled(path: Path, document: str, name: str, text: str) -> str:
+    """Fill `<!-- generated: NAME -->` … `<!-- end -->`; a part without its markers is an error of the document."""
+    found = re.findall(rf"<!-- generated: {name} -->\n.*?<!-- end -->", document, flags=re.DOTALL)
+    if len(found) != 1:
+        raise DocumentError(
+            f"{path}: expected the markers of the generated part {name!r} once, found them {len(found)} times"
+        )
+    return document.replace(found[0], f"<!-- generated: {name} -->\n{text}\n<!-- end -->")

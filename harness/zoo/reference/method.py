@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from zoo.analysis.method_proof import short_runs, widths
-from zoo.analysis.pairs import Kind
 from zoo.analysis.summary import Row, Spread, spread
 from zoo.analysis.turns import first_share
 from zoo.catalog.manifest import Catalog
-from zoo.docs.origin import origin
 from zoo.model.record import Record
-from zoo.reference.committed import Committed
-from zoo.reference.quoting import quote, source
+from zoo.reference.origin import origin, quote, source
+from zoo.reference.runs import Committed
 from zoo.report.columns import COLUMNS
 from zoo.report.formatting import format_interval, format_spread
 from zoo.report.section import Table
 from zoo.report.text import method
-from zoo.report.text.comparisons import verdicts
 from zoo.report.text.markdown import render_table
 from zoo.scenarios.hello import HELLO
 
@@ -53,13 +50,6 @@ def designs(runs: Sequence[Committed], catalog: Catalog) -> str:
     found = [width for one in runs for width in widths(one.run, one.summary.compared)]
     links = ", ".join(f"[{one.name}](../{one.link})" for one in runs)
     return quote(method.designs(found), f"Committed runs: {links}; {origin(runs[0].run, catalog)}.")
-
-
-def cores_split(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Compare server and generator on separate cores with shared cores."""
-    [one] = runs
-    section = verdicts(Kind.CONDITION, one.summary.compared.of(Kind.CONDITION), one.run.plan.rounds)
-    return quote(section, source(one, catalog))
 
 
 def first_turns(runs: Sequence[Committed], catalog: Catalog) -> str:

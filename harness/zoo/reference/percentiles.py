@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from zoo import ROOT
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog, Entry
@@ -24,8 +22,11 @@ from zoo.host import facts, revision
 from zoo.load.shards import LocalShards, Shard
 from zoo.load.spec import LoadSpec
 from zoo.load.wrk import Report, read_report, split
+from zoo.model.data import Data
 from zoo.plan.tier import tier as tier_of
-from zoo.reference.committed import Committed
+from zoo.reference.runs import Committed
+from zoo.report.section import NONE, Table
+from zoo.report.text.markdown import render_table
 from zoo.runtime import conditions
 from zoo.runtime.base import Launch
 from zoo.runtime.process import ProcessRuntime
@@ -37,10 +38,8 @@ LINE = re.compile(r"^\s+(\d+)%\s+([\d.]+)([a-z]+)$", re.MULTILINE)
 """`     99%   12.31ms`"""
 
 
-class Printed(BaseModel):
+class Printed(Data):
     """One run of wrk: what it printed last, and what its script wrote, which is its whole histogram."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     entry: str
     connections: int
@@ -84,15 +83,17 @@ def write(path: Path, printed: Printed) -> None:
 def told(printed: Printed) -> str:
     """Render a table and its source as Markdown."""
     seen = printed.measured
-    rows = ["| percentile | as wrk prints it | of its corrected histogram | as measured |", "|--:|--:|--:|--:|"]
-    for percent, q in QUANTILES.items():
-        row = [f"{percent} %", printed.lines[percent], _ms(seen.corrected.quantile(q)), _ms(seen.raw.quantile(q))]
-        rows.append(f"| {' | '.join(row)} |")
+    columns = ["percentile", "as wrk prints it", "of its corrected histogram", "as measured"]
+    rows = [
+        [f"{percent} %", printed.lines[percent], _ms(seen.corrected.quantile(q)), _ms(seen.raw.quantile(q))]
+        for percent, q in QUANTILES.items()
+    ]
     invented = seen.corrected.total - seen.raw.total
     interval = seen.runtime_us // (seen.requests // printed.connections)
+    table = Table("percentiles", columns, rows, text=0)
     return (
-        "\n".join(rows)
-        + f"\n\n`{printed.entry}`, hello, {printed.connections:,} connections, one run of `wrk --latency`; "
+        f"{render_table(table)}\n\n"
+        f"`{printed.entry}`, hello, {printed.connections:,} connections, one run of `wrk --latency`; "
         f"wrk {printed.wrk}, {printed.cpu_model}, {printed.cores} cores shared by server and wrk, "
         f"JDK {printed.jdk or 'none'}, commit {(printed.commit or 'unknown')[:12]}. {seen.requests:,} requests were "
         f"answered, and wrk's histogram holds {seen.corrected.total:,} samples: the {invented:,} "
@@ -130,7 +131,7 @@ def measure(entry: Entry, connections: int) -> Printed:
 
 
 def _ms(us: int | None) -> str:
-    return "–" if us is None else f"{us / 1000:.2f} ms"
+    return NONE if us is None else f"{us / 1000:.2f} ms"
 
 
 def main() -> None:

@@ -1,20 +1,21 @@
-"""The generated part of a server's README: what its variants cost, in one table."""
+"""Renders the generated parts of the READMEs of servers and of java-jdbc."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo.analysis.held import Cost
 from zoo.catalog.manifest import Catalog
-from zoo.docs.origin import origin
+from zoo.jdbc.store import JdbcStore
 from zoo.model.entry_id import server_of, varied
-from zoo.reference.committed import Committed
-from zoo.reference.held import HeldRun, held, preferred
+from zoo.reference.origin import HeldRun, held, origin, preferred
+from zoo.reference.runs import Committed
 from zoo.report.columns import COLUMNS, title_of
 from zoo.report.formatting import format_interval
+from zoo.report.jdbc import readme as databases
 from zoo.report.section import NONE, Table
 from zoo.report.summary import Summary
 from zoo.report.text.markdown import render_table
+from zoo.report.text.sentences import ending
 
 TIER = "1k"
 LEAN = "BUFFERS=lean"
@@ -31,10 +32,25 @@ def server_results(runs: Sequence[Committed], catalog: Catalog, server: str) -> 
     return results(summary, held(others), catalog, server, f"../{whole.link}/report.html")
 
 
+def last_lines(runs: Sequence[Committed], catalog: Catalog, server: str) -> str:
+    """Render the last lines of a run as a paragraph."""
+    [one] = runs
+    _, *said = (line.strip().rstrip(".") for line in ending(one.summary.cells, one.summary.compared))
+    where = f"[{one.run.plan.rounds} rounds](../{one.link}): {origin(one.run, catalog, server)}"
+    return f"{'. '.join([*said, where])}."
+
+
+def database_results(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """Render each published table that a database run measured."""
+    [one] = runs
+    store = JdbcStore.open(one.folder)
+    return databases.results(store.run(), store.records(), f"../{one.link}")
+
+
 def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server: str, report: str) -> str:
     """Render `hello` at 1,000 connections from the run of the whole zoo, and the slope of memory of held runs."""
     rows = {(r.entry, r.scenario, r.tier): r for r in summary.cells.rows.values() if not r.again}
-    slopes = _slopes(held, server)
+    slopes = {entry: found for (entry, quantity), found in preferred(held).items() if quantity == "rss"}
     body, lean = [], []
     for variant in next(s for s in catalog.servers if s.name == server).manifest.variants:
         entry = f"{server}:{variant.name}"
@@ -48,7 +64,7 @@ def results(summary: Summary, held: Sequence[HeldRun], catalog: Catalog, server:
         )
         lean += _lean(held, entry, variant.name)
     sources = [f"[Report]({report}): {origin(summary.run, catalog, server)}."]
-    runs = {one.link: one.run for one, _ in slopes.values()}
+    runs = {one.link: one.run for entry, (one, _) in slopes.items() if server_of(entry) == server}
     sources += [f"Held connections: {origin(run, catalog, server)}." for run in runs.values()]
     how = (
         f"`hello` at 1,000 connections; median (lowest–highest) of {summary.run.plan.rounds} rounds, ≥: a lower bound. "
@@ -67,12 +83,3 @@ def _lean(held: Sequence[HeldRun], entry: str, variant: str) -> list[str]:
         f"With `{LEAN}`, `{variant}` takes {format_interval(both[thin][1].interval)} kB per waiting request "
         f"instead of {format_interval(both[usual][1].interval)}, in the same run."
     ]
-
-
-def _slopes(held: Sequence[HeldRun], server: str) -> dict[str, tuple[HeldRun, Cost]]:
-    """Return by entry the slope of resident memory that documents quote, and its run."""
-    return {
-        entry: found
-        for (entry, quantity), found in preferred(held).items()
-        if quantity == "rss" and server_of(entry) == server
-    }

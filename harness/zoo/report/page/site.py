@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from zoo.claims.evidence import Archive
 from zoo.claims.verdicts import ClaimVerdict
-from zoo.report.ledger.text import Counted
+from zoo.report.ledger_text import counted
 from zoo.report.page.html import ENVIRONMENT, policy
 
 
@@ -26,7 +26,7 @@ class SiteEntry:
 
 def index(entries: Sequence[SiteEntry], said: Sequence[ClaimVerdict]) -> str:
     """The first page."""
-    claims = Counted.of(said).text if said else ""
+    claims = counted(said)
     return ENVIRONMENT.get_template("site.html").render(entries=entries, claims=claims, policy=policy())
 
 

@@ -1,4 +1,4 @@
-"""Renders what the run of the whole zoo found, for the README, and its own report and charts."""
+"""Renders the README's tables: the server variants, and the results of the run of the whole zoo with its charts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from zoo.analysis.metrics import CPU, P99, PEAK_RSS, REQUESTS, Metric
 from zoo.analysis.pairs import Kind, Pair
 from zoo.catalog.manifest import Catalog
-from zoo.docs import run_reports
-from zoo.docs.origin import medians
-from zoo.reference.committed import Committed
+from zoo.reference import reports
+from zoo.reference.origin import medians
+from zoo.reference.runs import Committed
 from zoo.report.charts import svg
 from zoo.report.charts.figure import Figure
 from zoo.report.section import NONE, Table
@@ -25,6 +25,12 @@ SHOWN = ("forest-model-hello-cpu-per-request",)
 """Names of the charts that the README shows."""
 
 TOLD = {REQUESTS: "requests a second", CPU: "CPU per request", P99: "p99 latency", PEAK_RSS: "peak memory"}
+
+
+def entries(_: Sequence[Committed], catalog: Catalog) -> str:
+    """Render the table of all server variants."""
+    body = [[f"[`{e.id}`]({e.server.name}/)", e.variant.model, e.variant.summary] for e in catalog.entries]
+    return render_table(Table("entries", ["entry", "model", "how it runs a request"], body, text=3))
 
 
 def results(runs: Sequence[Committed], catalog: Catalog) -> str:
@@ -62,8 +68,8 @@ def files(runs: Sequence[Committed], catalog: Catalog) -> dict[Path, str]:
     charts = {CHARTS / f"{f.name}.svg": svg.alone(f) for f in _shown(whole)}
     folder = whole.listed.path
     return {
-        folder / "report.md": run_reports.text(whole.contents),
-        folder / "report.html": run_reports.html(whole.contents),
+        folder / "report.md": reports.text(whole.contents),
+        folder / "report.html": reports.html(whole.contents),
         **charts,
     }
 

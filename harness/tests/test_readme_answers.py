@@ -9,9 +9,8 @@ from test_experiments import opened, tried
 from test_jdbc import measured, run_of, two
 
 from zoo.jdbc.store import JdbcStore
-from zoo.reference import first_screen
-from zoo.reference.committed import Reference
-from zoo.reference.runs import COMMITTED
+from zoo.reference import readme_answers
+from zoo.reference.runs import COMMITTED, Reference
 from zoo.store.run_folder import Store
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
@@ -22,7 +21,7 @@ def told(root: Path) -> str:
     Store.create(root / COMMITTED, builders.run().model_copy(update={"id": "bench-all"}))
     catalog = builders.catalog()
     committed = Reference(root, catalog)
-    return first_screen.first_screen([*committed.matching("bench-all"), *committed.matching("*")], catalog)
+    return readme_answers.answers([*committed.matching("bench-all"), *committed.matching("*")], catalog)
 
 
 def commit_open(root: Path, name: str, started_at: str, *rounds: tuple[float, float]) -> None:

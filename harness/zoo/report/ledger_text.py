@@ -1,17 +1,14 @@
-"""What a ledger says in words: published and measured figures, what was asked of them, why they may differ. Pure."""
+"""The ledger in words: published and measured figures, what each claim demands, and why they may differ. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from zoo.claims.estimates import Estimate
 from zoo.claims.evidence import Archive, MachineFacts
-from zoo.claims.judge import ClaimWord, Judgement
-from zoo.claims.ledger import Article, Claim, Ledger, PublishedFigure
+from zoo.claims.ledger import Article, Claim, Ledger, PublishedFigure, Rule
 from zoo.claims.quantities import QUANTITIES
-from zoo.claims.rules import CountRule, DifferenceRule, GainRule, Judged, RatioRule, RecordedRule, Rule, SpreadRule
-from zoo.claims.verdicts import ClaimVerdict, RuleVerdict
+from zoo.claims.verdicts import ClaimVerdict, ClaimWord, Judgement, RuleVerdict
 from zoo.report.formatting import format_interval, format_number, format_ratio
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text.wording import capitalized
@@ -26,50 +23,45 @@ ABOUT = (
     "connection, never on another machine's requests a second, and for the whole 95 % interval, not for the point."
 )
 
+DEMANDED = {
+    "ratio": "{of} ÷ {over}",
+    "spread": "{of} ÷ {over}",
+    "difference": "{of} less {less}",
+    "gain": "({of} ÷ {over}) ÷ ({than} ÷ {than_over})",
+}
+"""The figure of a rule by its kind; of other kinds, the quantity itself."""
 
-@dataclass(frozen=True)
-class Counted:
-    """How often each verdict was given."""
 
-    words: dict[ClaimWord, int]
+def count_words(verdicts: Iterable[ClaimVerdict | RuleVerdict]) -> dict[ClaimWord, int]:
+    """Count how often each word was given, in the order of `ClaimWord`."""
+    words = [verdict.judgement.word for verdict in verdicts]
+    return {word: words.count(word) for word in ClaimWord if word in words}
 
-    @classmethod
-    def of(cls, verdicts: Iterable[ClaimVerdict]) -> Counted:
-        words = [verdict.word for verdict in verdicts]
-        return cls({word: words.count(word) for word in ClaimWord if word in words})
 
-    @property
-    def text(self) -> str:
-        """`12 hold, 3 open`"""
-        return ", ".join(word.of(count) for word, count in self.words.items())
+def counted(verdicts: Iterable[ClaimVerdict | RuleVerdict]) -> str:
+    """`12 hold, 3 open`"""
+    return ", ".join(word.of(count) for word, count in count_words(verdicts).items())
 
 
 def sections(ledger: Ledger, verdicts: Sequence[ClaimVerdict], *, links: bool = False) -> list[Section]:
-    """The ledger as tables: one an article, then the reasons; with links to the records where the form has them."""
-    made = [Section("Published claims", [ABOUT, _where(verdicts), *_caveat(verdicts), f"{Counted.of(verdicts).text}."])]
+    """Render a table and its reasons for each article; with links to the records where the form has them."""
+    made = [Section("Published claims", [ABOUT, _where(verdicts), *_caveat(verdicts), f"{counted(verdicts)}."])]
     for article in ledger.articles.values():
         mine = [verdict for verdict in verdicts if verdict.claim.article == article.key]
         if mine:
             made.append(_section(article, mine, links=links))
-    bullets = [f"{word.value}: {word.text}" for word in Counted.of(verdicts).words]
+    bullets = [f"{word.value}: {word.text}" for word in count_words(verdicts)]
     return [*made, Section("What the verdicts mean", bullets=bullets)]
 
 
 def _section(article: Article, verdicts: Sequence[ClaimVerdict], *, links: bool) -> Section:
     columns = ["claim", "what it says", "published", "accepted if", "measured here", "direction", "size"]
-    rows = [
-        [
-            v.claim.id,
-            _says(v.claim, links=links),
-            published(v.claim),
-            accepted(v.claim),
-            measured(v),
-            v.word.value,
-            size(v.judgement),
-        ]
-        + ([_runs(v)] if links else [])
-        for v in verdicts
-    ]
+    rows = []
+    for v in verdicts:
+        claim = v.claim
+        says = f"{claim.says} ([source]({claim.source}))" if links and claim.source else claim.says
+        row = [claim.id, says, published(claim), accepted(claim), measured(v), v.word.value, size(v.judgement)]
+        rows.append([*row, *([_runs(v)] if links else [])])
     reasons = [f"{v.claim.id} {v.word.value}: {reason}" for v in verdicts if (reason := why(v))]
     used = list(dict.fromkeys(archive for v in verdicts for archive in v.archives))
     paragraphs = [text for text in (origin(article), differences(article, used)) if text]
@@ -79,23 +71,19 @@ def _section(article: Article, verdicts: Sequence[ClaimVerdict], *, links: bool)
     return Section(f"{article.key}: {linked}", paragraphs, [table], reasons)
 
 
-def _says(claim: Claim, *, links: bool) -> str:
-    return f"{claim.says} ([source]({claim.source}))" if links and claim.source else claim.says
-
-
 def _runs(verdict: ClaimVerdict) -> str:
-    """The runs behind it, and of which an older build of a server was measured."""
+    """Link the runs behind a verdict, and say whether an older build of a server was measured."""
     links = ", ".join(f"[{number}]({archive.folder}/)" for number, archive in enumerate(verdict.archives, start=1))
     return f"{links} (older build)" if older(verdict) else links or NONE
 
 
 def older(verdict: ClaimVerdict) -> bool:
     """True where a server was measured whose sources have changed since."""
-    return any(one.older for part in verdict.parts for estimate, _ in part.found for one in estimate.series)
+    return any(one.older for estimate in verdict.estimates for one in estimate.series)
 
 
 def size(judgement: Judgement) -> str:
-    """How large the effect is beside the one published; a dash where only a direction was claimed."""
+    """How large the effect is next to the one published; a dash where only a direction was claimed."""
     return judgement.size.value if judgement.size else NONE
 
 
@@ -104,14 +92,14 @@ def published(claim: Claim) -> str:
     return "; ".join(_figure(figure) for figure in claim.published) or NONE
 
 
-def accepted(claim: Claim) -> str:
-    """What all of its rules demand, which is wider than the figure published: another machine is no second witness."""
-    return "; ".join(asked(rule) for rule in claim.rules if not isinstance(rule, RecordedRule)) or NONE
-
-
 def _figure(figure: PublishedFigure) -> str:
     read = "" if figure.quote else " (graph)"
     return " ".join(filter(None, [figure.of, format_number(figure.value), figure.unit])) + read
+
+
+def accepted(claim: Claim) -> str:
+    """What all of its rules demand, which is wider than the figure published: another machine is no second witness."""
+    return "; ".join(asked(rule) for rule in claim.rules if rule.judged) or NONE
 
 
 def measured(verdict: ClaimVerdict) -> str:
@@ -130,7 +118,7 @@ def value(rule: Rule, seen: Estimate) -> str:
     """`×1.21 [1.10, 1.33]`, `44.1 MB [43.8, 44.6]`; of a count what each round gave."""
     if seen.why:
         return NONE
-    if isinstance(rule, CountRule):
+    if rule.rule == "count":
         return ", ".join(dict.fromkeys(f"{format_number(count)} {seen.unit}".strip() for count in seen.counts))
     ratio = seen.unit == "×"
     return f"×{format_interval(seen, format_ratio)}" if ratio else format_interval(seen, unit=seen.unit)
@@ -138,28 +126,14 @@ def value(rule: Rule, seen: Estimate) -> str:
 
 def asked(rule: Rule) -> str:
     """What a rule demands: `requests, many ÷ few: 0.5 to 0.9`."""
-    match rule:
-        case RatioRule() | SpreadRule():
-            sides = f"{rule.of} ÷ {rule.over}"
-        case DifferenceRule():
-            sides = f"{rule.of} less {rule.less}"
-        case GainRule():
-            sides = f"({rule.of} ÷ {rule.over}) ÷ ({rule.than} ÷ {rule.than_over})"
-        case _:
-            sides = rule.of
-    text = f"{rule.quantity}, {sides.replace('_', ' ')}: "
-    if isinstance(rule, RecordedRule):
-        return f"{text}recorded"
-    if isinstance(rule, SpreadRule):
-        text += "highest less lowest "
-    if isinstance(rule, RatioRule) and rule.together:
-        text += "their mean "
-    return text + band(rule) + _extent(rule)
+    sides = DEMANDED.get(rule.rule, "{of}").format(**rule.model_dump()).replace("_", " ")
+    over = "highest less lowest " if rule.rule == "spread" else "their mean " if rule.together else ""
+    return f"{rule.quantity}, {sides}: " + (f"{over}{band(rule)}{_extent(rule)}" if rule.judged else "recorded")
 
 
-def band(rule: Judged) -> str:
+def band(rule: Rule) -> str:
     """`0.5 to 0.9 req/s`, `at least 2`"""
-    unit = "" if isinstance(rule, RatioRule | GainRule | SpreadRule) else QUANTITIES[rule.quantity].unit
+    unit = "" if rule.rule in ("ratio", "gain", "spread") else QUANTITIES[rule.quantity].unit
     low, high = rule.at_least, rule.at_most
     if low is None or high is None:
         text = f"at most {high:g}" if low is None else f"at least {low:g}"
@@ -168,51 +142,43 @@ def band(rule: Judged) -> str:
     return f"{text} {unit}".strip()
 
 
-def _extent(rule: Judged) -> str:
+def _extent(rule: Rule) -> str:
     if rule.in_cells == "every":
         return ""
     return ", in any cell" if rule.in_cells == "any" else f", in at least {100 * rule.in_cells:g} % of the cells"
 
 
 def why(verdict: ClaimVerdict) -> str | None:
-    """The reason, with the part it is of where a claim has several, and rounds that are lacking; None where the figures
-    say it all."""
+    """The reason, with its part where a claim has several, and missing rounds; None where the figures say it all."""
     return "; ".join(filter(None, [verdict.unlike, _reasons(verdict), _lacking(verdict)])) or None
 
 
 def _lacking(verdict: ClaimVerdict) -> str | None:
-    """How many rounds a figure that was judged has, where the claim asks for more."""
-    judged = [part for part in verdict.parts if not isinstance(part.rule, RecordedRule)]
-    had = [seen.n or len(seen.counts) for part in judged for seen, _ in part.found]
-    least = min(filter(None, had), default=verdict.claim.rounds)
-    return f"{least} of the {verdict.claim.rounds} rounds asked for" if least < verdict.claim.rounds else None
+    """How many rounds a figure that was judged has, where the claim needs more."""
+    wanted = verdict.claim.rounds
+    had = [seen.n or len(seen.counts) for part in verdict.parts if part.rule.judged for seen, _ in part.found]
+    least = min(filter(None, had), default=wanted)
+    return f"{least} of the {wanted} rounds asked for" if least < wanted else None
 
 
 def _reasons(verdict: ClaimVerdict) -> str | None:
     if not verdict.parts:
         return verdict.judgement.why
     word = ClaimWord.DOES_NOT if verdict.word in (ClaimWord.CONTRADICTED, ClaimWord.NOT_REPRODUCED) else verdict.word
-    deciding = [part for part in verdict.parts if not isinstance(part.rule, RecordedRule)] or verdict.parts
-    mine = [part for part in deciding if part.judgement.why and part.judgement.word is word]
-    reasons = list(dict.fromkeys(part.judgement.why for part in mine if part.judgement.why))
-    if len(deciding) == 1 or (len(mine) == len(deciding) and len(reasons) == 1):
+    mine = [
+        (part, part.judgement.why) for part in verdict.deciding if part.judgement.why and part.judgement.word is word
+    ]
+    reasons = {reason for _, reason in mine}
+    if len(verdict.deciding) == 1 or (len(mine) == len(verdict.deciding) and len(reasons) == 1):
         return next(iter(reasons), None)
-    said = [f"{asked(part.rule)}: {part.judgement.why}" for part in mine]
+    said = [f"{asked(part.rule)}: {reason}" for part, reason in mine]
     return ". ".join([*said[:1], *map(capitalized, said[1:])]) or None
 
 
 def parts(verdict: ClaimVerdict) -> str | None:
     """`of 3 parts 2 hold, 1 not measured`; None for a claim of one part."""
-    words = [part.judgement.word for part in verdict.parts]
-    if len(words) < 2:
-        return None
-    counts = ", ".join(word.of(words.count(word)) for word in ClaimWord if word in words)
-    return f"of {len(words)} parts {counts}"
-
-
-def notes(part: RuleVerdict) -> list[str]:
-    """What a reader must know beside the figures of a part."""
-    return list(dict.fromkeys(note for estimate, _ in part.found for note in estimate.notes))
+    several = len(verdict.parts) > 1
+    return f"of {len(verdict.parts)} parts {counted(verdict.parts)}" if several else None
 
 
 def origin(article: Article) -> str:
@@ -233,14 +199,15 @@ def differences(article: Article, archives: Sequence[Archive]) -> str:
     jdks = ", ".join(dict.fromkeys(archive.jdk for archive in archives if archive.jdk))
     there = [article.machine or "a machine not named", *([_cores(article.cores)] if article.cores else [])]
     here = dict.fromkeys(f"{_machine(a.machine)}, {a.machine.apart or SHARED}" for a in archives)
-    said = [f"Published on {', '.join(there)}; measured on {' and on '.join(here)}."]
-    said.append(f"JDK there {article.jdk or 'not said'}, here {jdks or 'no JVM took part'}.")
-    if article.software:
-        said.append(f"There {article.software}; here the versions in the records.")
     memory = f"{machine.memory_gb:.1f} GB of memory" if machine.memory_gb else "memory not known"
     limit = f"{machine.descriptors:,} descriptors" if machine.descriptors else "descriptors not known"
-    said.append(f"Limits here: {memory}, {limit} a process.")
-    return " ".join(said)
+    said = [
+        f"Published on {', '.join(there)}; measured on {' and on '.join(here)}.",
+        f"JDK there {article.jdk or 'not said'}, here {jdks or 'no JVM took part'}.",
+        f"There {article.software}; here the versions in the records." if article.software else "",
+        f"Limits here: {memory}, {limit} a process.",
+    ]
+    return " ".join(filter(None, said))
 
 
 def _cores(cores: float | None) -> str:
@@ -249,6 +216,15 @@ def _cores(cores: float | None) -> str:
 
 def _machine(machine: MachineFacts) -> str:
     return f"{machine.processor}, {_cores(machine.cores)}"
+
+
+def _where(verdicts: Sequence[ClaimVerdict]) -> str:
+    archives = list(dict.fromkeys(archive for verdict in verdicts for archive in verdict.archives))
+    if not archives:
+        return "No run given has any of their cells."
+    machine = archives[0].machine
+    commits = len({archive.commit for archive in archives})
+    return f"Measured on {_machine(machine)}, in {len(archives)} run(s) of {commits} commit(s), which each run names."
 
 
 def _caveat(verdicts: Sequence[ClaimVerdict]) -> list[str]:
@@ -261,17 +237,3 @@ def _caveat(verdicts: Sequence[ClaimVerdict]) -> list[str]:
         "share them, so a claim of speed that does not hold here is called not reproduced, never contradicted. CPU per "
         "request, memory and counts are the server's own."
     ]
-
-
-def _where(verdicts: Sequence[ClaimVerdict]) -> str:
-    archives = list(dict.fromkeys(archive for verdict in verdicts for archive in verdict.archives))
-    if not archives:
-        return "No run given has any of their cells."
-    machine = archives[0].machine
-    commits = len({archive.commit for archive in archives})
-    return f"Measured on {_machine(machine)}, in {len(archives)} run(s) of {commits} commit(s), which each run names."
-
-
-def shown(judgement: Judgement) -> str:
-    """A word with its reason."""
-    return f"{judgement.word.value} ({judgement.why})" if judgement.why else judgement.word.value

@@ -1,0 +1,148 @@
+"""Renders what committed runs found, for docs/findings.md and the guides: one function for each generated part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from zoo.analysis.pairs import Kind
+from zoo.analysis.summary import Row
+from zoo.catalog.manifest import Catalog
+from zoo.model.soak import Soak
+from zoo.reference import reports
+from zoo.reference.origin import changed, medians, origin, quote, source, usual
+from zoo.reference.runs import Committed
+from zoo.report import own_answers, scenario_sections
+from zoo.report import study as studies
+from zoo.report.columns import COLUMNS
+from zoo.report.section import NONE, Table
+from zoo.report.study import Answered
+from zoo.report.text import comparisons, soak_and_jvm
+from zoo.report.text.markdown import body, render_table
+from zoo.report.text.planning import sizing
+
+PEAK = COLUMNS["rss_peak_mb"]
+
+HIGHEST = 25_000
+EMULATED = "method.md#a-host-of-its-own-where-this-one-forbids-the-tier"
+
+ARTICLE_MB = {"rust-axum:async": 537, "java-vertx:virtual@heap=300m": 484, "java-tomcat:virtual": 3_800}
+"""Resident memory with 25,000 requests of 10 s each, from the first article, "Benchmarking Java Virtual Thread
+Performance": axum, Vert.x with Mutiny and `-Xmx300m`, Tomcat."""
+
+MILLION, GENERATORS = 1_000_000, 9
+
+
+def allocators(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """Render the peak memory of rust-axum with each of three allocators while all its connections wait."""
+    [one] = runs
+    rows = sorted(one.summary.cells.rows.values(), key=lambda row: row.entry)
+    columns = ["entry", *dict.fromkeys(f"{PEAK.title}, {row.scenario} {row.tier}" for row in rows)]
+    table = Table("results", columns, [[f"`{row.entry}`", PEAK.text(row)] for row in rows])
+    return f"{render_table(table)}\n\n[Committed run](../{one.link}). {medians(one.run, rows, catalog)}"
+
+
+def conditions(runs: Sequence[Committed], catalog: Catalog, *, engine: bool = False) -> str:
+    """Compare the conditions of a run: a container with a process, separate cores with shared ones."""
+    [one] = runs
+    section = comparisons.verdicts(Kind.CONDITION, one.summary.compared.of(Kind.CONDITION), one.run.plan.rounds)
+    version = one.run.host.engine.version if one.run.host.engine else "unknown"
+    return quote(section, source(one, catalog, f"; engine {version}" if engine else ""))
+
+
+def study(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """Render the questions of a study about one server, each with what its run shows."""
+    server = runs[0].listed.path.parent.name
+    answered = [Answered(one.listed.asks, one.run, one.records, f"../{one.link}") for one in runs]
+    return studies.told(answered, lambda run: origin(run, catalog, server))
+
+
+def soak(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """Render whether a server grew under load."""
+    [one] = runs
+    seen = Soak.model_validate_json(one.folder.read_text(encoding="utf-8"))
+    others = changed(seen.builds, [server for server in catalog.servers if server.name in seen.builds])
+    older = f" **Older build**: {', '.join(others)} changed since." if others else ""
+    where = (
+        f"[{seen.minutes:g} minutes](../{one.link}), all servers at once: {seen.host.cpu_model}, "
+        f"{seen.host.processors}, commit {(seen.commit or 'unknown')[:12]}, JDK {seen.jdk}.{older}"
+    )
+    return "\n\n".join([*body(soak_and_jvm.soaked(seen)), where])
+
+
+def million(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """Calculate what a million connections would take of ten hosts, from the measured costs."""
+    found = usual(runs)
+    if not found:
+        return ""
+    used = {one.link: one.run for one, _ in found.values()}
+    sources = "; ".join(f"[{link.rpartition('/')[2]}](../{link}): {origin(run, catalog)}" for link, run in used.items())
+    section = sizing(MILLION, GENERATORS, {key: cost for key, (_, cost) in found.items()})
+    return quote(section, f"Cost of a connection: {sources}.")
+
+
+def experiments(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """Render a heading for each scenario in their order, and below it the answers and the folded tables of each run."""
+    found: dict[str, list[str]] = {name: [] for name in scenario_sections.EXPERIMENTS}
+    for one in runs:
+        rounds = one.run.plan.rounds
+        where = f"[Committed run](../{one.link}), {rounds} round(s): {origin(one.run, catalog)}."
+        for name, section in scenario_sections.sections(one.records):
+            records = [record for record in one.records if record.scenario == name]
+            pairs = [pair for pair in one.summary.compared.pairs if pair.scenario.partition(" ")[0] == name]
+            answers = own_answers.answers(records, pairs)
+            tables = "\n\n".join(["<details><summary>Tables</summary>", *body(section), "</details>"])
+            if answers:
+                found[name].append("\n".join(f"- {answer}" for answer in answers))
+            found[name] += [where, tables]
+    return "\n\n".join("\n\n".join([f"### {name}", *parts]) for name, parts in found.items() if parts)
+
+
+# --- what a true 25,000 held requests cost each server
+
+
+def highest_tier(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """Render the table of all runs at 25,000 connections."""
+    return tier({_report(one): (one.run.plan.condition.env, list(one.summary.cells.rows.values())) for one in runs})
+
+
+def highest_tier_reports(runs: Sequence[Committed], catalog: Catalog) -> dict[Path, str]:
+    """Render the reports that the table links."""
+    table = highest_tier(runs, catalog)
+    return {one.listed.path / "report.md": reports.text(one.contents) for one in runs if _report(one) in table}
+
+
+def _report(committed: Committed) -> str:
+    return f"../{committed.link}/report.md"
+
+
+def tier(found: Mapping[str, tuple[Mapping[str, str], Sequence[Row]]]) -> str:
+    """Render the cost of the highest tier for each server, next to the article's figure.
+
+    `found` has a run's settings and rows by the link to its report. An entry that several runs measured with the same
+    settings has one row: held if one of them held it.
+    """
+    every = [
+        (f"`{row.entry}`" + "".join(f" with `{key}={value}`" for key, value in sorted(env.items())), report, row)
+        for report, (env, of_run) in found.items()
+        for row in of_run
+        if row.requested == HIGHEST
+    ]
+    told: dict[str, list[str]] = {}
+    for name, report, row in sorted(every, key=lambda one: (not one[2].held, not one[2].ceiling_rps)):
+        told.setdefault(name, [name, *_cells(row, report)])
+    where = f", in an [emulated host]({EMULATED})" if all(row.emulated for *_, row in every if row.held) else ""
+    columns = ["one server", "held of 25,000", PEAK.title, "first article, MB"]
+    table = Table("tier", columns, list(told.values()), text=2)
+    return (
+        f"Resident memory of one server that was asked 25,000 requests at once{where}. The first article's figures are "
+        f"of its own hardware.\n\n{render_table(table)}"
+    )
+
+
+def _cells(row: Row, report: str) -> list[str]:
+    if row.held:
+        article = f"{ARTICLE_MB[row.entry]:,}" if row.entry in ARTICLE_MB else NONE
+        return ["all", f"[{PEAK.text(row)}]({report})", article]
+    fewer = "as many as it has threads" if row.ceiling_rps else "not all, or not all answered"
+    return [f"{fewer} ([report]({report}))", NONE, NONE]

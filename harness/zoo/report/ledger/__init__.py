@@ -1,1 +1,0 @@
-"""The ledger of published claims as a page, text and badge. Pure."""
