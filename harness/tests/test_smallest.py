@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.measure.trials.bisection import Attempt, Found, smallest
+from zoo.scenarios.heap import Attempt, Search, smallest
 
 
 @given(st.integers(1, 500), st.integers(0, 500), st.integers(1, 50), st.integers(0, 3), st.integers(0, 600))
@@ -44,7 +44,7 @@ def test_a_lucky_trial_is_found_out() -> None:
 
 
 def test_nothing_works() -> None:
-    assert smallest(lambda _: False, 16, 64, 16) == Found(None, [Attempt(64, False)])
+    assert smallest(lambda _: False, 16, 64, 16) == Search(None, [Attempt(64, False)])
 
 
 @pytest.mark.parametrize(("low", "high", "step"), [(2, 1, 1), (1, 2, 0)])

@@ -11,14 +11,13 @@ from zoo.claims.verdicts import ClaimVerdict, verdicts
 from zoo.docs import archives
 from zoo.docs.ledger_files import load
 from zoo.plan.request import programs_of
+from zoo.plan.scenario import SCENARIOS, Asked
 from zoo.plan.tier import PlanError, tier
 from zoo.report.ledger import page
 from zoo.report.ledger.badge import badge
 from zoo.report.ledger.text import Counted, sections
 from zoo.report.text.markdown import render
-from zoo.scenarios import SCENARIOS
-from zoo.scenarios.base import Asked
-from zoo.scenarios.startup import AOT_SINCE
+from zoo.scenarios.startup.spec import AOT_SINCE
 
 FOLDER = "claims"
 PROGRAMS = frozenset({"jvm", "jdbc", "jdbc-flood"})

@@ -20,7 +20,7 @@ from zoo.report import study as studies
 from zoo.report.columns import COLUMNS
 from zoo.report.jdbc import readme as databases
 from zoo.report.section import Table
-from zoo.report.study import Answered
+from zoo.report.study import StudyRun
 from zoo.report.text import comparisons
 from zoo.report.text import soak as soak_text
 from zoo.report.text.ending import ending
@@ -138,7 +138,7 @@ def runtimes(runs: Sequence[Committed], catalog: Catalog) -> str:
 def study(runs: Sequence[Committed], catalog: Catalog) -> str:
     """Render the questions of a study about one server, each with what its run shows."""
     server = runs[0].listed.path.parent.name
-    answered = [Answered(one.listed.asks, one.run, one.records, f"../{one.link}") for one in runs]
+    answered = [StudyRun(one.listed.asks, one.run, one.records, f"../{one.link}") for one in runs]
     return studies.told(answered, lambda run: origin(run, catalog, server))
 
 

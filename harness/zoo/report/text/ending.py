@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from zoo.analysis.metrics import CPU, PER_CONNECTION, REQUESTS, Metric, Word
 from zoo.analysis.pairs import Compared
+from zoo.plan.scenario import holds
 from zoo.report.cells import Cells
 from zoo.report.findings import Finding, findings
 from zoo.report.text.sentences import QUESTIONS, held, served
 from zoo.report.text.wording import decided, listed
-from zoo.scenarios import holds
 
 MOST_LINES = 6
 """More subjects than these are counted, not told."""

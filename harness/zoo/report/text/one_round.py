@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from zoo.model.entry_id import is_target, is_twin, server_of
 from zoo.model.record import Record, newest_records
 from zoo.model.run import Run
-from zoo.scenarios import holds, is_trial
+from zoo.plan.scenario import holds, is_trial
 
 
 def lines(run: Run, records: Sequence[Record]) -> list[str]:
