@@ -66,11 +66,6 @@ def viewed(records: Sequence[Record]) -> list[tuple[str, View, list[Record]]]:
     return [one for one in each if one[2]]
 
 
-def sections(records: Sequence[Record]) -> list[tuple[str, Section]]:
-    """Return the section of each scenario that has a view and records."""
-    return [(name, view.section(mine)) for name, view, mine in viewed(records)]
-
-
 def answers(records: Sequence[Record], pairs: Iterable[Pair]) -> list[str]:
     """Return the first sentences of all scenarios with a view; `pairs` compare the entries of the records."""
     each = [answer for _, view, mine in viewed(records) if view.answers for answer in view.answers(mine)]

@@ -40,27 +40,21 @@ def program(asked: Asked) -> Program:
 
 
 @dataclass(frozen=True)
-class Attempt:
-    value: int
-    worked: bool
-
-
-@dataclass(frozen=True)
 class Search:
-    """`value` is None when even the largest did not work. All trials in the order they were made."""
+    """`mb` is None when even the largest did not work. All trials in the order they were made."""
 
-    value: int | None
-    trials: list[Attempt]
+    mb: int | None
+    trials: list[HeapTrial]
 
     @property
     def steady(self) -> bool:
         """False when a value worked that is not above every one that failed."""
-        failed = [trial.value for trial in self.trials if not trial.worked]
-        return not failed or all(trial.value > max(failed) for trial in self.trials if trial.worked)
+        failed = max((trial.mb for trial in self.trials if not trial.worked), default=0)
+        return all(trial.mb > failed for trial in self.trials if trial.worked)
 
 
-def smallest(works: Callable[[int], bool], low: int, high: int, step: int = 1, confirmations: int = 2) -> Search:
-    """The smallest of low, low + step, ..., at most high, at which `works` came true in every trial.
+def smallest(fault: Callable[[int], str], low: int, high: int, step: int = 1, confirmations: int = 2) -> Search:
+    """Return the smallest of low, low + step, ..., at most high, at which `fault` gave no reason in any trial.
 
     Bisection takes for granted that what works at a value works above it. Near the limit of a heap that is not so: a
     trial may succeed by luck. So the value found has to work `confirmations` times more. If it fails once, that value
@@ -69,12 +63,13 @@ def smallest(works: Callable[[int], bool], low: int, high: int, step: int = 1, c
     """
     if step < 1 or high < low:
         raise ValueError("a search needs a range and a step of at least 1")
-    trials: list[Attempt] = []
+    trials: list[HeapTrial] = []
 
     def tried(index: int) -> bool:
-        value = low + index * step
-        trials.append(Attempt(value, works(value)))
-        return trials[-1].worked
+        mb = low + index * step
+        why = fault(mb)
+        trials.append(HeapTrial(mb=mb, worked=not why, why=why))
+        return not why
 
     last = (high - low) // step
     good: list[int] = [last] if tried(last) else []  # falling: each is below those before it
@@ -100,23 +95,21 @@ TELLING = frozenset(
 
 
 def measure_cell(cell: TrialCell) -> Trial:
-    trials: list[HeapTrial] = []
     connections = cell.connections
 
-    def works(mb: int) -> bool:
+    def fault(mb: int) -> str:
         cell.tell(f"trying -Xmx{mb}m")
         why = _fault(cell, mb, connections.actual)
-        trials.append(HeapTrial(mb=mb, worked=not why, why=why))
         cell.bench.reporter.tick(cell.program.duration_s)
-        return not why
+        return why
 
-    found = smallest(works, LEAST_MB, MOST_MB, STEP_MB)
+    found = smallest(fault, LEAST_MB, MOST_MB, STEP_MB)
     result = HeapResult(
         connections=connections.actual,
         delay_s=cell.block.case.wait_s,
-        smallest_mb=found.value,
+        smallest_mb=found.mb,
         steady=found.steady,
-        trials=trials,
+        trials=found.trials,
     )
     return Trial(result=result, connections=connections)
 

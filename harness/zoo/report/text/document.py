@@ -11,7 +11,6 @@ from zoo.model.flag import Flag
 from zoo.model.record import Record, newest_records
 from zoo.model.run import Run, Target
 from zoo.plan.scenario import is_trial
-from zoo.report import view
 from zoo.report.cells import Cells
 from zoo.report.columns import cell_table, flag_letter
 from zoo.report.findings import findings
@@ -21,6 +20,7 @@ from zoo.report.summary import Summary
 from zoo.report.text import comparisons
 from zoo.report.text.ending import waits
 from zoo.report.text.sentences import QUESTIONS, answers, limited
+from zoo.report.view import viewed
 
 COUNT = "A×2: in 2 of the rounds; without a number: in all of them."
 OUTLYING = (
@@ -63,7 +63,7 @@ def document(summary: Summary, notes: Sequence[str] = ()) -> list[Section]:
         sections += comparisons.sections(summary.compared, run.plan.rounds)
     plain = list(summary.plain.rows.values())
     sections += [_scenario(summary.plain, scenario) for scenario in sorted(summary.plain.scenarios)]
-    sections += [section for _, section in view.sections(records)]
+    sections += [one.section(mine) for _, one, mine in viewed(records)]
     if plain or not records:
         sections.append(_flags(plain))
     sections.append(_host(run))

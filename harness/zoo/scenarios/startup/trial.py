@@ -69,24 +69,23 @@ def _contained(cell: TrialCell, way: Start, starts: int) -> StartupResult:
     """From the command that starts a container to the line that says its server listens."""
     if way is not Start.DEFAULT:
         raise RuntimeFailure("no_archive", "archives are recorded for processes only, not in containers")
-    made = []
-    for number in range(starts):
-        hosted = cell.runtime.start(cell.launch())
-        ready_s = hosted.ready_s
-        try:
-            if ready_s is None:
-                raise RuntimeFailure("not_timed", "the time of a start here would be its scheduler's, too")
-            if number >= RESTS:
-                made.append(Started(ready_s, None, None))
-                continue
-            cell.bench.clock.rest(REST_S)
-            seen = known(hosted.instruments.snapshot(hosted.pid, deep=True))
-            made.append(Started(ready_s, seen.rss_kb, seen.anon_kb))
-        except ProcessLookupError:
-            raise RuntimeFailure("crashed", "ended while it was at rest", hosted.log_tail()) from None
-        finally:
-            hosted.stop()
-    return _result(way, made, None)
+    return _result(way, [_start_container(cell, rest=number < RESTS) for number in range(starts)], None)
+
+
+def _start_container(cell: TrialCell, *, rest: bool) -> Started:
+    hosted = cell.runtime.start(cell.launch())
+    try:
+        if hosted.ready_s is None:
+            raise RuntimeFailure("not_timed", "the time of a start here would be its scheduler's, too")
+        if not rest:
+            return Started(hosted.ready_s, None, None)
+        cell.bench.clock.rest(REST_S)
+        seen = known(hosted.instruments.snapshot(hosted.pid, deep=True))
+        return Started(hosted.ready_s, seen.rss_kb, seen.anon_kb)
+    except ProcessLookupError:
+        raise RuntimeFailure("crashed", "ended while it was at rest", hosted.log_tail()) from None
+    finally:
+        hosted.stop()
 
 
 def measure(
