@@ -9,6 +9,8 @@ import pytest
 from hypothesis import settings
 from selenium import webdriver
 
+import zoo.scenarios  # noqa: F401 (registers the scenarios)
+
 # A loaded machine makes examples slow without making them wrong.
 settings.register_profile("zoo", deadline=None)
 settings.load_profile("zoo")

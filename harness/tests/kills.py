@@ -22,6 +22,7 @@ import builders
 from fakes import World
 from sessions import session
 
+import zoo.scenarios  # noqa: F401 (registers the scenarios)
 from zoo.model.record import Record
 from zoo.plan import resume, tier
 from zoo.store.run_folder import Store

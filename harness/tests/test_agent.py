@@ -21,7 +21,6 @@ from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 from waits import PATIENCE_S, Enough, until
 
-from zoo.analysis.open import account
 from zoo.load.ab import AbSpec
 from zoo.load.shards import LocalShards, Shard
 from zoo.load.spec import LoadError, LoadSpec
@@ -35,6 +34,7 @@ from zoo.runtime.agent.serve import Agent, answer
 from zoo.sample.cpu_work import SAMPLES, SLOPES, seconds_a_round
 from zoo.sample.jvm import InfoError
 from zoo.sample.proc import snapshot
+from zoo.scenarios.open.analysis import account
 
 LONG_S = 2 * PATIENCE_S
 """Of a load that is to end before it would by itself."""

@@ -8,10 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from fakes import ManualTime
 
-from zoo.measure.calibration import rounds_for
 from zoo.sample import cpu_work
 from zoo.sample.cpu_work import MOST_ROUNDS, seconds_a_round, slope
-from zoo.scenarios.cpu import WORK_MS
+from zoo.scenarios.cpu import WORK_MS, rounds_for
 
 SECONDS_A_ROUND = 4e-6
 COLD_ROUNDS = 60_000
@@ -87,4 +86,4 @@ def test_a_server_too_fast_to_time_is_asked_for_the_most_rounds_at_last() -> Non
     [(1e-7, [1_000, 5_000, 20_000, 50_000]), (1.37e-7, [730, 3_600, 15_000, 36_000]), (0.01, [1, 1, 1, 1])],
 )
 def test_rounds_are_round_numbers(seconds: float, rounds: list[int]) -> None:
-    assert rounds_for(WORK_MS, seconds) == rounds
+    assert [rounds_for(ms / 1000, seconds) for ms in WORK_MS] == rounds

@@ -19,9 +19,9 @@ from zoo import COMMAND
 from zoo.cli import app, checkout, screen
 from zoo.model.record import PROTOCOL
 from zoo.plan.defaults import FULL
+from zoo.plan.scenario import SCENARIOS
 from zoo.runtime import conditions
 from zoo.runtime.target import SLEEP_MS
-from zoo.scenarios import SCENARIOS
 from zoo.store.run_folder import Store
 
 ROOT = Path(__file__).parents[2]

@@ -11,13 +11,13 @@ import builders
 import ports
 import pytest
 
+import zoo.scenarios.startup.trial as starts
 from zoo.analysis import two_runs
 from zoo.catalog.manifest import Entry, Manifest, Server
 from zoo.host.engine import Engine
 from zoo.host.environment import left_behind
 from zoo.jdbc import launcher
 from zoo.measure import bare_jvm
-from zoo.measure.trials import starts
 from zoo.model.condition import Condition
 from zoo.model.jdk import Jdk
 from zoo.runtime.base import Launch

@@ -36,13 +36,13 @@ from zoo.reference.findings import experiments
 from zoo.reference.origin import held as held_runs
 from zoo.reference.runs import COMMITTED, Committed, Reference
 from zoo.report.charts import svg
-from zoo.report.held import apart
 from zoo.report.page.contents import Contents
 from zoo.report.page.html import ChartTools, page
 from zoo.report.raw_files import RawFiles
 from zoo.report.summary import Summary
 from zoo.report.text.document import document
 from zoo.report.text.markdown import render
+from zoo.scenarios.scale import apart
 from zoo.store.run_folder import Store
 
 SCENARIOS = COMMITTED / "scenarios"

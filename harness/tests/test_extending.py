@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -16,20 +16,32 @@ from sessions import session
 
 from zoo.analysis.metrics import METRICS, Class, Metric, Word
 from zoo.analysis.pairs import compare
+from zoo.analysis.stats.interval import of_mean
+from zoo.analysis.trials import peak_mb
+from zoo.measure.calibration import Idle, calibrated
+from zoo.measure.trials.base import TrialCell
 from zoo.model.condition import Condition
-from zoo.model.record import Record
+from zoo.model.program import Case, Program
+from zoo.model.record import Record, Trial
+from zoo.model.run import Run
+from zoo.model.trial_results import ScaleResult, ScaleStep
 from zoo.plan.blocks import blocks_of
+from zoo.plan.budget import seconds
+from zoo.plan.defaults import FULL
 from zoo.plan.request import Wish, plan_of
+from zoo.plan.scenario import SCENARIOS, Asked, Scenario
 from zoo.report.charts.dots import by_level
-from zoo.report.charts.figure import ChartPart
+from zoo.report.charts.figure import ChartPart, Group
 from zoo.report.charts.parts import PARTS
 from zoo.report.page.contents import Contents
 from zoo.report.page.html import ChartTools, page
 from zoo.report.raw_files import RawFiles
+from zoo.report.section import Section
 from zoo.report.summary import Summary
+from zoo.report.text.document import document
+from zoo.report.text.markdown import render
+from zoo.report.view import Columns, Kinds, View, dot_figure, dots, tables, total
 from zoo.runtime.base import Launch
-from zoo.scenarios import SCENARIOS
-from zoo.scenarios.base import Scenario
 from zoo.store.run_folder import Store
 
 T = TypeVar("T")
@@ -89,6 +101,86 @@ def test_a_scenario_and_a_generator(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert found.scenario == "nap"
     assert found.measurement.load.path == "/sleep?ms=500"
     assert found.measurement.load.generator == "other"
+
+
+def steps() -> Scenario:
+    """A scenario of its own kind, as its file in `scenarios/` would declare it: cases, trial, and view."""
+
+    def program(asked: Asked) -> Program:
+        return Program(cases=[Case(name="up", path="/", wait_s=0.1)], tiers=list(asked.tiers), duration_s=3)
+
+    def calibrate(program: Program, entries: Sequence[Idle]) -> Program:
+        with entries[0]() as hosted:
+            assert hosted.alive()
+        return program.model_copy(update={"cases": [Case(name="up", path="/bytes?n=7", wait_s=0.1)]})
+
+    def measure_cell(cell: TrialCell) -> Trial:
+        with cell.living() as server, cell.watch(server) as watch:
+            spec = cell.bench.spec(
+                server.hosted.url + cell.block.case.path, cell.connections.actual, cell.program.duration_s
+            )
+            outcome = server.hosted.generator.run(spec)
+            watch.generator_cpu_s = outcome.cpu_s
+        step = ScaleStep(connections=cell.connections.actual, rss_kb=2048, answers=outcome.goodput)
+        result = ScaleResult(delay_s=cell.block.case.wait_s, addresses=1, steps=[step], stopped_by=spec.url)
+        return watch.trial(result, outcome.goodput)
+
+    columns: Columns[ScaleResult] = {"answers in a step": total(lambda r: r.steps[0].answers)}
+
+    def section(records: Sequence[Record]) -> Section:
+        return Section("Scenario steps", ["By steps."], tables(records, ScaleResult, columns, lambda level: level[0]))
+
+    def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
+        values = {r.entry: [float(mb)] for r in records if (mb := peak_mb(r)) is not None}
+        return [Group("", dot_figure("steps", "Steps", "Memory of steps, MB", dots(kinds, values, of_mean)))]
+
+    return Scenario(
+        name="steps",
+        title="a step",
+        program=program,
+        calibrate=calibrate,
+        trial=measure_cell,
+        trial_s=lambda program: 40.0,
+        view=View("One step at a time", section, groups, lambda records: [f"{len(records)} steps were made."]),
+        rounds=1,
+    )
+
+
+def test_a_scenario_with_its_own_trial_and_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its registration is all it takes from the plan to the report."""
+    own = steps()
+    monkeypatch.setitem(SCENARIOS, own.name, own)
+    wish = Wish(scenarios=["steps"], variants=["virtual"], tiers=["100"])
+    planned = plan_of(wish, catalog(), Condition(jdk="25.0.1"))
+    assert planned.rounds == 1
+    assert seconds(blocks_of(planned), FULL, catalog()) > 40
+
+    world = World()
+    store = Store.create(tmp_path / "results", builders.run([VIRTUAL], ["steps"]))
+    runtime = FakeRuntime(world)
+    filled = calibrated(planned, [catalog().entry(VIRTUAL)], runtime, store, lambda _: nullcontext())
+    replace(session(world, store), runtimes={"": runtime}).run(blocks_of(filled))
+    (found,) = store.records()
+    assert found.trial is not None, found.failure
+    assert isinstance(found.trial.result, ScaleResult)
+    assert found.trial.result.stopped_by.endswith("/bytes?n=7")
+
+    summary = Summary.of(store.run(), [found])
+    assert summary.last_lines == ["1 steps were made."]
+    text = render(document(summary))
+    shown = page_of([found])
+    for words in ("By steps.", "answers in a step", f"{found.trial.result.steps[0].answers:,}"):
+        assert words in text
+        assert words in shown
+    assert "One step at a time" in shown
+    assert "Memory of steps, MB" in shown
+
+
+def test_records_of_a_scenario_that_is_not_known_are_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [r.model_copy(update={"scenario": "gone"}) for r in pair()]
+    summary = Summary.of(builders.run([PLATFORM, VIRTUAL], ["gone"]), records)
+    assert summary.plain.scenarios == ["gone"]
+    assert "gone" in render(document(summary))
 
 
 def test_a_metric() -> None:

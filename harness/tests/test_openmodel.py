@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from zoo.analysis.open import account
 from zoo.model.hits import Hits
+from zoo.scenarios.open.analysis import account
 
 RATE, SECONDS = 400, 60.0
 SENT = 24_000

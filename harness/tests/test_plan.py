@@ -22,10 +22,9 @@ from zoo.plan.blocks import Block, Design, blocks_of, profile_of
 from zoo.plan.budget import seconds
 from zoo.plan.defaults import FEW, FULL, QUICK, Profile
 from zoo.plan.request import Wish, plan_of
+from zoo.plan.scenario import DEFAULT, SCENARIOS, Asked, sleeping_window
 from zoo.plan.tier import PlanError
 from zoo.plan.windows import ONE_WAIT, TWO_WAITS
-from zoo.scenarios import DEFAULT, SCENARIOS
-from zoo.scenarios.base import Asked, sleeping_window
 
 TIERS = tuple(tier.tier(name) for name in ("100", "1k", "25k"))
 RATES = st.floats(1.0, 1e6)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.analysis.ramp import WINDOW_S, answers, ramp
 from zoo.model.hits import Hits
+from zoo.scenarios.ramp.analysis import WINDOW_S, answers, ramp
 
 
 def served(connections: int, delay_s: float, duration_s: float, threads: list[tuple[float, int]]) -> list[float]:

@@ -12,12 +12,13 @@ import pytest
 from fakes import IDLE_KB, Call, FakeRuntime, World, outcome
 from sessions import session
 
+import zoo.scenarios.startup.trial as startup
 from zoo.analysis.held import costs, given_back
 from zoo.catalog.manifest import Catalog
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError
 from zoo.measure.calibration import calibrated
-from zoo.measure.trials import base, startup
+from zoo.measure.trials import base
 from zoo.model.condition import Condition
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement

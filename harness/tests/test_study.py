@@ -9,12 +9,12 @@ from test_experiments import PLATFORM, VIRTUAL, held, opened, ramp, swept, tried
 
 from zoo.model.record import Record
 from zoo.model.run import Run
-from zoo.report.study import Answered, told
+from zoo.report.study import StudyRun, told
 
 
 def said(scenario: str, records: Sequence[Record]) -> str:
     run: Run = builders.run([PLATFORM, VIRTUAL], [scenario], rounds=3)
-    return told([Answered("Why?", run, records, "../report.md")], lambda run: f"On {run.host.cpu_model}")
+    return told([StudyRun("Why?", run, records, "../report.md")], lambda run: f"On {run.host.cpu_model}")
 
 
 def test_a_sweep_says_who_serves_more_where() -> None:

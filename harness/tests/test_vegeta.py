@@ -11,10 +11,10 @@ import pytest
 from fixtures.scripted_server import OPENS_AFTER_S, ScriptedServer
 from waits import PATIENCE_S
 
-from zoo.analysis.open import account
-from zoo.analysis.ramp import WINDOW_S, answers, ramp
 from zoo.load.spec import LoadError
 from zoo.load.vegeta import Attack, LocalVegeta, aligned, failure, processes, read_hits
+from zoo.scenarios.open.analysis import account
+from zoo.scenarios.ramp.analysis import WINDOW_S, answers, ramp
 
 LATE_S = 60.0
 """No answer takes so long, on however busy a machine."""

@@ -15,9 +15,9 @@ from zoo.model.failure import Failure
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record, newest_records
+from zoo.plan.scenario import holds, is_trial
 from zoo.plan.tier import count
 from zoo.plan.windows import HOLDING_S
-from zoo.scenarios import holds, is_trial
 
 Key = tuple[str, str, str]
 """Entry, scenario, tier."""

@@ -10,7 +10,7 @@ from zoo.analysis.metrics import held_throughout
 from zoo.analysis.stats.interval import Interval, of_mean
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record, newest_records
-from zoo.scenarios import holds
+from zoo.plan.scenario import holds
 
 LEAST_COUNTS = 3
 

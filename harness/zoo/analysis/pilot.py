@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from zoo.analysis.metrics import CPU, REQUESTS, Metric
 from zoo.analysis.pairs import Kind, Pair
 from zoo.analysis.stats import rounds_for, sd_at_most
+from zoo.plan.scenario import SCENARIOS
 from zoo.plan.windows import MANY
-from zoo.scenarios import SCENARIOS
 
 PLANNED = (REQUESTS, CPU)
 

@@ -10,9 +10,9 @@ from zoo.analysis.held import slopes
 from zoo.analysis.lower_bound import LOWER_BOUND
 from zoo.analysis.metrics import METRICS, Class, Metric, group_of, of_turns
 from zoo.analysis.noise_band import Band, BandKey
-from zoo.analysis.open import rate_made
 from zoo.analysis.pairs import PriorKey, compare
 from zoo.analysis.stats import Prior
+from zoo.analysis.trials import rate_made
 from zoo.analysis.verdict import spoiled
 from zoo.claims.ledger import ClaimPoint, asked
 from zoo.claims.quantities import SPOILT, JsonRecord, at

@@ -50,6 +50,7 @@ def of(words: Sequence[str]) -> typer.Typer:
         if name != called:
             app.command(name, help=summary)(_not_called)
     if called in COMMANDS or called in HIDDEN:
+        importlib.import_module("zoo.scenarios")  # registers the scenarios
         module = importlib.import_module(f"zoo.cli.{called}")
         if called in GROUPS:
             app.add_typer(module.app, name=called)

@@ -26,9 +26,8 @@ from zoo.runtime.target_url import targets
 
 def shown(option: Option, *default: Any) -> Any:  # noqa: ANN401 (typer's own type of an option)
     """The option as typer knows it; its default stands here, or at the parameter that it is an annotation of."""
-    return typer.Option(
-        *default, option.name, help=option.help, min=option.least, max=option.most, envvar=option.variable
-    )
+    text = option.help if isinstance(option.help, str) else option.help()
+    return typer.Option(*default, option.name, help=text, min=option.least, max=option.most, envvar=option.variable)
 
 
 Servers = Annotated[list[str] | None, shown(option_of(Wish, "servers"))]

@@ -22,10 +22,10 @@ from zoo.model.measurement import Connections, ErrorCounts, Load, Measurement, S
 from zoo.model.trial_results import Held
 from zoo.plan import feasible, pacing
 from zoo.plan import windows as timing
+from zoo.plan.scenario import SCENARIOS
 from zoo.runtime.base import Hosted
 from zoo.sample.instruments import known
 from zoo.sample.proc import Snapshot
-from zoo.scenarios import SCENARIOS
 
 
 class CellFailure(Exception):

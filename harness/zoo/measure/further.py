@@ -13,7 +13,7 @@ from zoo.model.record import Record
 from zoo.model.run import PlanFacts, Run
 from zoo.plan.blocks import blocks_of, profile_of
 from zoo.plan.budget import seconds
-from zoo.scenarios import SCENARIOS
+from zoo.plan.scenario import SCENARIOS
 
 AT_ONCE = 3
 """Then the noise is estimated anew: three rounds tell little of it."""

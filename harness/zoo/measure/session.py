@@ -11,7 +11,6 @@ from zoo.load.spec import LoadError
 from zoo.measure.clock import Clock
 from zoo.measure.reporter import Reporter
 from zoo.measure.subject import Subject
-from zoo.measure.trials import TRIALS
 from zoo.measure.trials.base import TrialCell
 from zoo.measure.turns import measure
 from zoo.measure.warm_server import WarmServer, begin
@@ -26,9 +25,9 @@ from zoo.model.record import UNKNOWN, Record, Trial, stem
 from zoo.plan import resume, windows
 from zoo.plan.blocks import Block
 from zoo.plan.defaults import Profile
+from zoo.plan.scenario import SCENARIOS
 from zoo.plan.tier import Tier
 from zoo.runtime.base import Hosted, Launch, Runtime
-from zoo.scenarios import SCENARIOS
 from zoo.store.run_folder import Store
 
 
@@ -101,7 +100,7 @@ class _BlockRun:
         try:
             for tier in tiers:
                 if self._scenario.trial:
-                    self._trial(TRIALS[self._scenario.trial], tier)
+                    self._trial(self._scenario.trial, tier)
                 else:
                     self._tier(tier, first=tiers[0], last=tier == tiers[-1])
         finally:

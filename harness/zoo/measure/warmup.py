@@ -12,9 +12,9 @@ from zoo.measure.window import Bench
 from zoo.model.measurement import Warmup
 from zoo.plan import feasible, pacing
 from zoo.plan.blocks import Block
+from zoo.plan.scenario import SCENARIOS
 from zoo.plan.tier import Tier
 from zoo.runtime.base import Hosted
-from zoo.scenarios import SCENARIOS
 
 BRIEF_CONNECTIONS = 2_500
 """Warm-up at a tier opens at most so many, so that few of its sockets linger when the window begins."""

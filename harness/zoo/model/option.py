@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -13,12 +13,13 @@ from pydantic import TypeAdapter
 class Option:
     """How a person asks for a field: `--name`, or `--name/--no-name` of one that is on or off.
 
-    `least` and `most` bound a number. `variable` is the environment's variable that stands in for the option.
+    `help` may be a function, for a text that lists what is registered later. `least` and `most` bound a number.
+    `variable` is the environment's variable that stands in for the option.
     `empty` makes a list one word, with commas between, and is the complaint when that word names nothing.
     """
 
     name: str
-    help: str
+    help: str | Callable[[], str]
     least: int | None = None
     most: int | None = None
     variable: str | None = None

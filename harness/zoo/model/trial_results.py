@@ -1,4 +1,4 @@
-"""What a plan says of a scenario with cases of its own, and what scenarios give that are not one wrk window a cell."""
+"""The results of scenarios whose cells are more than windows of wrk; `told` is one in a few words."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ class RampResult(Data):
 
     @property
     def told(self) -> str:
-        """In a few words."""
         if self.t95_s is None:
             return f"95 % never served within {self.duration_s:g} s"
         return f"95 % served after {self.t95_s:.1f} s"
@@ -82,7 +81,6 @@ class HeapResult(Data):
 
     @property
     def told(self) -> str:
-        """In a few words."""
         if self.smallest_mb is None:
             return f"not even -Xmx{max(t.mb for t in self.trials)}m does"
         return f"-Xmx{self.smallest_mb}m does, after {len(self.trials)} trials"
@@ -112,7 +110,6 @@ class ScaleResult(Data):
 
     @property
     def told(self) -> str:
-        """In a few words."""
         return f"{self.reached:,} held, then {self.stopped_by}"
 
 
@@ -161,7 +158,6 @@ class OpenResult(Data):
 
     @property
     def told(self) -> str:
-        """In a few words."""
         if self.behind:
             return f"no data: {self.behind}"
         return f"{100 * self.ok_share:.1f} % OK at {self.rate:,}/s, {self.ok_per_s:,.0f} OK/s"
@@ -186,7 +182,6 @@ class AbResult(Data):
 
     @property
     def told(self) -> str:
-        """In a few words."""
         bad = self.failed + self.non_2xx + self.write_errors
         return f"{self.requests_per_s:,.0f} req/s, {bad:,} of {self.requests:,} bad"
 
@@ -204,7 +199,6 @@ class StartupResult(Data):
 
     @property
     def told(self) -> str:
-        """In a few words."""
         ordered = sorted(self.first_answer_s)
         return f"first answer after {1000 * ordered[len(ordered) // 2]:,.0f} ms, {len(ordered)} starts"
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from zoo.plan.request import Wish
-from zoo.scenarios.hello import HELLO
-from zoo.scenarios.open import OPEN
-from zoo.scenarios.sleep import SLEEP
 
 COST, WAITING, ARRIVING = "cost", "waiting", "arriving"
 
@@ -25,18 +22,18 @@ QUESTIONS = (
     Question(
         WAITING,
         "How many of 1,000 requests that wait are served at once?",
-        Wish(scenarios=[SLEEP.name], tiers=["1k"], rounds=1),
+        Wish(scenarios=["sleep"], tiers=["1k"], rounds=1),
     ),
     Question(
         ARRIVING,
         "How many of 400 requests a second that wait 4 s each are answered?",
-        Wish(scenarios=[OPEN.name], rounds=1, duration_s=20),
+        Wish(scenarios=["open"], rounds=1, duration_s=20),
     ),
     Question(
         COST,
         "What does it cost where nothing waits?",
         # 12 windows at both connection counts, as both are quoted
-        Wish(scenarios=[HELLO.name], tiers=["100", "1k"], rounds=3, duration_s=12),
+        Wish(scenarios=["hello"], tiers=["100", "1k"], rounds=3, duration_s=12),
     ),
 )
 """About ten minutes for a server of two variants: what is certain after one round first, most time for the cost."""

@@ -13,8 +13,8 @@ from zoo.model.program import Case, Program
 from zoo.model.record import asked
 from zoo.model.run import PlanFacts
 from zoo.plan.defaults import BEFORE, FULL, Profile
+from zoo.plan.scenario import SCENARIOS
 from zoo.plan.tier import PlanError, Tier, tier
-from zoo.scenarios import SCENARIOS
 
 PLAIN = Case()
 """That of a scenario without cases."""

@@ -9,8 +9,8 @@ from zoo.catalog.manifest import Catalog, Model
 from zoo.model.entry_id import is_target
 from zoo.plan.blocks import Block
 from zoo.plan.defaults import Profile
+from zoo.plan.scenario import SCENARIOS
 from zoo.plan.windows import BACKLOG_GRACE_S, slots, window
-from zoo.scenarios import SCENARIOS
 
 BETWEEN_S = 0.8
 """Of a window, what it takes besides its load: the generator's start, and the readings around it."""

@@ -15,11 +15,13 @@ from zoo.model.run import PlanFacts, Target
 from zoo.plan import tier
 from zoo.plan.blocks import Design
 from zoo.plan.defaults import EMULATED, FULL, QUICK, TIERS, Profile
+from zoo.plan.scenario import DEFAULT, SCENARIOS, Asked
 from zoo.plan.share import half_width
 from zoo.plan.tier import PlanError
-from zoo.scenarios import DEFAULT, SCENARIOS
-from zoo.scenarios.base import Asked
-from zoo.scenarios.hello import HELLO
+
+
+def _scenario_names() -> str:
+    return f"{', '.join(SCENARIOS)}; {' and '.join(DEFAULT)} without it"
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,7 @@ class Wish:
 
     servers: Annotated[Sequence[str], Option("--server", "a server's folder name; repeat for more")] = ()
     variants: Annotated[Sequence[str], Option("--variant", "a variant's name; repeat for more")] = ()
-    scenarios: Annotated[
-        Sequence[str], Option("--scenario", f"{', '.join(SCENARIOS)}; {' and '.join(DEFAULT)} without it")
-    ] = ()
+    scenarios: Annotated[Sequence[str], Option("--scenario", _scenario_names)] = ()
     cases: Annotated[
         Sequence[str], Option("--case", "of a scenario that has several, such as 5ms+2ms of cpu; repeat")
     ] = ()
@@ -221,7 +221,7 @@ def _scenarios(wish: Wish, condition: Condition) -> list[str]:
             f"{', '.join(refused)}: measures speed, and the guest's processor would be emulated, as KVM does not work "
             f"here; RUNTIME=vm can run {', '.join(able)}"
         )
-    return asked or ([HELLO.name] if wish.targets else [name for name in DEFAULT if name in able])
+    return asked or ([DEFAULT[0]] if wish.targets else [name for name in DEFAULT if name in able])
 
 
 def chosen(wish: Wish, catalog: Catalog) -> list[Entry]:

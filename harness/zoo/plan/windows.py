@@ -7,9 +7,8 @@ import random
 
 from zoo.plan.blocks import Block
 from zoo.plan.defaults import FEW, Profile
+from zoo.plan.scenario import SCENARIOS, sleeping_window
 from zoo.plan.tier import Tier
-from zoo.scenarios import SCENARIOS
-from zoo.scenarios.base import sleeping_window
 
 BACKLOG_GRACE_S = 3.0
 

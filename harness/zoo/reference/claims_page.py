@@ -20,14 +20,13 @@ from zoo.claims.verdicts import ClaimVerdict, verdicts
 from zoo.model.data import NewerProtocol, check_protocol
 from zoo.model.record import PROTOCOL
 from zoo.plan.request import programs_of
+from zoo.plan.scenario import SCENARIOS, Asked
 from zoo.plan.tier import PlanError, tier
 from zoo.reference.origin import older_builds
 from zoo.report import ledger_page
 from zoo.report.ledger_text import count_words, sections
 from zoo.report.text.markdown import render
-from zoo.scenarios import SCENARIOS
-from zoo.scenarios.base import Asked
-from zoo.scenarios.startup import AOT_SINCE
+from zoo.scenarios.startup.spec import AOT_SINCE
 from zoo.store import kept
 from zoo.store.run_folder import Store
 from zoo.store.writing import StoreError

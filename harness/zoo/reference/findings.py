@@ -12,11 +12,11 @@ from zoo.model.soak import Soak
 from zoo.reference import reports
 from zoo.reference.origin import changed, medians, origin, quote, source, usual
 from zoo.reference.runs import Committed
-from zoo.report import own_answers, scenario_sections
 from zoo.report import study as studies
+from zoo.report import view
 from zoo.report.columns import COLUMNS
 from zoo.report.section import NONE, Table
-from zoo.report.study import Answered
+from zoo.report.study import StudyRun
 from zoo.report.text import comparisons, soak_and_jvm
 from zoo.report.text.markdown import body, render_table
 from zoo.report.text.planning import sizing
@@ -53,7 +53,7 @@ def conditions(runs: Sequence[Committed], catalog: Catalog, *, engine: bool = Fa
 def study(runs: Sequence[Committed], catalog: Catalog) -> str:
     """Render the questions of a study about one server, each with what its run shows."""
     server = runs[0].listed.path.parent.name
-    answered = [Answered(one.listed.asks, one.run, one.records, f"../{one.link}") for one in runs]
+    answered = [StudyRun(one.listed.asks, one.run, one.records, f"../{one.link}") for one in runs]
     return studies.told(answered, lambda run: origin(run, catalog, server))
 
 
@@ -83,15 +83,14 @@ def million(runs: Sequence[Committed], catalog: Catalog) -> str:
 
 def experiments(runs: Sequence[Committed], catalog: Catalog) -> str:
     """Render a heading for each scenario in their order, and below it the answers and the folded tables of each run."""
-    found: dict[str, list[str]] = {name: [] for name in scenario_sections.EXPERIMENTS}
+    found: dict[str, list[str]] = {name: [] for name in view.views()}
     for one in runs:
         rounds = one.run.plan.rounds
         where = f"[Committed run](../{one.link}), {rounds} round(s): {origin(one.run, catalog)}."
-        for name, section in scenario_sections.sections(one.records):
-            records = [record for record in one.records if record.scenario == name]
+        for name, shown, records in view.viewed(one.records):
             pairs = [pair for pair in one.summary.compared.pairs if pair.scenario.partition(" ")[0] == name]
-            answers = own_answers.answers(records, pairs)
-            tables = "\n\n".join(["<details><summary>Tables</summary>", *body(section), "</details>"])
+            answers = view.answers(records, pairs)
+            tables = "\n\n".join(["<details><summary>Tables</summary>", *body(shown.section(records)), "</details>"])
             if answers:
                 found[name].append("\n".join(f"- {answer}" for answer in answers))
             found[name] += [where, tables]

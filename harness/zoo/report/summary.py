@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from zoo.analysis.pairs import Compared, compare_cells
 from zoo.model.record import Record
 from zoo.model.run import Run
-from zoo.report import own_answers, scenario_sections
+from zoo.report import view
 from zoo.report.cells import Cells
 from zoo.report.text.sentences import ending, one_round, waits
 
@@ -36,9 +36,9 @@ class Summary:
             run,
             records,
             cells=cells,
-            plain=cells.without(scenario_sections.EXPERIMENTS),
+            plain=cells.without(view.views()),
             compared=compared,
-            own=own_answers.answers(records, compared.pairs),
+            own=view.answers(records, compared.pairs),
         )
 
     @property

@@ -1,15 +1,17 @@
-"""What is said of scenarios with several cases over connection counts: cpu, bytes, service. Pure."""
+"""The view of a scenario with several cases over connection counts, such as cpu. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 
 import altair as alt
 
 from zoo.analysis import flags
-from zoo.analysis.metrics import REQUESTS
-from zoo.analysis.pairs import Kind, compare
-from zoo.analysis.summary import Spread, spread
+from zoo.analysis.metrics import CPU, REQUESTS, Word
+from zoo.analysis.pairs import Kind, Pair, compare
+from zoo.analysis.summary import spread
+from zoo.analysis.trials import latest
 from zoo.model.entry_id import server_of
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record
@@ -19,20 +21,13 @@ from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short,
 from zoo.report.charts.looks import KINDS, RULE, Chart, coloured, log_axis, named_points, plain_axis, shaped
 from zoo.report.columns import title_of
 from zoo.report.formatting import format_number, format_ratio, format_spread
-from zoo.report.section import NONE, Section, Table
-from zoo.report.trial_rows import Kinds, latest, notes
+from zoo.report.section import Section, Table
+from zoo.report.study import ratio_text
+from zoo.report.text.markdown import render_table
+from zoo.report.text.wording import listed
+from zoo.report.view import Kinds, View, notes
 
 Read = Callable[[Measurement], float | None]
-
-TEXT = {
-    "cpu": "Work of about so many milliseconds by rounds of SHA-256, the same for all entries, some after a wait "
-    "(`5ms+2ms`: 5 ms of work after 2 ms). Requests a second by the number of connections; context switches of the "
-    "server's threads and their moves from one CPU to another, where threads that ended took no more than 10 % along "
-    "unseen.",
-    "bytes": "Bodies of so many bytes, a wrk thread for each connection. Requests a second by connections.",
-    "service": "Every request waits for a service with one thread, which answers each call after a delay. The blocking "
-    "variants keep their thread meanwhile, the asynchronous servlet does not. Requests a second by connections.",
-}
 
 
 def switches(seen: Measurement) -> float | None:
@@ -53,38 +48,38 @@ def migrations(seen: Measurement) -> float | None:
 
 
 RATE = title_of("rps")
-READINGS: dict[str, Read] = {
-    RATE: lambda m: m.load.goodput_rps,
+THROUGHPUT: Mapping[str, Read] = {RATE: lambda m: m.load.goodput_rps}
+READINGS: Mapping[str, Read] = {
+    **THROUGHPUT,
     "context switches per request": switches,
     "migrations per request": migrations,
 }
 
 
-def section(scenario: str, records: Sequence[Record]) -> Section:
-    """Tables for each case, by connections: throughput, and but for `bytes` what the scheduler did."""
-    readings = {RATE: READINGS[RATE]} if scenario == "bytes" else READINGS
-    tables = [_table(records, asked, what, read) for asked in _asked(records) for what, read in readings.items()]
-    return Section(f"Scenario {scenario}", [TEXT[scenario]], [t for t in tables if t.rows], notes(records))
+def sweep_view(name: str, heading: str, text: str, readings: Mapping[str, Read] = READINGS) -> View:
+    """Return the view of a sweep: a table for each case and reading, and requests per second as charts."""
+
+    def section(records: Sequence[Record]) -> Section:
+        tables = [_table(records, asked, what, read) for asked in _asked(records) for what, read in readings.items()]
+        return Section(f"Scenario {name}", [text], [table for table in tables if table.rows], notes(records))
+
+    return View(heading, section, groups, study=study)
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     """A figure a case and server; then what virtual threads have over platform threads."""
-    lines = []
+    lines, ratios = [], []
     for asked in _asked(records):
-        for name in sorted({server_of(r.entry) for r in records}):
-            mine = [r for r in records if r.asked == asked and server_of(r.entry) == name]
-            data = _points(kinds, mine, READINGS[RATE])
-            if data:
+        here = [r for r in records if r.asked == asked]
+        for name in sorted({server_of(r.entry) for r in here}):
+            if data := _points(kinds, [r for r in here if server_of(r.entry) == name]):
                 caption = f"{name} · {asked}"
                 told = f"Requests a second by connections, {caption}. The figures are in the table."
                 lines.append(Figure(slug("sweep", asked, name), asked, caption, told, _over(data, SWEEP)))
-    ratios = []
-    for asked in _asked(records):
-        for entry, data in _ratios(run, [r for r in records if r.asked == asked]).items():
+        for entry, data in _ratios(run, here).items():
             caption = f"{entry} ÷ platform · {asked}"
-            told = f"Ratio of requests a second by connections, {caption}: " + "; ".join(
-                f"{d['connections']} {d['text']}" for d in data
-            )
+            said = "; ".join(f"{d['connections']} {d['text']}" for d in data)
+            told = f"Ratio of requests a second by connections, {caption}: {said}"
             ratios.append(Figure(slug("ratios", asked, entry), asked, caption, told, _over(data, RATIOS)))
     made = [Group("Requests a second by connections", lines)] if lines else []
     if ratios:
@@ -105,42 +100,37 @@ def _size(case: str) -> float:
 
 def _table(records: Sequence[Record], asked: str, what: str, read: Read) -> Table:
     tiers = sorted({r.tier for r in records if r.asked == asked}, key=count)
+    seen: dict[str, dict[str, list[Measurement]]] = {}
+    for record in latest(records):
+        if record.asked == asked and record.measurement:
+            seen.setdefault(record.entry, {}).setdefault(record.tier, []).append(record.measurement)
     body = []
-    for entry in sorted({r.entry for r in records if r.asked == asked}):
-        found = [_spread(records, asked, entry, tier, read) for tier in tiers]
+    for entry, by_tier in sorted(seen.items()):
+        found = [spread(map(read, by_tier.get(tier, ()))) for tier in tiers]
         if any(found):
-            body.append([entry, *(format_spread(of) if of else NONE for of in found)])
+            body.append([entry, *map(format_spread, found)])
     return Table(f"{asked}: {what} · closed, c =", ["entry", *tiers], body)
 
 
-def _spread(records: Sequence[Record], asked: str, entry: str, tier: str, read: Read) -> Spread | None:
-    seen = [r.measurement for r in latest(records) if (r.asked, r.entry, r.tier) == (asked, entry, tier)]
-    return spread(read(m) for m in seen if m)
-
-
-def _points(kinds: Kinds, records: Sequence[Record], read: Read) -> list[Datum]:
-    """Median and range over rounds, by entry and connections."""
+def _points(kinds: Kinds, records: Sequence[Record]) -> list[Datum]:
+    """Return median and range over rounds of requests per second, by entry and connections."""
     values: dict[tuple[str, int], list[float]] = {}
     for record in latest(records):
-        value = read(record.measurement) if record.measurement else None
-        if record.measurement and value is not None:
-            values.setdefault((record.entry, record.measurement.connections.actual), []).append(value)
-    made = []
-    for (entry, connections), seen in sorted(values.items()):
-        found = spread(seen)
-        assert found is not None
-        made.append(
-            {
-                "entry": entry,
-                "kind": kinds[entry],
-                "connections": connections,
-                "value": short(found.median),
-                "low": short(found.low),
-                "high": short(found.high),
-                "text": " · ".join(format_number(v) for v in seen),
-            }
-        )
-    return made
+        seen = record.measurement
+        if seen and seen.load.goodput_rps is not None:
+            values.setdefault((record.entry, seen.connections.actual), []).append(seen.load.goodput_rps)
+    return [
+        {
+            "entry": entry,
+            "kind": kinds[entry],
+            "connections": connections,
+            "value": short(statistics.median(rates)),
+            "low": short(min(rates)),
+            "high": short(max(rates)),
+            "text": " · ".join(map(format_number, rates)),
+        }
+        for (entry, connections), rates in sorted(values.items())
+    ]
 
 
 def _ratios(run: Run, records: Sequence[Record]) -> dict[str, list[Datum]]:
@@ -169,8 +159,40 @@ def _over(data: list[Datum], form: Form) -> Drawing:
     return Drawing(form, data, {"ticks": sorted({d["connections"] for d in data})})
 
 
+SAID = {
+    Word.FASTER: "virtual threads serve more",
+    Word.SLOWER: "platform threads serve more",
+    Word.SAME: "the same (within 5%)",
+    Word.OPEN: "undecided",
+    Word.NOT_MEASURED: "not comparable",
+}
+
+
+def study(run: Run, records: Sequence[Record]) -> list[str]:
+    """Return throughput and CPU of virtual over platform threads, by connections."""
+    pairs = compare(run.plan.entries, records).of(Kind.MODEL)
+    if not pairs:
+        return ["No pair was measured."]
+    by_word: dict[str, list[str]] = {}
+    for pair in pairs:
+        by_word.setdefault(_word(pair), []).append(pair.tier)
+    sentences = [f"At {listed(tiers)} clients: {word}." for word, tiers in by_word.items()]
+    if any(p.comparisons[REQUESTS].verdict.shared for p in pairs):
+        sentences.append(
+            "Server and wrk shared the cores, so requests a second say who is ahead with wrk beside it; CPU per "
+            "request is the server's own."
+        )
+    body = [[p.tier, _word(p), ratio_text(p, REQUESTS), ratio_text(p, CPU)] for p in pairs]
+    columns = ["clients", "", "req/s, virtual ÷ platform", "CPU per request, virtual ÷ platform"]
+    return [" ".join(sentences), render_table(Table("", columns, body, text=2))]
+
+
+def _word(pair: Pair) -> str:
+    return SAID[pair.comparisons[REQUESTS].verdict.word]
+
+
 def _medians() -> Chart:
-    """A figure of each entry over the number of connections: medians joined by a line, bars from round to round."""
+    """Requests per second of each entry by connections: medians joined by a line, bars from round to round."""
     base = named_points().encode(x=_connections(), color=coloured("kind", KINDS), detail="entry:N")
     bar = base.mark_rule(strokeWidth=3, opacity=0.35).encode(y=alt.Y("low:Q", axis=plain_axis()), y2="high:Q")
     line = base.mark_line(strokeWidth=1.5).encode(y=alt.Y("value:Q", axis=plain_axis()))
@@ -183,18 +205,15 @@ def _medians() -> Chart:
 
 
 def _intervals() -> Chart:
-    """Virtual over platform threads by the number of connections, with intervals; a line at 1."""
-    scale = alt.Scale(zero=False)
+    """Virtual over platform threads by connections, with intervals; a line at 1."""
+    scale, color = alt.Scale(zero=False), KINDS["virtual-thread"][0]
     base = named_points().encode(x=_connections())
     one = named_points().mark_rule(color=RULE, strokeWidth=1.5).encode(y=alt.YDatum(1, scale=scale))
-    bar = base.mark_rule(strokeWidth=3, opacity=0.4, color=KINDS["virtual-thread"][0]).encode(
-        y=alt.Y("low:Q", scale=scale, axis=plain_axis()), y2="high:Q"
-    )
-    line = base.mark_line(strokeWidth=1.5, color=KINDS["virtual-thread"][0]).encode(
-        y=alt.Y("ratio:Q", scale=scale, axis=plain_axis())
-    )
-    point = base.mark_point(size=45, filled=True, color=KINDS["virtual-thread"][0]).encode(
-        y=alt.Y("ratio:Q", scale=scale, axis=plain_axis()),
+    low, ratio = (alt.Y(f"{name}:Q", scale=scale, axis=plain_axis()) for name in ("low", "ratio"))
+    bar = base.mark_rule(strokeWidth=3, opacity=0.4, color=color).encode(y=low, y2="high:Q")
+    line = base.mark_line(strokeWidth=1.5, color=color).encode(y=ratio)
+    point = base.mark_point(size=45, filled=True, color=color).encode(
+        y=ratio,
         tooltip=["connections:Q", alt.Tooltip("text:N", title="ratio"), alt.Tooltip("verdict:N", title="verdict")],
     )
     return alt.layer(one, bar, line, point)

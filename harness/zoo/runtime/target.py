@@ -20,6 +20,7 @@ from zoo.model.condition import Condition
 from zoo.model.errors import RuntimeFailure
 from zoo.model.run import Target
 from zoo.model.samples import Samples
+from zoo.plan.scenario import SCENARIOS
 from zoo.runtime import listeners
 from zoo.runtime.target_url import TargetError, at_address, home, port_of
 from zoo.sample import net
@@ -28,7 +29,6 @@ from zoo.sample.jvm import Info
 from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot, snapshot, tree
 from zoo.sample.response import Response, responses
-from zoo.scenarios import SCENARIOS
 
 ANSWER_S = 5.0
 SLEEP_MS = 200

@@ -1,12 +1,32 @@
-"""ab: so many requests by ApacheBench, as the first article asked them."""
+"""ab: a fixed number of requests by ApacheBench, as in the first article."""
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
+
+from zoo.analysis.flags import REOPENED_LIMIT
+from zoo.analysis.responses import too_many
+from zoo.analysis.stats.interval import of_mean
+from zoo.analysis.trials import each_result, levels, peak_mb, results
+from zoo.load.ab import AbSpec
+from zoo.measure.responses import bad_responses, sample
+from zoo.measure.trials.base import TrialCell
+from zoo.model.flag import Flag
 from zoo.model.program import Case, Program
-from zoo.scenarios.base import Asked, Scenario
+from zoo.model.record import Record, Trial
+from zoo.model.run import Run
+from zoo.model.trial_results import AbResult
+from zoo.plan.scenario import Asked, Scenario
+from zoo.report.charts.figure import Group, slug
+from zoo.report.columns import title_of
+from zoo.report.section import Section
+from zoo.report.text.wording import ranged
+from zoo.report.view import Columns, Kinds, View, dot_figure, dots, notes, over, peak_column, tables, total
 
 TIERS = ("100",)
 REQUESTS, QUICK_REQUESTS = 100_000, 5_000
+TEXT = "So many requests over kept-alive HTTP/1.0 connections by ApacheBench, which has one thread."
 
 
 def program(asked: Asked) -> Program:
@@ -14,11 +34,70 @@ def program(asked: Asked) -> Program:
     return Program(cases=[Case(path="/")], tiers=list(asked.tiers or TIERS), duration_s=15, repeats=requests)
 
 
+def measure_cell(cell: TrialCell) -> Trial:
+    connections = cell.connections
+    with cell.living() as server:
+        cell.tell("measuring")
+        spec = AbSpec(server.hosted.url + cell.block.case.path, cell.program.repeats, connections.actual)
+        with cell.watch(server) as watch:
+            found = server.hosted.benchmarker.run(spec, watch.tick)
+            watch.generator_cpu_s = found.cpu_s
+        bad = found.failed + found.non_2xx + found.write_errors
+        if too_many(bad, found.requests):
+            message = f"{bad:,} of {found.requests:,} responses were bad"
+            raise bad_responses(message, sample(server.hosted, spec.url))
+        result = AbResult.model_validate(found, from_attributes=True)
+        closed = spec.keep_alive and found.complete - found.kept_alive > REOPENED_LIMIT * found.complete
+        good = max(0, found.complete - found.failed - found.non_2xx)
+        return watch.trial(result, good, connections, [Flag.RECONNECTS] if closed else [])
+
+
+COLUMNS: Columns[AbResult] = {
+    title_of("rps"): over(lambda r: r.requests_per_s),
+    title_of("p50_ms"): over(lambda r: r.percentiles_us[50], 1e-3),
+    title_of("p99_ms"): over(lambda r: r.percentiles_us[99], 1e-3),
+    "bad": total(lambda r: r.requests - r.complete + r.failed + r.non_2xx + r.write_errors),
+    "requests": total(lambda r: r.requests),
+    **peak_column(),
+}
+
+
+def section(records: Sequence[Record]) -> Section:
+    made = tables(records, AbResult, COLUMNS, lambda level: f"{level[0]} · closed, c = {level[1]}, kept alive")
+    return Section("Scenario ab", [TEXT], made, notes(records))
+
+
+def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
+    """Return throughput and memory of each load, one figure each."""
+    made = []
+    for level in levels(records):
+        found = results(records, level, AbResult)
+        rates = {entry: [r.requests_per_s for _, r in of] for entry, of in found.items()}
+        peaks = {entry: [mb for r, _ in of if (mb := peak_mb(r)) is not None] for entry, of in found.items()}
+        figures = [
+            figure
+            for title, values in ((title_of("rps"), rates), ("peak RSS, MB", peaks))
+            for figure in dot_figure(slug(*level, title), level[0], title, dots(kinds, values, of_mean))
+        ]
+        if figures:
+            made.append(Group(f"ab, {level[1]} connections", figures))
+    return made
+
+
+def answers(records: Sequence[Record]) -> list[str]:
+    made = []
+    for level in levels(records):
+        found = each_result(records, level, AbResult)
+        speeds = {entry: statistics.median(r.requests_per_s for r in each) for entry, each in found.items()}
+        if speeds:
+            made.append(f"Requests a second by ApacheBench at {level[1]} connections: {ranged(speeds)}.")
+    return made
+
+
 AB = Scenario(
     name="ab",
     title="ApacheBench, kept-alive connections, 13-byte answers",
-    delay_s=0.0,
-    settle=False,
     program=program,
-    trial="ab",
+    trial=measure_cell,
+    view=View("ApacheBench", section, groups, answers),
 )

@@ -1,11 +1,13 @@
 """bytes: bodies from 256 bytes to 16 MiB, a wrk thread for each of few connections, as published; but in turns."""
 
 from zoo.model.program import Case, Program
-from zoo.scenarios.base import Asked, Scenario, within
+from zoo.plan.scenario import Asked, Scenario, within
+from zoo.report.sweeps import THROUGHPUT, sweep_view
 
 SIZES = tuple(2**n for n in range(8, 25, 2))
 TIERS = ("1", "2", "4", "8", "16", "32")
 DURATION_S, QUICK_S = 10, 1
+TEXT = "Bodies of so many bytes, a wrk thread for each connection. Requests a second by connections."
 
 
 def program(asked: Asked) -> Program:
@@ -21,8 +23,8 @@ def program(asked: Asked) -> Program:
 BYTES = Scenario(
     name="bytes",
     title="bodies of 256 bytes to 16 MiB",
-    delay_s=0.0,
     settle=True,
     program=program,
+    view=sweep_view("bytes", "Body sizes", TEXT, THROUGHPUT),
     rounds=1,
 )

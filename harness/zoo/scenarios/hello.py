@@ -1,5 +1,5 @@
-"""hello: how many small answers a second, and at what CPU cost."""
+"""hello: how many small responses per second, and at what CPU cost."""
 
-from zoo.scenarios.base import Scenario
+from zoo.plan.scenario import Scenario
 
-HELLO = Scenario(name="hello", title="13-byte answer, no wait", delay_s=0.0, settle=True)
+HELLO = Scenario(name="hello", title="13-byte answer, no wait", settle=True)

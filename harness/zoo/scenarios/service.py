@@ -1,12 +1,17 @@
 """service: a request waits for a service with one thread; blocking a thread of each model, or asynchronously?"""
 
 from zoo.model.program import Case, Program
-from zoo.scenarios.base import Asked, Scenario, within
+from zoo.plan.scenario import Asked, Scenario, within
+from zoo.report.sweeps import sweep_view
 
 PATH = "/service"
 DELAYS = (("5s", 5_000), ("50ms", 50), ("0ms", 0))
 TIERS = ("1", "2", "4", "8", "16", "32", "200")
 DURATION_S, QUICK_S = 10, 2
+TEXT = (
+    "Every request waits for a service with one thread, which answers each call after a delay. The blocking variants "
+    "keep their thread meanwhile, the asynchronous servlet does not. Requests a second by connections."
+)
 
 
 def program(asked: Asked) -> Program:
@@ -26,4 +31,5 @@ SERVICE = Scenario(
     delay_s=5.0,
     settle=True,
     program=program,
+    view=sweep_view("service", "Waiting for a service", TEXT),
 )

@@ -9,7 +9,7 @@ from itertools import chain
 from zoo.analysis.pairs import Kind
 from zoo.model.record import Record
 from zoo.model.run import Run
-from zoo.report import findings, scenario_sections
+from zoo.report import findings
 from zoo.report.charts import forest
 from zoo.report.charts.figure import Drawn, Figure, Group
 from zoo.report.charts.parts import PARTS
@@ -19,6 +19,8 @@ from zoo.report.section import Section, Table
 from zoo.report.summary import Summary
 from zoo.report.text import comparisons, sentences
 from zoo.report.text.sentences import QUESTIONS, Answer, Framing, told_of
+from zoo.report.view import plain as plain_records
+from zoo.report.view import viewed
 
 AGAIN = "A/A, an entry ÷ itself"
 
@@ -67,7 +69,7 @@ class Contents:
     def of(cls, summary: Summary, evidence: RawFiles) -> Contents:
         run, records, plain = summary.run, summary.records, summary.plain
         twice = findings.findings(summary.compared, Kind.AGAIN)
-        drawn = Drawn(plain, scenario_sections.plain(records), evidence)
+        drawn = Drawn(plain, plain_records(records), evidence)
         return cls(
             summary,
             evidence,
@@ -96,13 +98,10 @@ def _questions(summary: Summary) -> list[Question]:
 def _own(run: Run, kinds: Mapping[str, str], records: Sequence[Record]) -> list[Part]:
     """The parts of scenarios that have one of their own."""
     made = []
-    for name, section in scenario_sections.sections(records):
-        experiment = scenario_sections.EXPERIMENTS[name]
-        groups = experiment.groups(run, kinds, [record for record in records if record.scenario == name])
+    for name, view, mine in viewed(records):
+        section, groups = view.section(mine), view.groups(run, kinds, mine)
         text = " ".join(_unmarked(section.paragraphs))
-        made.append(
-            Part(f"of-{name}", name, experiment.heading, text, groups, section.tables, _unmarked(section.bullets))
-        )
+        made.append(Part(f"of-{name}", name, view.heading, text, groups, section.tables, _unmarked(section.bullets)))
     return made
 
 

@@ -9,9 +9,9 @@ from zoo.analysis.answered import ALL, Answered, of_row
 from zoo.analysis.metrics import CPU, REQUESTS, cpu_per_million
 from zoo.analysis.pairs import Kind, Pair
 from zoo.analysis.summary import Row, spread
+from zoo.analysis.trials import answered, newest
 from zoo.model.record import Record
 from zoo.plan.answer import ARRIVING, COST, WAITING
-from zoo.report.arrival_rates import answered, newest
 from zoo.report.formatting import format_number
 from zoo.report.summary import Summary
 from zoo.report.text.wording import MODELS, capitalized, compared, listed

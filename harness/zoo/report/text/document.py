@@ -10,7 +10,7 @@ from zoo.model.condition import IN_IMAGES
 from zoo.model.flag import Flag
 from zoo.model.record import Record, newest_records
 from zoo.model.run import Run, Target
-from zoo.report import scenario_sections
+from zoo.plan.scenario import is_trial
 from zoo.report.cells import Cells
 from zoo.report.columns import cell_table, flag_letter
 from zoo.report.findings import findings
@@ -19,7 +19,7 @@ from zoo.report.section import Section
 from zoo.report.summary import Summary
 from zoo.report.text import comparisons
 from zoo.report.text.sentences import QUESTIONS, answers, limited, waits
-from zoo.scenarios import is_trial
+from zoo.report.view import viewed
 
 COUNT = "A×2: in 2 of the rounds; without a number: in all of them."
 OUTLYING = (
@@ -62,7 +62,7 @@ def document(summary: Summary, notes: Sequence[str] = ()) -> list[Section]:
         sections += comparisons.sections(summary.compared, run.plan.rounds)
     plain = list(summary.plain.rows.values())
     sections += [_scenario(summary.plain, scenario) for scenario in sorted(summary.plain.scenarios)]
-    sections += [section for _, section in scenario_sections.sections(records)]
+    sections += [one.section(mine) for _, one, mine in viewed(records)]
     if plain or not records:
         sections.append(_flags(plain))
     sections.append(_host(run))

@@ -11,11 +11,11 @@ from zoo.analysis.pairs import Compared, Kind
 from zoo.model.entry_id import is_target, is_twin, server_of
 from zoo.model.record import Record, newest_records
 from zoo.model.run import Run
+from zoo.plan.scenario import holds, is_trial
 from zoo.report.cells import Cells
 from zoo.report.findings import BAD, GOOD, LIMITS, SIDES, Finding, findings, limiting
 from zoo.report.formatting import format_ends, format_interval, format_ratio
 from zoo.report.text.wording import decided, listed, words
-from zoo.scenarios import holds, is_trial
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from zoo.analysis.answered import Answered
 from zoo.analysis.held import Cost
 from zoo.analysis.metrics import CPU, Word
 from zoo.analysis.pairs import Comparison, Pair
+from zoo.analysis.trials import answered, newest
 from zoo.model.entry_id import plain, server_of
 from zoo.model.record import Record
-from zoo.report.arrival_rates import answered, newest
 from zoo.report.text.wording import compared, listed, ranged
 
 POOL, VIRTUAL = "platform-thread", "virtual-thread"

@@ -1,7 +1,7 @@
-"""held: every request waits at more and more connections; what does a held connection cost, and is it given back?"""
+"""The workload of `held`. Pure."""
 
 from zoo.model.program import Case, Program
-from zoo.scenarios.base import HELD_WAITS, Asked, Scenario, sleeping_window
+from zoo.plan.scenario import HELD_WAITS, Asked, Scenario, sleeping_window
 
 TIERS = ("1k", "5k", "10k", "15k", "25k")
 """No 20k: where a process may hold 20,000 descriptors it would run at the count of 25k."""
@@ -19,11 +19,10 @@ def program(asked: Asked) -> Program:
     )
 
 
-HELD = Scenario(
+SPEC = Scenario(
     name="held",
     title="every request waits, at a rising number of connections; then a rest",
     delay_s=DELAY_S,
-    settle=False,
     speed=False,
     holds=True,
     program=program,

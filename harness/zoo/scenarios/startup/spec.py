@@ -1,4 +1,4 @@
-"""startup: from the start of a process to its first good answer, and the memory it then has at rest."""
+"""The workload of `startup`. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from zoo.model.program import Case, Program
-from zoo.scenarios.base import Asked, Scenario
+from zoo.plan.scenario import Asked, Scenario
 
 STARTS, QUICK_STARTS = 20, 3
 RESTS = 6  # the fewest from which a median has a 95 % interval
@@ -50,13 +50,10 @@ def program(asked: Asked) -> Program:
     return Program(cases=cases, tiers=["1"], duration_s=REST_S, repeats=QUICK_STARTS if asked.quick else STARTS)
 
 
-STARTUP = Scenario(
+SPEC = Scenario(
     name="startup",
     title="starts, each to its first good answer",
-    delay_s=0.0,
-    settle=False,
     program=program,
-    trial="startup",
     trial_s=lambda program: program.repeats * START_S + min(RESTS, program.repeats) * (REST_S + 1),
     rounds=1,
 )

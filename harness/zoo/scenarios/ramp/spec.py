@@ -1,9 +1,9 @@
-"""ramp: all connections begin at once on a server at rest; how soon are all of them served?"""
+"""The workload of `ramp`. Pure."""
 
 from __future__ import annotations
 
 from zoo.model.program import Case, Program
-from zoo.scenarios.base import Asked, Scenario, within
+from zoo.plan.scenario import Asked, Scenario, within
 
 DELAYS_S = (2,)
 TIERS = ("500",)
@@ -16,12 +16,10 @@ def program(asked: Asked) -> Program:
     return Program(cases=cases, tiers=list(asked.tiers or TIERS), duration_s=duration_s)
 
 
-RAMP = Scenario(
+SPEC = Scenario(
     name="ramp",
     title="all connections at once on a server at rest, every request waits",
     delay_s=DELAYS_S[0],
-    settle=False,
     program=program,
-    trial="ramp",
     trial_s=lambda program: program.duration_s + program.cases[0].wait_s,
 )

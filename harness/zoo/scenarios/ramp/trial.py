@@ -1,18 +1,18 @@
-"""ramp: all connections begin at once on a server at rest."""
+"""Measures a cell of `ramp`."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
-from zoo.analysis.ramp import WINDOW_S, answers, ramp
 from zoo.load.vegeta import Attack
 from zoo.measure.trials.base import TrialCell
 from zoo.model.hits import failures
 from zoo.model.record import Trial
 from zoo.model.trial_results import RampResult
+from zoo.scenarios.ramp.analysis import WINDOW_S, answers, ramp
 
 
-def trial(cell: TrialCell) -> Trial:
+def measure_cell(cell: TrialCell) -> Trial:
     delay_s, duration_s, connections = cell.block.case.wait_s, cell.program.duration_s, cell.connections
     with cell.living() as server:
         cell.bench.clock.rest(cell.bench.profile.idle_s)

@@ -7,23 +7,30 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from zoo.analysis.stats.interval import Interval, of_median
+from zoo.analysis.flags import by_machine
 from zoo.host import scratch
 from zoo.host.processors import placed
+from zoo.measure.trials.base import TrialCell
+from zoo.model.condition import IN_IMAGES
 from zoo.model.errors import RuntimeFailure, never_listened
+from zoo.model.flag import Flag
 from zoo.model.jdk import Jdk
+from zoo.model.record import Trial
+from zoo.model.trial_results import StartupResult
 from zoo.runtime.base import Launch
 from zoo.runtime.effect import fault, gathered
 from zoo.runtime.environment import of_process
 from zoo.runtime.process import command_line_here, jcmd_here, port_for, processors, spawn, start_command
+from zoo.sample.instruments import known
 from zoo.sample.jvm import InfoError, fetch_info
+from zoo.sample.noise import NoiseProbe
 from zoo.sample.proc import snapshot
-from zoo.scenarios.startup import REST_S, RESTS, STARTS, Start
+from zoo.scenarios.startup.spec import REST_S, RESTS, STARTS, Start
 
 POLL_S = 0.001
 ANSWER_S = 60.0
@@ -43,34 +50,66 @@ class Started:
     anon_kb: int | None
 
 
-@dataclass(frozen=True)
-class Startup:
-    """All starts of an entry under one condition."""
+def measure_cell(cell: TrialCell) -> Trial:
+    way, starts = Start(cell.block.case.name), cell.program.repeats
+    cell.tell(f"{starts} starts")
+    probe = NoiseProbe().start()
+    if cell.runtime.name in IN_IMAGES:
+        result = _contained(cell, way, starts)
+    else:
+        with scratch.folder("archives") as archives:
+            result = measure(cell.launch(), cell.runtime.jdk, way, Path(archives), starts)
+    # the CPU time of servers that came and went is not known, so neither is that of others
+    heard = probe.stop(server_cpu_s=None)
+    raised = by_machine(None, heard.throttled_share, heard.steal_share)
+    return Trial(result=result, noise=heard, flags=[flag for flag in Flag if raised.get(flag)])
 
-    way: Start
-    starts: list[Started]
-    archive_kb: int | None  # its size; None for a default start
 
-    @property
-    def first_answer_s(self) -> Interval:
-        return of_median([start.first_answer_s for start in self.starts])
+def _contained(cell: TrialCell, way: Start, starts: int) -> StartupResult:
+    """From the command that starts a container to the line that says its server listens."""
+    if way is not Start.DEFAULT:
+        raise RuntimeFailure("no_archive", "archives are recorded for processes only, not in containers")
+    return _result(way, [_start_container(cell, rest=number < RESTS) for number in range(starts)], None)
 
-    @property
-    def rss_kb(self) -> Interval | None:
-        """At rest, some seconds after the first answer; None where no start was left at rest."""
-        known = [start.rss_kb for start in self.starts if start.rss_kb is not None]
-        return of_median(known) if known else None
+
+def _start_container(cell: TrialCell, *, rest: bool) -> Started:
+    hosted = cell.runtime.start(cell.launch())
+    try:
+        if hosted.ready_s is None:
+            raise RuntimeFailure("not_timed", "the time of a start here would be its scheduler's, too")
+        if not rest:
+            return Started(hosted.ready_s, None, None)
+        cell.bench.clock.rest(REST_S)
+        seen = known(hosted.instruments.snapshot(hosted.pid, deep=True))
+        return Started(hosted.ready_s, seen.rss_kb, seen.anon_kb)
+    except ProcessLookupError:
+        raise RuntimeFailure("crashed", "ended while it was at rest", hosted.log_tail()) from None
+    finally:
+        hosted.stop()
 
 
 def measure(
     launch: Launch, jdk: Jdk | None, way: Start, archives: Path, starts: int = STARTS, rests: int = RESTS
-) -> Startup:
-    """`starts` starts, of which the first `rests` are left at rest for 5 s and then looked at. `RuntimeFailure` when
-    the server does not start or its JVM makes no archive."""
+) -> StartupResult:
+    """Start the server so often; read its memory in the first `rests` starts, after 5 s at rest.
+
+    `RuntimeFailure` when the server does not start or its JVM makes no archive.
+    """
     archive = record(launch, jdk, way, archives)
     using = replace(launch, jvm_flags=(*launch.jvm_flags, *(way.using(archive) if archive else ())))
     made = [start_once(using, jdk, REST_S if number < rests else None) for number in range(starts)]
-    return Startup(way, made, archive.stat().st_size // 1024 if archive else None)
+    return _result(way, made, archive.stat().st_size // 1024 if archive else None)
+
+
+def _result(way: Start, starts: Sequence[Started], archive_kb: int | None) -> StartupResult:
+    return StartupResult(
+        way=way,
+        first_answer_s=[start.first_answer_s for start in starts],
+        rss_kb=[start.rss_kb for start in starts if start.rss_kb is not None],
+        anon_kb=[start.anon_kb for start in starts if start.anon_kb is not None],
+        rest_s=REST_S,
+        archive_kb=archive_kb,
+    )
 
 
 def record(launch: Launch, jdk: Jdk | None, way: Start, archives: Path) -> Path | None:

@@ -1,21 +1,21 @@
-"""open: a constant arrival rate, each request on a connection of its own."""
+"""Measures a cell at a constant arrival rate."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import fields
 
-from zoo.analysis.open import account
 from zoo.load.spec import LoadError
 from zoo.load.vegeta import Attack
 from zoo.measure.trials.base import TrialCell
 from zoo.measure.warm_server import WarmServer
 from zoo.model.flag import Flag
 from zoo.model.record import Trial
-from zoo.model.trial_results import Lag, OpenResult, Quantiles
-from zoo.scenarios.open import TIMEOUT_S
+from zoo.model.trial_results import OpenResult
+from zoo.scenarios.open.analysis import account
+from zoo.scenarios.open.spec import TIMEOUT_S
 
 
-def trial(cell: TrialCell) -> Trial:
+def measure_cell(cell: TrialCell) -> Trial:
     """Each request on a connection of its own."""
     case, duration_s = cell.block.case, cell.program.duration_s
     assert case.rate is not None
@@ -43,17 +43,7 @@ def attacked(cell: TrialCell, server: WarmServer, attack: Attack, share: float |
         duration_s=attack.duration_s,
         timeout_s=attack.timeout_s,
         keep_alive=attack.keep_alive,
-        due=found.due,
-        sent=found.sent,
-        ok=found.ok,
-        ok_share=found.ok_share,
-        total_s=found.total_s,
-        ok_per_s=found.ok_per_s,
-        failures=found.failures,
-        lag=Lag(**asdict(found.lag)),
-        late_limit_us=found.late_limit_us,
-        behind=found.behind,
-        latency=Quantiles(**asdict(found.latency)),
+        **{field.name: getattr(found, field.name) for field in fields(found) if field.name != "answered"},
         cpu_s=given.cpu_s,
         version=given.version,
         histogram=cell.bench.store.write_raw(f"{cell.name}-histogram", found.answered.quantized().to_pairs()),

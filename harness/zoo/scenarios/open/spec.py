@@ -1,9 +1,9 @@
-"""open: a new user 400 times a second, whatever the server does; who is answered in time?"""
+"""The workload of `open`. Pure."""
 
 from __future__ import annotations
 
 from zoo.model.program import Case, Program
-from zoo.scenarios.base import Asked, Scenario, within
+from zoo.plan.scenario import Asked, Scenario, within
 
 RATE, DELAY_S = 400, 4
 DURATION_S, QUICK_S = 60, 5
@@ -24,12 +24,10 @@ def program(asked: Asked) -> Program:
     return Program(cases=[case], tiers=[tier], duration_s=duration_s)
 
 
-OPEN = Scenario(
+SPEC = Scenario(
     name="open",
     title="a constant arrival rate, a new connection each, every request waits",
     delay_s=float(DELAY_S),
-    settle=False,
     program=program,
-    trial="open",
     trial_s=lambda program: program.duration_s + TIMEOUT_S / 2,
 )

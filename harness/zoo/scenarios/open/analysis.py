@@ -3,48 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from zoo.analysis.trials import not_made
 from zoo.model.histogram import Histogram
-from zoo.model.hits import OWN_FAULTS, Hits, failures
-from zoo.model.trial_results import OpenResult
+from zoo.model.hits import Hits, failures
+from zoo.model.trial_results import Lag, Quantiles
 
 Ints = NDArray[np.int64]
 
-LEAST_SENT = 0.99  # of the requests that were due
 LATE_SHARE = 0.05  # of the median latency
 LATE_FLOOR_US, LATE_CEILING_US = 2_000, 100_000  # vegeta wakes within about 1 ms where nothing disturbs it
 BEYOND = 100
-
-
-@dataclass(frozen=True)
-class OpenLag:
-    """How long after it was due a request was sent.
-
-    The start of a vegeta process is not in its results. The request that was nearest to the schedule stands for it, so
-    a lag that all requests share would not be seen.
-    """
-
-    p50_us: int
-    p99_us: int
-    max_us: int
-
-
-@dataclass(frozen=True)
-class OpenLatency:
-    """Over all requests, each from when it was due; one without a good answer counts as later than any answer.
-
-    None: fewer than 100 requests lie beyond the quantile, or the quantile is one of those without a good answer.
-    """
-
-    p50_us: int | None
-    p90_us: int | None
-    p99_us: int | None
-    p999_us: int | None
+PER_MILLE = {"p50_us": 500, "p90_us": 900, "p99_us": 990, "p999_us": 999}
 
 
 @dataclass(frozen=True)
@@ -58,10 +33,10 @@ class OpenOutcome:
     total_s: float  # from the first request to the last answer or failure
     ok_per_s: float  # over the total duration
     failures: dict[str, int]  # by kind, most frequent first
-    lag: OpenLag
+    lag: Lag
     late_limit_us: int
     behind: str | None
-    latency: OpenLatency
+    latency: Quantiles
     answered: Histogram  # of the good answers alone, from when each request was due
 
 
@@ -83,7 +58,8 @@ def account(hits: Sequence[Hits], rate: int, duration_s: float) -> OpenOutcome:
     due = round(rate * duration_s)
     total_s = max(at + took for one in hits for at, took in zip(one.sent_us, one.took_us, strict=True)) / 1e6
     failed = failures(hits)
-    lag = OpenLag(*(int(q) for q in np.quantile(lags, [0.5, 0.99, 1.0], method="inverted_cdf")))
+    p50, p99, most = (int(q) for q in np.quantile(lags, [0.5, 0.99, 1.0], method="inverted_cdf"))
+    lag = Lag(p50_us=p50, p99_us=p99, max_us=most)
     limit = late_limit_us(took[good])
     return OpenOutcome(
         due=due,
@@ -96,25 +72,9 @@ def account(hits: Sequence[Hits], rate: int, duration_s: float) -> OpenOutcome:
         lag=lag,
         late_limit_us=limit,
         behind=not_made(due, sent, failed) or _late(lag, limit),
-        latency=OpenLatency(*(_quantile(from_due, sent, per_mille) for per_mille in (500, 900, 990, 999))),
+        latency=Quantiles(**{name: _quantile(from_due, sent, per_mille) for name, per_mille in PER_MILLE.items()}),
         answered=_histogram(from_due),
     )
-
-
-def not_made(due: int, sent: int, failures: Mapping[str, int]) -> str | None:
-    """Why the requests that were due were not sent; None where they were, however late: that is for latencies."""
-    own = {kind: count for kind, count in failures.items() if kind in OWN_FAULTS}
-    if own:
-        told = ", ".join(f"{kind.removeprefix('generator: ')} for {count:,} requests" for kind, count in own.items())
-        return f"the generator ran out of {told}"
-    if sent < LEAST_SENT * due:
-        return f"the generator sent {sent:,} of {due:,} requests that were due"
-    return None
-
-
-def rate_made(result: OpenResult) -> bool:
-    """Too late for a figure of latency it may still be; memory does not mind some milliseconds."""
-    return not_made(result.due, result.sent, result.failures) is None
 
 
 def late_limit_us(answered_us: Ints) -> int:
@@ -139,7 +99,7 @@ def _good(hits: Hits) -> NDArray[np.bool_]:
     return good
 
 
-def _late(lag: OpenLag, limit_us: int) -> str | None:
+def _late(lag: Lag, limit_us: int) -> str | None:
     if lag.p99_us > limit_us:
         return (
             f"1 % of the requests were sent {lag.p99_us / 1000:.1f} ms late or more; allowed {limit_us / 1000:.1f} ms"

@@ -1,0 +1,93 @@
+"""The view of `startup`: the time to the first good answer, and memory at rest. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+
+from zoo.analysis.stats.interval import of_median
+from zoo.analysis.trials import Found, each_result, levels
+from zoo.model.record import Record
+from zoo.model.run import Run
+from zoo.model.trial_results import StartupResult
+from zoo.report.charts.figure import Figure, Group, slug
+from zoo.report.formatting import format_interval, format_number
+from zoo.report.section import NONE, Section
+from zoo.report.text.wording import ranged
+from zoo.report.view import Columns, Kinds, View, dot_figure, dots, notes, tables
+
+TEXT = (
+    "From the start of a process to the first bytes of its first good answer, by polling every millisecond (of a "
+    "container: from the command that starts it to the line that says it listens). Medians over all starts with their "
+    "95 % interval (order statistics). default: the archive of the JDK's own classes, always on; cds: an archive "
+    "of the application's classes too; aot: an ahead-of-time cache."
+)
+Read = Callable[[StartupResult], Iterable[float]]
+
+
+def _first_answer_ms(result: StartupResult) -> Iterable[float]:
+    return [1000 * s for s in result.first_answer_s]
+
+
+def _rest_mb(result: StartupResult) -> Iterable[float]:
+    return [kb / 1024 for kb in result.rss_kb]
+
+
+def _median(read: Read) -> Callable[[Found[StartupResult]], str]:
+    """`412 [408, 419]`, over all starts of all rounds."""
+
+    def text(found: Found[StartupResult]) -> str:
+        values = [value for _, result in found for value in read(result)]
+        return format_interval(of_median(values)) if values else NONE
+
+    return text
+
+
+def _archive(found: Found[StartupResult]) -> str:
+    sizes = [result.archive_kb for _, result in found if result.archive_kb is not None]
+    return format_number(max(sizes) / 1024) if sizes else NONE
+
+
+COLUMNS: Columns[StartupResult] = {
+    "starts": lambda found: str(sum(len(result.first_answer_s) for _, result in found)),
+    "first answer ms": _median(_first_answer_ms),
+    "RSS at rest MB": _median(_rest_mb),
+    "anonymous MB": _median(lambda result: [kb / 1024 for kb in result.anon_kb]),
+    "archive MB": _archive,
+}
+
+
+def section(records: Sequence[Record]) -> Section:
+    made = tables(records, StartupResult, COLUMNS, lambda level: level[0])
+    return Section("Scenario startup", [TEXT], made, notes(records))
+
+
+def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
+    """Return time and memory, one figure per way to start."""
+    made = []
+    for heading, name, title, read in (
+        ("Time", "start", "first answer, ms", _first_answer_ms),
+        ("Memory", "rest", "RSS at rest, MB", _rest_mb),
+    ):
+        figures: list[Figure] = []
+        for level in levels(records):
+            found = each_result(records, level, StartupResult)
+            data = dots(kinds, {entry: [v for r in each for v in read(r)] for entry, each in found.items()}, of_median)
+            figures += dot_figure(slug(name, *level), level[0], f"{level[0].partition(' ')[2]}: {title}", data)
+        made.append(Group(heading, figures))
+    return [group for group in made if group.figures]
+
+
+def answers(records: Sequence[Record]) -> list[str]:
+    made = []
+    for level in levels(records):
+        found = each_result(records, level, StartupResult)
+        times = {entry: [ms for r in each for ms in _first_answer_ms(r)] for entry, each in found.items()}
+        medians = {entry: round(statistics.median(values)) for entry, values in times.items() if values}
+        if medians:
+            way = level[0].partition(" ")[2]
+            made.append(f"From start to first answer ({way}), ms: {ranged(medians)}.")
+    return made
+
+
+VIEW = View("Starts", section, groups, answers)
