@@ -10,10 +10,15 @@ import pytest
 from zoo.host import mend
 from zoo.host.engine import Engine, EngineError
 from zoo.host.swarm import Node, Swarm
+from zoo.model.condition import Condition
 from zoo.model.errors import BenchError
 from zoo.model.host import Limits
 from zoo.plan.feasible import connections
+from zoo.report.summary import Summary
+from zoo.report.text.document import document
+from zoo.report.text.markdown import render
 from zoo.runtime.agent.senders import sending
+from zoo.runtime.conditions import runtime_named
 from zoo.runtime.swarm.places import places_of
 
 
@@ -76,6 +81,19 @@ def test_one_node_for_both_needs_no_registry_and_shares_its_cores() -> None:
 def test_what_cannot_be_is_told(nodes: tuple[Node, ...], environment: Mapping[str, str], told: str) -> None:
     with pytest.raises(BenchError, match=told):
         places_of(Nodes(*nodes), environment)
+
+
+def test_the_removed_runtime_names_its_successor() -> None:
+    with pytest.raises(BenchError, match=r"RUNTIME=hosts was removed: .*RUNTIME=swarm"):
+        runtime_named("hosts")
+
+
+def test_records_of_the_removed_runtime_can_be_read() -> None:
+    condition = Condition(runtime="hosts", network="hosts", jdk="25")
+    assert Condition.model_validate_json(condition.model_dump_json()) == condition
+    made = builders.run()
+    run = made.model_copy(update={"plan": made.plan.model_copy(update={"condition": condition})})
+    assert "JDK and rustc: the images' own" in render(document(Summary.of(run, [])))
 
 
 def test_a_limit_names_its_host_and_the_command_that_raises_it() -> None:

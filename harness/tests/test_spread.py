@@ -20,14 +20,12 @@ from waits import until
 from zoo.load.shards import Ran, Shard
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.load.wrk import Wrk, split
-from zoo.model.errors import BenchError
 from zoo.model.host import Limits
 from zoo.plan.feasible import connections
 from zoo.runtime.agent.client import AgentClient
 from zoo.runtime.agent.load import AgentShards
 from zoo.runtime.agent.senders import remote
 from zoo.runtime.agent.spread import Link, Remote, SpreadShards
-from zoo.runtime.hosts import hosts_of
 
 
 @pytest.fixture
@@ -163,25 +161,3 @@ def test_ports_of_all_generators_count() -> None:
     limits = Limits(port_low=32_768, port_high=60_999)
     assert connections(limits, 50_000).actual < 30_000
     assert connections(limits.model_copy(update={"generators": 2}), 50_000).actual == 50_000
-
-
-@pytest.mark.parametrize(
-    ("environment", "told"),
-    [
-        ({}, "needs SERVER_CONTEXT=name and LOAD_CONTEXT=name,name"),
-        ({"SERVER_CONTEXT": "a"}, "needs SERVER_CONTEXT=name and LOAD_CONTEXT=name,name"),
-        ({"SERVER_CONTEXT": "unix:///x", "LOAD_CONTEXT": "b"}, "SERVER_ADDRESS= must say"),
-    ],
-)
-def test_what_is_missing_is_named(environment: dict[str, str], told: str) -> None:
-    with pytest.raises(BenchError, match=told):
-        hosts_of(environment)
-
-
-def test_hosts_are_named_as_docker_users_do() -> None:
-    found = hosts_of({"SERVER_CONTEXT": "ssh://me@big.example", "LOAD_CONTEXT": "one, ssh://me@two"})
-    assert found.addresses == ("big.example",)
-    assert found.server.where == ("--host", "ssh://me@big.example")
-    several = hosts_of({"SERVER_CONTEXT": "a", "LOAD_CONTEXT": "b", "SERVER_ADDRESS": "10.0.0.5, 10.0.0.6"})
-    assert several.addresses == ("10.0.0.5", "10.0.0.6")
-    assert [engine.where for engine in found.loads.values()] == [("--context", "one"), ("--host", "ssh://me@two")]

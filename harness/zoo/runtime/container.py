@@ -251,9 +251,8 @@ class ContainerRuntime:
         errors: int | IO[bytes],
         beside: str | None = None,
         cores: Cores | None = None,
-        engine: Engine | None = None,
     ) -> AgentClient:
-        """In a container of its own; `beside` a server it joins its network and processes. `engine`: another one."""
+        """In a container of its own; `beside` a server it joins its network and processes."""
         place = [f"--network=container:{beside}", f"--pid=container:{beside}"] if beside else self.network
         command = [
             *("run", "--rm", "--interactive", *self.named(name)),
@@ -262,8 +261,7 @@ class ContainerRuntime:
             *cpuset(cores.generator if cores else []),
             *(image(images.GENERATOR), "python3", "-m", "zoo.runtime.agent.serve"),
         ]
-        host = engine or self.engine
-        child = host.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        child = self.engine.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
         return AgentClient(child, errors=child.stderr)
 
     def facts(self) -> HostFacts:

@@ -1,9 +1,9 @@
-"""The images of a run: built by one engine, and handed to others that shall run them."""
+"""The images of a run: built by one engine, and copied to another one that runs them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from zoo.catalog.manifest import Server
@@ -28,39 +28,21 @@ def build(engine: Engine, root: Path, servers: Sequence[Server], variables: Mapp
     return broken
 
 
-def alike(builder: Engine, hosts: Iterable[Engine]) -> list[Engine]:
-    """The hosts on which runs what one engine builds; `EngineError` when a host does not answer."""
-    try:
-        wanted = builder.platform()
-    except EngineError:  # a person whose shell has no engine, only those of the hosts
-        return []
-    return [host for host in hosts if host.platform() == wanted]
-
-
-def hand_on(builder: Engine, host: Engine, servers: Sequence[Server]) -> None:
-    """Copy those images that the host lacks, or has of another build."""
-    names = [image(GENERATOR), *(image(server.name, release=server.release) for server in servers)]
-    if lacking := [name for name in names if not host.has_image(name, builder.image_id(name))]:
-        builder.copy_images(lacking, host)
-
-
-def provide(
-    hosts: Mapping[Engine, Sequence[Server]], root: Path, variables: Mapping[str, str], broken: dict[str, str]
-) -> None:
-    """What each host lacks: by this shell's engine, and copied to hosts of its platform; else by a host's own.
-
-    Adds to `broken` what does not build.
-    """
+def provide(engine: Engine, root: Path, servers: Sequence[Server], variables: Mapping[str, str]) -> dict[str, str]:
+    """Build as `build` does: with this shell's engine where it has the same platform, which then copies what is new."""
     shell = Engine()
-    served = alike(shell, hosts)
-    if served:
-        wanted = {server.label: server for host in served for server in hosts[host]}
-        broken |= build(shell, root, list(wanted.values()), variables)
-    for host, those in hosts.items():
-        if host in served:
-            hand_on(shell, host, [server for server in those if server.label not in broken])
-        else:
-            broken |= build(host, root, those, variables)
+    try:
+        same_platform = shell.platform() == engine.platform()
+    except EngineError:  # this shell may have no engine
+        same_platform = False
+    if not same_platform:
+        return build(engine, root, servers, variables)
+    broken = build(shell, root, servers, variables)
+    whole = [server for server in servers if server.label not in broken]
+    names = [image(GENERATOR), *(image(server.name, release=server.release) for server in whole)]
+    if new := [name for name in names if not engine.has_image(name, shell.image_id(name))]:
+        shell.copy_images(new, engine)
+    return broken
 
 
 def has_registry(name: str) -> bool:

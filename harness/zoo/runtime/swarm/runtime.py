@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from zoo.catalog.manifest import Server
-from zoo.host.engine import Engine, EngineError, image
+from zoo.host.engine import EngineError, image
 from zoo.host.swarm import Node, Swarm, Task
 from zoo.model.cores import Cores
 from zoo.model.host import HostFacts
@@ -61,7 +61,7 @@ class SwarmRuntime(ContainerRuntime):
 
     def build(self, root: Path, servers: Sequence[Server], variables: Mapping[str, str]) -> None:
         """For the manager; other nodes fetch just these builds from the registry that ZOO_IMAGES= names."""
-        images.provide({self.engine: servers}, root, variables, self.broken)
+        self.broken |= images.provide(self.engine, root, servers, variables)
         whole = [server for server in servers if server.label not in self.broken]
         for name in [image(images.GENERATOR), *(image(server.name, release=server.release) for server in whole)]:
             if images.has_registry(name):
@@ -90,7 +90,6 @@ class SwarmRuntime(ContainerRuntime):
         errors: int | IO[bytes],
         beside: str | None = None,
         cores: Cores | None = None,
-        engine: Engine | None = None,
     ) -> AgentClient:
         """On the server's node."""
         return self.dial(self.places.server, errors, *WATCH)
