@@ -17,8 +17,8 @@ from zoo.plan.feasible import connections
 from zoo.report.summary import Summary
 from zoo.report.text.document import document
 from zoo.report.text.markdown import render
-from zoo.runtime.agent.senders import sending
 from zoo.runtime.conditions import runtime_named
+from zoo.runtime.swarm.generators import with_ports_of
 from zoo.runtime.swarm.places import places_of
 
 
@@ -113,4 +113,4 @@ def test_a_limit_names_its_host_and_the_command_that_raises_it() -> None:
 def between(generators: Mapping[str, Limits], **server: int | None) -> Limits:
     """Of a run whose server, on host a, has these limits."""
     facts = builders.run().host.model_copy(update={"limits": Limits.model_validate(server)})
-    return sending(facts, "a", generators, 1).limits
+    return with_ports_of(facts, "a", generators, 1).limits

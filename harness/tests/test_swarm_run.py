@@ -14,9 +14,9 @@ from container_runs import PATIENCE_S, bench, ended, failed, records, under_load
 from engines import SpareEngine, address, joined_engines, registry, swarm_of
 
 from zoo.host.engine import Engine, EngineError, image
-from zoo.runtime.agent.dialled import CERTIFY, RELAY, Relay
 from zoo.runtime.container import SAFE
 from zoo.runtime.images import GENERATOR
+from zoo.runtime.swarm.relay import CERTIFY, RELAY, Relay
 
 WORDS = ("--runtime", "swarm", "--server", "rust-axum", "--variant", "hyper", "--tiers", "51")
 

@@ -8,9 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-from zoo.load.ab import Benchmarker
+from zoo.load.ab import Ab
 from zoo.load.base import Generator
-from zoo.load.vegeta import Attacker
+from zoo.load.execute import Executor
+from zoo.load.vegeta import Vegeta
+from zoo.load.wrk import Wrk
 from zoo.model.errors import RuntimeFailure, never_listened
 from zoo.runtime.agent.client import AgentClient
 from zoo.runtime.base import Apart, Launch
@@ -24,11 +26,17 @@ class Attached(ABC):
 
     home = "/"
     instruments: Instruments
+    generator: Generator
+    attacker: Vegeta
+    benchmarker: Ab
 
     def __init__(self, child: subprocess.Popen[bytes], launch: Launch) -> None:
         self._child = child
         self._launch = launch
         self._ready_s = 0.0
+
+    def _load_by(self, executor: Executor) -> None:
+        self.generator, self.attacker, self.benchmarker = Wrk(executor), Vegeta(executor), Ab(executor)
 
     @property
     @abstractmethod
@@ -119,10 +127,6 @@ class Attached(ABC):
 
 class Enclosed(Attached):
     """A server that is watched and loaded by agents."""
-
-    generator: Generator
-    attacker: Attacker
-    benchmarker: Benchmarker
 
     @abstractmethod
     def attach(self, agent: AgentClient, sampler: str) -> None:

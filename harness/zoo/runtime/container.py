@@ -14,14 +14,13 @@ from typing import IO
 from zoo.catalog.manifest import Server
 from zoo.host import namespace
 from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image, reason
-from zoo.load.wrk import Wrk
 from zoo.model.cores import Cores
 from zoo.model.errors import RuntimeFailure
 from zoo.model.host import HostFacts
 from zoo.runtime import images, orphans
 from zoo.runtime.agent.client import AgentClient
+from zoo.runtime.agent.executor import AgentExecutor
 from zoo.runtime.agent.instruments import AgentInstruments, HostInstruments
-from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
 from zoo.runtime.attached import Enclosed
 from zoo.runtime.base import Launch
 from zoo.runtime.environment import of_contract
@@ -68,9 +67,7 @@ class HostedContainer(Enclosed):
             raise RuntimeFailure("engine", "SAMPLER=host, but the container's processes are not in this host's /proc")
         self._pid = pid if here else 1
         self.instruments = HostInstruments(agent) if here else AgentInstruments(agent)
-        self.generator = Wrk(AgentShards(agent))
-        self.attacker = AgentVegeta(agent)
-        self.benchmarker = AgentAb(agent)
+        self._load_by(AgentExecutor(agent))
 
     def ended(self, when: str) -> RuntimeFailure:
         """An engine that is stopped takes its containers along, one that is killed only our sight of them."""

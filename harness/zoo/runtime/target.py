@@ -11,10 +11,9 @@ from pathlib import Path
 
 import psutil
 
-from zoo.load.ab import Benchmarker, LocalAb
+from zoo.load.ab import Ab
 from zoo.load.base import Generator
-from zoo.load.shards import LocalShards
-from zoo.load.vegeta import Attacker, LocalVegeta
+from zoo.load.vegeta import Vegeta
 from zoo.load.wrk import Wrk
 from zoo.model.condition import Condition
 from zoo.model.errors import RuntimeFailure
@@ -23,7 +22,7 @@ from zoo.model.samples import Samples
 from zoo.runtime import listeners
 from zoo.runtime.target_url import TargetError, at_address, home, port_of
 from zoo.sample import net
-from zoo.sample.instruments import LocalInstruments, NoiseRecording, Recording
+from zoo.sample.instruments import Instruments, NoiseRecording, Recording
 from zoo.sample.jvm import Info
 from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot, snapshot, tree
@@ -50,9 +49,9 @@ class HostedTarget:
         self.home = home(target.url)
         self.pid = target.pid or 0
         self.instruments = TargetInstruments(self._target)
-        self.generator: Generator = Wrk(LocalShards(options=(f"-HHost: {host}",)))
-        self.attacker: Attacker = LocalVegeta(host=host)
-        self.benchmarker: Benchmarker = LocalAb(host=host)
+        self.generator: Generator = Wrk(options=(f"-HHost: {host}",))
+        self.attacker = Vegeta(host=host)
+        self.benchmarker = Ab(host=host)
 
     def probe(self) -> Info | None:
         """What `/info` says, where it is the contract's; a server need not have one."""
@@ -84,7 +83,7 @@ class HostedTarget:
         return 0
 
 
-class TargetInstruments(LocalInstruments):
+class TargetInstruments(Instruments):
     """Without a process only the host is read; the sockets of another machine or network namespace are not counted."""
 
     def __init__(self, target: Target) -> None:

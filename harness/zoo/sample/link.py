@@ -6,6 +6,7 @@ import socket
 import statistics
 import time
 import urllib.parse
+from dataclasses import dataclass
 
 from zoo.sample.jvm import OPENER
 
@@ -16,15 +17,22 @@ BYTES = 16_777_216
 PATIENCE_S = 20.0
 
 
-def link(url: str) -> dict[str, float]:
-    """`round_trip_us`: the median of some TCP handshakes; `bandwidth_mb_s`: 10⁶ bytes a second of one large answer."""
+@dataclass(frozen=True)
+class Link:
+    """What lies between a generator and the server."""
+
+    round_trip_us: float  # the median of some TCP handshakes
+    bandwidth_mb_s: float  # 10⁶ bytes per second of one large response
+
+
+def link(url: str) -> Link:
     at = urllib.parse.urlsplit(url)
     handshakes = [_handshake_s(at.hostname or "", at.port or 80) for _ in range(ROUND_TRIPS)]
     before = time.monotonic()
     with OPENER.open(f"{url.rstrip('/')}/bytes?n={BYTES}", timeout=PATIENCE_S) as answer:
         got = len(answer.read())
     took_s = time.monotonic() - before
-    return {"round_trip_us": 1e6 * statistics.median(handshakes), "bandwidth_mb_s": got / 1e6 / took_s}
+    return Link(1e6 * statistics.median(handshakes), got / 1e6 / took_s)
 
 
 def _handshake_s(host: str, port: int) -> float:

@@ -18,7 +18,6 @@ from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from zoo.load.spec import LoadError
-from zoo.model.host import HostFacts, Limits
 from zoo.sample.jvm import InfoError
 
 ANSWER_S = 30.0
@@ -28,12 +27,9 @@ ERROR_LINES = 20
 T = TypeVar("T")
 
 ANY: TypeAdapter[Any] = TypeAdapter(Any)
-BOOL: TypeAdapter[bool] = TypeAdapter(bool)
 INT: TypeAdapter[int] = TypeAdapter(int)
 INT_OR_NONE: TypeAdapter[int | None] = TypeAdapter(int | None)
 TEXT: TypeAdapter[str] = TypeAdapter(str)
-FACTS: TypeAdapter[HostFacts] = TypeAdapter(HostFacts)
-LIMITS: TypeAdapter[Limits] = TypeAdapter(Limits)
 
 
 class AgentClient:

@@ -13,10 +13,11 @@ from zoo.host.engine import ENGINE_EXIT, EngineError
 from zoo.host.swarm import Node, Swarm, Task
 from zoo.model.errors import RuntimeFailure
 from zoo.runtime.agent.client import AgentClient
+from zoo.runtime.agent.executor import AgentExecutor
 from zoo.runtime.agent.instruments import AgentInstruments
-from zoo.runtime.agent.senders import senders
 from zoo.runtime.attached import Enclosed
 from zoo.runtime.base import Apart, Launch
+from zoo.runtime.swarm.generators import SpreadWrk, remote
 from zoo.runtime.swarm.places import Places
 
 Dial = Callable[[Node, IO[bytes]], AgentClient]
@@ -71,9 +72,10 @@ class HostedService(Enclosed):
             for name, node in self._places.loads.items():
                 loads[name] = self._dial(node, log)
                 self._agents.append(loads[name])
-        far = senders(loads, self.url, self._places.addresses)
-        self._processors = far.processors
-        self.generator, self.attacker, self.benchmarker = far.generator, far.attacker, far.benchmarker
+        self._processors = sum(AgentInstruments(one).facts().cores or 1 for one in loads.values())
+        self._load_by(AgentExecutor(next(iter(loads.values()))))  # vegeta and ab run on the first node
+        addresses = self._places.addresses if len(self._places.addresses) > 1 else ()
+        self.generator = SpreadWrk([remote(name, one, self.url, addresses) for name, one in loads.items()])
 
     def ended(self, when: str) -> RuntimeFailure:
         if self._code() == ENGINE_EXIT:

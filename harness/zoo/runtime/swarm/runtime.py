@@ -19,14 +19,14 @@ from zoo.model.cores import Cores
 from zoo.model.host import HostFacts
 from zoo.runtime import images, orphans
 from zoo.runtime.agent.client import AgentClient
-from zoo.runtime.agent.dialled import CERTIFY, RELAY, SECRET, DialledAgent, Relay, call_back
 from zoo.runtime.agent.instruments import AgentInstruments
-from zoo.runtime.agent.senders import sending
 from zoo.runtime.base import Launch
 from zoo.runtime.container import SAFE, USER, ContainerRuntime
 from zoo.runtime.resources import Resources
+from zoo.runtime.swarm.generators import with_ports_of
 from zoo.runtime.swarm.hosted import HostedService
 from zoo.runtime.swarm.places import Places
+from zoo.runtime.swarm.relay import CERTIFY, RELAY, SECRET, DialledAgent, Relay, call_back
 
 SAFE_SERVICE = (
     *("--read-only", "--cap-drop=ALL", f"--user={USER}", "--mount=type=tmpfs,destination=/tmp,tmpfs-mode=1777"),
@@ -131,7 +131,7 @@ class SwarmRuntime(ContainerRuntime):
                 found[name] = AgentInstruments(agent).limits()
         engine = self.engine.facts()
         seen = seen.model_copy(update={"distribution": None, "engine": engine})
-        return sending(seen, self.places.server.name, found, len(self.places.addresses))
+        return with_ports_of(seen, self.places.server.name, found, len(self.places.addresses))
 
     def close(self) -> None:
         """Leave no service, secret or relay behind."""
