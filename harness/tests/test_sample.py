@@ -26,7 +26,6 @@ from zoo.sample import cgroup as sample_cgroup
 from zoo.sample import diag, jvm, net, noise, proc, sampler
 
 calm = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
-linux = pytest.mark.skipif(not proc.LINUX, reason="needs /proc")
 
 SOCKSTAT = "sockets: used 16\nTCP: inuse 5 orphan 0 tw 4321 alloc 9 mem 12\nUDP: inuse 0 mem 0\n"
 SNMP = "Tcp: RtoAlgorithm MaxConn CurrEstab InSegs\nTcp: 1 -1 39000 19365\nUdp: InDatagrams\nUdp: 7\n"
@@ -162,15 +161,13 @@ class TestSnapshot:
         tell(child)
         freed = proc.snapshot(child.pid)
         assert freed.rss_kb < held.rss_kb - 45_000
-        if proc.LINUX:
-            assert held.anon_kb is not None
-            assert held.anon_kb > 50_000
-            assert held.pss_kb is not None
-            assert held.pss_kb <= held.rss_kb + 1_000
-            assert freed.hwm_kb is not None
-            assert freed.hwm_kb >= 50_000
+        assert held.anon_kb is not None
+        assert held.anon_kb > 50_000
+        assert held.pss_kb is not None
+        assert held.pss_kb <= held.rss_kb + 1_000
+        assert freed.hwm_kb is not None
+        assert freed.hwm_kb >= 50_000
 
-    @linux
     def test_peak_is_reset(self, start: Start) -> None:
         child = start(ALLOCATES)
         tell(child)
@@ -224,7 +221,6 @@ class TestSampler:
         assert got.t[-1] <= got.elapsed_s + 1e-4
         assert Samples.model_validate_json(got.model_dump_json()) == got
 
-    @linux
     def test_a_sample_of_200_threads_reads_no_more_than_one_of_a_single_thread(
         self, start: Start, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -244,7 +240,7 @@ class TestSampler:
         for name in ("open", "pread"):
             monkeypatch.setattr(os, name, counted(name))
         for count in (0, 200):
-            probe = sampler.LinuxProbe(start(THREADS.format(count=count)).pid)
+            probe = sampler.ProcessProbe(start(THREADS.format(count=count)).pid)
             first = probe.row()
             assert first is not None
             assert first.threads == count + 1
@@ -321,13 +317,12 @@ class TestSampler:
         assert got.peak_rss_kb is None
         assert got.mean_runnable is None
 
-    @linux
     def test_files_are_closed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """And none is opened again when it is time to look for children."""
         clock = ManualTime()
         monkeypatch.setattr(sampler, "time", clock)
         before = open_in_proc()
-        probe = sampler.LinuxProbe(os.getpid())
+        probe = sampler.ProcessProbe(os.getpid())
         assert probe.row() is not None
         during = open_in_proc()
         assert len(during) >= len(before) + 5
@@ -337,7 +332,6 @@ class TestSampler:
         probe.close()
         assert open_in_proc() == before
 
-    @linux
     def test_sees_both_ends_of_connections(self) -> None:
         with ExitStack() as stack:
             server = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=64))
@@ -348,7 +342,6 @@ class TestSampler:
         assert got[-1] is not None
         assert got[-1] >= 80
 
-    @linux
     @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
     def test_connections_of_one_port(self, family: socket.AddressFamily) -> None:
         """Both families: a JVM listens on IPv6 sockets, reached by IPv4 addresses."""
@@ -365,7 +358,6 @@ class TestSampler:
                 stack.enter_context(server.accept()[0])
             assert diag.established_on(port) == 300
 
-    @linux
     def test_connections_that_only_the_client_has_closed(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server, ExitStack() as stack:
             port = server.getsockname()[1]
@@ -381,7 +373,6 @@ class TestSampler:
             stack.close()
             until(lambda: diag.unclosed_on(port) == 0)
 
-    @linux
     def test_connections_that_the_server_has_closed(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
@@ -492,7 +483,6 @@ class TestNoise:
         )
         assert noise.NoiseProbe(["/server"]).start().stop().throttled_share == 0.5
 
-    @linux
     def test_a_reading_is_of_now(self) -> None:
         at, cpu = time.monotonic(), time.process_time()
         noise.canary()

@@ -119,7 +119,7 @@ def test_a_generator_that_dies_fails_the_cell(cluster: Cluster, tmp_path: Path) 
     node = cluster.nodes[2]
     node.engine.call("kill", under_load(node.engine, run))
     told, _ = failed(run, tmp_path)
-    assert told == "generator host host-2: the agent ended before it answered `wrk`"
+    assert told == "generator host host-2: the agent ended before it answered `execute`"
     assert cluster.left() == []
 
 
@@ -130,5 +130,5 @@ def test_a_node_that_is_cut_off_fails_the_cell(cluster: Cluster, tmp_path: Path)
     under_load(node.engine, run)
     node.network("ip", "link", "set", "hosts", "down")
     told, _ = failed(run, tmp_path)
-    assert told == "generator host host-2: the agent ended before it answered `wrk`"
+    assert told == "generator host host-2: the agent ended before it answered `execute`"
     assert cluster.left(2) == []
