@@ -24,10 +24,9 @@ from zoo.model.samples import Samples, Switches
 from zoo.runtime.base import Apart, Launch
 from zoo.sample.cgroup import CgroupUse
 from zoo.sample.instruments import Instruments
-from zoo.sample.jvm import Info, ServerLimits
 from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot
-from zoo.sample.response import Response
+from zoo.sample.requests import Info, Response, ServerLimits
 
 IDLE_KB = 50_000
 POOL = 200

@@ -27,14 +27,11 @@ from zoo.load.execute import Job
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.load.vegeta import Attack, Vegeta
 from zoo.load.wrk import Wrk
-from zoo.runtime.agent.client import AgentClient
-from zoo.runtime.agent.executor import AgentExecutor
-from zoo.runtime.agent.instruments import AgentInstruments, HostInstruments
+from zoo.runtime.agent.client import AgentClient, AgentExecutor, AgentInstruments, HostInstruments
 from zoo.runtime.agent.serve import Agent, answer
 from zoo.runtime.swarm.relay import DialledAgent, Relay
-from zoo.sample.cpu_work import SAMPLES, SLOPES, seconds_a_round
-from zoo.sample.jvm import InfoError
 from zoo.sample.proc import snapshot
+from zoo.sample.requests import SAMPLES, SLOPES, InfoError, seconds_a_round
 
 LONG_S = 2 * PATIENCE_S
 """Of a load that is to end before it would by itself."""

@@ -23,7 +23,7 @@ from waits import until
 from zoo.model.noise import Noise
 from zoo.model.samples import Samples
 from zoo.sample import cgroup as sample_cgroup
-from zoo.sample import diag, jvm, net, noise, proc, sampler
+from zoo.sample import diag, net, noise, proc, requests, sampler
 
 calm = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 
@@ -516,7 +516,7 @@ class Handler(BaseHTTPRequestHandler):
 
 class TestInfo:
     def test_parsed(self) -> None:
-        info = jvm.parse_info(INFO)
+        info = requests.parse_info(INFO)
         assert info.model == "virtual-thread"
         assert info.limits.max_threads is None
 
@@ -531,26 +531,26 @@ class TestInfo:
         ],
     )
     def test_faults_are_named(self, old: str, new: str, names: str) -> None:
-        with pytest.raises(jvm.InfoError, match=names):
-            jvm.parse_info(INFO.replace(old, new, 1))
+        with pytest.raises(requests.InfoError, match=names):
+            requests.parse_info(INFO.replace(old, new, 1))
 
     @calm
     @given(st.text() | st.binary())
     def test_odd_answers(self, text: str | bytes) -> None:
-        with pytest.raises(jvm.InfoError):
-            jvm.parse_info(text)
+        with pytest.raises(requests.InfoError):
+            requests.parse_info(text)
 
     def test_fetched(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
         with HTTPServer(("127.0.0.1", 0), Handler) as server:
             threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
             url = f"http://127.0.0.1:{server.server_port}"
-            assert jvm.fetch_info(url).pid == 77
-            with pytest.raises(jvm.InfoError, match="404"):
-                jvm.fetch_info(f"{url}/elsewhere")
+            assert requests.fetch_info(url).pid == 77
+            with pytest.raises(requests.InfoError, match="404"):
+                requests.fetch_info(f"{url}/elsewhere")
             server.shutdown()
-        with pytest.raises(jvm.InfoError):
-            jvm.fetch_info(url, timeout=1)
+        with pytest.raises(requests.InfoError):
+            requests.fetch_info(url, timeout=1)
 
     def test_an_answer_that_is_not_http(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
@@ -561,5 +561,5 @@ class TestInfo:
                     connection.sendall(b"garbage\r\n\r\n")
 
             threading.Thread(target=answer, daemon=True).start()
-            with pytest.raises(jvm.InfoError):
-                jvm.fetch_info(f"http://127.0.0.1:{server.getsockname()[1]}", timeout=2)
+            with pytest.raises(requests.InfoError):
+                requests.fetch_info(f"http://127.0.0.1:{server.getsockname()[1]}", timeout=2)

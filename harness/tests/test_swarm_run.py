@@ -14,8 +14,7 @@ from container_runs import PATIENCE_S, bench, ended, failed, records, under_load
 from engines import SpareEngine, address, joined_engines, registry, swarm_of
 
 from zoo.host.engine import Engine, EngineError, image
-from zoo.runtime.container import SAFE
-from zoo.runtime.images import GENERATOR
+from zoo.runtime.container import GENERATOR, SAFE
 from zoo.runtime.swarm.relay import CERTIFY, RELAY, Relay
 
 WORDS = ("--runtime", "swarm", "--server", "rust-axum", "--variant", "hyper", "--tiers", "51")

@@ -21,8 +21,7 @@ from zoo.load.spec import LoadSpec
 from zoo.model.entry_id import is_target
 from zoo.model.run import Target
 from zoo.runtime.listeners import Accepting, Listener, is_local, reached, resolve
-from zoo.runtime.target import HostedTarget, check, condition, listening
-from zoo.runtime.target_url import TargetError, home, origin, targets
+from zoo.runtime.target import HostedTarget, TargetError, check, condition, home, listening, origin, targets
 
 NOWHERE = "http://192.0.2.1:9000/"
 """An address for documentation, which nobody has."""

@@ -28,7 +28,7 @@ from zoo.report.text import soak as soak_text
 from zoo.report.text import terminal
 from zoo.runtime import conditions
 from zoo.runtime.environment import recorded
-from zoo.runtime.hosting import hosting
+from zoo.runtime.runtimes import hosting
 from zoo.store.writing import write_data
 
 

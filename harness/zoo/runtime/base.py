@@ -15,7 +15,7 @@ from zoo.model.cores import Cores
 from zoo.model.errors import RuntimeFailure
 from zoo.model.jdk import Jdk
 from zoo.sample.instruments import Instruments
-from zoo.sample.jvm import Info
+from zoo.sample.requests import Info
 
 
 @dataclass(frozen=True)

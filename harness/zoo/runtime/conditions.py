@@ -22,7 +22,7 @@ from zoo.plan import feasible, tier
 from zoo.plan.cores import AUTO, CHOICES, SHARED, SPLIT, chosen
 from zoo.plan.request import unread
 from zoo.runtime.condition_checks import check_release_setting, checked, release_settings
-from zoo.runtime.resources import resources_of
+from zoo.runtime.container import resources_of
 from zoo.runtime.swarm.places import places_of, swarm_of
 from zoo.runtime.vm import settings as vm_settings
 

@@ -24,13 +24,13 @@ from zoo.host.processors import ALLOWED, placed
 from zoo.load.execute import LocalExecutor
 from zoo.model.errors import RuntimeFailure
 from zoo.model.jdk import Jdk
-from zoo.runtime.attached import Attached
 from zoo.runtime.base import Launch
-from zoo.runtime.effect import noexec
+from zoo.runtime.condition_checks import noexec
 from zoo.runtime.environment import of_process
+from zoo.runtime.hosted import HostedChild
 from zoo.sample import jcmd
 from zoo.sample.instruments import Instruments
-from zoo.sample.jvm import Info
+from zoo.sample.requests import Info
 
 
 def command(entry: Entry, java: Path | None, jvm_flags: tuple[str, ...] = ()) -> list[str]:
@@ -92,7 +92,7 @@ def jcmd_here(info: Info, words: Sequence[str]) -> str | None:
     return jcmd.said(info.pid, *words)
 
 
-class HostedProcess(Attached):
+class HostedProcess(HostedChild):
     """One server process, its log in a file of the run."""
 
     def __init__(

@@ -16,17 +16,24 @@ from zoo.model.errors import RuntimeFailure
 from zoo.model.host import HostFacts, Limits
 from zoo.model.noise import Noise
 from zoo.model.samples import Samples
-from zoo.sample import lock_waits, net, nmt
+from zoo.sample import jcmd, net
 from zoo.sample.cgroup import CgroupUse
-from zoo.sample.contract_probe import hello_fault, model_fault
-from zoo.sample.cpu_work import seconds_a_round
 from zoo.sample.diag import closed_on, established_on, unclosed_on
-from zoo.sample.jvm import Info, InfoError, fetch_info
-from zoo.sample.link import Link, link
 from zoo.sample.net import TcpCounters
 from zoo.sample.noise import NoiseProbe, canary
 from zoo.sample.proc import Snapshot, reset_peak, snapshot
-from zoo.sample.response import Response, responses
+from zoo.sample.requests import (
+    Info,
+    InfoError,
+    Link,
+    Response,
+    fetch_info,
+    hello_fault,
+    link,
+    model_fault,
+    responses,
+    seconds_a_round,
+)
 from zoo.sample.sampler import Sampler
 
 HZ = 5.0
@@ -110,11 +117,15 @@ class Instruments:
 
     def snapshot(self, pid: int, deep: bool = False) -> Snapshot | None:
         seen = snapshot(pid, deep)
-        return seen.model_copy(update={**nmt.told(pid), "lock_waits": lock_waits.counted(pid)}) if deep else seen
+        return (
+            seen.model_copy(update={**jcmd.read_native_memory(pid), "lock_waits": jcmd.read_lock_waits(pid)})
+            if deep
+            else seen
+        )
 
     def count_anew(self, pid: int) -> bool:
         """Reset the peak of a process's memory and its waits for locks; False where the peak cannot be."""
-        lock_waits.begin(pid)
+        jcmd.count_lock_waits(pid)
         return reset_peak(pid)
 
     def sample(self, pid: int) -> Recording:

@@ -18,11 +18,11 @@ from zoo.host.processors import placed
 from zoo.model.errors import RuntimeFailure, never_listened
 from zoo.model.jdk import Jdk
 from zoo.runtime.base import Launch
-from zoo.runtime.effect import fault, gathered
+from zoo.runtime.condition_checks import fault, gathered
 from zoo.runtime.environment import of_process
 from zoo.runtime.process import command_line_here, jcmd_here, port_for, processors, spawn, start_command
-from zoo.sample.jvm import InfoError, fetch_info
 from zoo.sample.proc import snapshot
+from zoo.sample.requests import InfoError, fetch_info
 from zoo.scenarios.startup import REST_S, RESTS, STARTS, Start
 
 POLL_S = 0.001

@@ -14,11 +14,9 @@ from zoo.load.spec import LoadError, LoadSpec
 from zoo.load.wrk import Wrk, merged
 from zoo.model.host import HostFacts, Limits
 from zoo.model.measurement import GeneratorUse
-from zoo.runtime.agent.client import AgentClient
-from zoo.runtime.agent.executor import AgentExecutor
-from zoo.runtime.agent.instruments import AgentInstruments
+from zoo.runtime.agent.client import AgentClient, AgentExecutor, AgentInstruments
 from zoo.sample.instruments import Instruments
-from zoo.sample.link import Link
+from zoo.sample.requests import Link
 
 LEAD_S = 0.3
 """From now until all begin: longer than it takes to tell each of them."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from zoo.host.engine import Engine, EngineError, engine_of, image
 from zoo.host.swarm import ROLE, Node, Swarm
 from zoo.model.errors import BenchError
-from zoo.runtime.images import GENERATOR, has_registry
+from zoo.runtime.container import GENERATOR, has_registry
 
 
 @dataclass(frozen=True)

@@ -26,18 +26,16 @@ from zoo.load.wrk import Wrk
 from zoo.model.errors import RuntimeFailure
 from zoo.model.host import HostFacts, JdkFacts
 from zoo.model.jdk import Jdk
-from zoo.runtime.agent.client import INT, INT_OR_NONE, AgentClient
-from zoo.runtime.agent.executor import AgentExecutor
-from zoo.runtime.agent.instruments import AgentInstruments
+from zoo.runtime.agent.client import INT, INT_OR_NONE, AgentClient, AgentExecutor, AgentInstruments
 from zoo.runtime.base import Launch
-from zoo.runtime.effect import Evidence, fault
+from zoo.runtime.condition_checks import Evidence, fault
 from zoo.runtime.environment import of_contract
 from zoo.runtime.process import command
 from zoo.runtime.vm import guest, image, kernel, qemu
 from zoo.runtime.vm.qemu import GuestMachine
 from zoo.runtime.vm.settings import FOLDER, VmError
 from zoo.sample.instruments import Instruments
-from zoo.sample.jvm import Info
+from zoo.sample.requests import Info
 
 PANIC = "Kernel panic"
 TICK_S = 0.05

@@ -18,9 +18,8 @@ from zoo.model.errors import BenchError
 from zoo.model.host import HostFacts, Limits
 from zoo.runtime.base import Runtime
 from zoo.runtime.conditions import jdk_for
-from zoo.runtime.container import ContainerRuntime
+from zoo.runtime.container import ContainerRuntime, resources_of
 from zoo.runtime.process import ProcessRuntime
-from zoo.runtime.resources import resources_of
 from zoo.runtime.swarm.places import places_of, swarm_of
 from zoo.runtime.swarm.runtime import SwarmRuntime
 from zoo.runtime.vm import init, settings

@@ -25,10 +25,9 @@ from zoo.load.wrk import Wrk
 from zoo.model.histogram import Histogram
 from zoo.model.host import Limits
 from zoo.plan.feasible import connections
-from zoo.runtime.agent.client import AgentClient
-from zoo.runtime.agent.executor import AgentExecutor
+from zoo.runtime.agent.client import AgentClient, AgentExecutor
 from zoo.runtime.swarm.generators import Remote, SpreadWrk, remote, shares_of
-from zoo.sample.link import Link
+from zoo.sample.requests import Link
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ from zoo.load.wrk import Wrk
 from zoo.model.errors import RuntimeFailure, never_listened
 from zoo.runtime.agent.client import AgentClient
 from zoo.runtime.base import Apart, Launch
-from zoo.runtime.effect import fault, gathered
+from zoo.runtime.condition_checks import fault, gathered
 from zoo.sample.instruments import Instruments
-from zoo.sample.jvm import Info
+from zoo.sample.requests import Info
 
 
-class Attached(ABC):
+class HostedChild(ABC):
     """What a process and an attached container have in common."""
 
     home = "/"
@@ -125,7 +125,7 @@ class Attached(ABC):
         return never_listened(code, self.log_tail())
 
 
-class Enclosed(Attached):
+class HostedWithAgent(HostedChild):
     """A server that is watched and loaded by agents."""
 
     @abstractmethod
