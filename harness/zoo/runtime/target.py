@@ -26,7 +26,7 @@ from zoo.sample import net
 from zoo.sample.instruments import Instruments, NoiseRecording, Recording
 from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot, snapshot, tree
-from zoo.sample.requests import Info, Response, responses
+from zoo.sample.requests import Info, Response, get, responses
 from zoo.scenarios import SCENARIOS
 
 PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
@@ -245,17 +245,11 @@ def check(targets: Mapping[str, Target], scenarios: Sequence[str], *, remote: bo
 def answer_fault(target: Target, path: str | None = None, timeout_s: float = ANSWER_S) -> str | None:
     """Why an answer cannot be measured: none came, or it is not 2xx. `path` replaces that of the target."""
     path = path or home(target.url)
-    connection = http.client.HTTPConnection(address_of(target), port_of(target.url), timeout=timeout_s)
+    url = at_address(target.url, address_of(target))
     try:
-        connection.request("GET", path, headers={"Host": host_header(target.url)})
-        answer = connection.getresponse()
-        answer.read()
+        answer, _ = get(url, path, timeout_s, host_header(target.url))
     except (OSError, http.client.HTTPException) as error:
-        return (
-            f"GET {at_address(target.url, address_of(target))}{path} gave no answer ({error or type(error).__name__})"
-        )
-    finally:
-        connection.close()
+        return f"GET {url}{path} gave no answer ({error or type(error).__name__})"
     return None if 200 <= answer.status < 300 else f"GET {path} answered {answer.status}, expected 2xx"
 
 

@@ -8,9 +8,7 @@ import math
 import socket
 import statistics
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,20 +21,41 @@ from zoo.catalog.manifest import Entry, Model
 
 BODY = b"Hello, World!"
 DATE_SLACK_S = 5.0
+MOST_INFO_BYTES = 1 << 20
+SAMPLE_BYTES = 60
+ROUND_TRIPS = 21
+LINK_BYTES = 16_777_216
+"""The most that `/bytes` gives at once."""
+
+LINK_TIMEOUT_S = 20.0
+
+ModelName = Literal["platform-thread", "virtual-thread", "event-loop", "async-task", "async-servlet"]
+
+
+def get(
+    url: str, path: str, timeout_s: float, host: str | None = None, most_bytes: int | None = None
+) -> tuple[http.client.HTTPResponse, bytes]:
+    """Return the response and its body, whatever its status; a proxy of the environment is not used.
+
+    `url` is the server's; `host` is sent as the Host header in place of the URL's. `OSError` or `HTTPException` when no
+    response comes, `ValueError` where the URL is none.
+    """
+    address = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=timeout_s)
+    try:
+        connection.request("GET", path, headers={"Host": host} if host else {})
+        answer = connection.getresponse()
+        return answer, answer.read(most_bytes)
+    finally:
+        connection.close()
 
 
 def hello_fault(url: str, timeout_s: float = 5.0) -> str | None:
     """What is wrong with the answer to `GET /`; None when it is the contract's."""
-    address = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=timeout_s)
     try:
-        connection.request("GET", "/")
-        answer = connection.getresponse()
-        body = answer.read()
+        answer, body = get(url, "/", timeout_s)
     except (OSError, http.client.HTTPException) as error:
         return f"GET / gave no answer ({error or type(error).__name__})"
-    finally:
-        connection.close()
     if answer.status != 200 or body != BODY:
         return f"GET / answered {answer.status} with {body[:40]!r}, expected 200 with {BODY!r}"
     for name, expected in (("Content-Type", "text/plain;charset=utf-8"), ("Content-Length", str(len(BODY)))):
@@ -61,13 +80,6 @@ def _date_fault(date: str | None) -> str | None:
     except (TypeError, ValueError):
         return f"GET / has Date: {date}, expected the time now"
     return f"GET / has a Date {age:.0f} s away from now" if age > DATE_SLACK_S else None
-
-
-ModelName = Literal["platform-thread", "virtual-thread", "event-loop", "async-task", "async-servlet"]
-
-# A proxy of the environment must not come between us and the server.
-OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-MOST_BYTES = 1 << 20
 
 
 class InfoError(Exception):
@@ -129,16 +141,12 @@ def fetch_info(url: str, timeout: float = 5.0) -> Info:
     """`url` is the server's, without a path; any failure is an InfoError."""
     address = url.rstrip("/") + "/info"
     try:
-        with OPENER.open(address, timeout=timeout) as answer:
-            body: bytes = answer.read(MOST_BYTES)
-    except urllib.error.HTTPError as error:
-        raise InfoError(f"{address} answered {error.code}") from error
+        answer, body = get(url, urllib.parse.urlsplit(address).path, timeout, most_bytes=MOST_INFO_BYTES)
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise InfoError(f"{address}: {error}") from error
+    if answer.status != 200:
+        raise InfoError(f"{address} answered {answer.status}")
     return parse_info(body)
-
-
-SAMPLE_BYTES = 60
 
 
 @dataclass(frozen=True)
@@ -207,13 +215,6 @@ class _Received(io.RawIOBase):
         return count
 
 
-ROUND_TRIPS = 21
-BYTES = 16_777_216
-"""The most that `/bytes` gives at once."""
-
-PATIENCE_S = 20.0
-
-
 @dataclass(frozen=True)
 class Link:
     """What lies between a generator and the server."""
@@ -226,15 +227,16 @@ def link(url: str) -> Link:
     at = urllib.parse.urlsplit(url)
     handshakes = [_handshake_s(at.hostname or "", at.port or 80) for _ in range(ROUND_TRIPS)]
     before = time.monotonic()
-    with OPENER.open(f"{url.rstrip('/')}/bytes?n={BYTES}", timeout=PATIENCE_S) as answer:
-        got = len(answer.read())
+    answer, body = get(url, f"/bytes?n={LINK_BYTES}", LINK_TIMEOUT_S)
+    if answer.status != 200:
+        raise OSError(f"{url}/bytes answered {answer.status}")
     took_s = time.monotonic() - before
-    return Link(1e6 * statistics.median(handshakes), got / 1e6 / took_s)
+    return Link(1e6 * statistics.median(handshakes), len(body) / 1e6 / took_s)
 
 
 def _handshake_s(host: str, port: int) -> float:
     before = time.monotonic()
-    with socket.create_connection((host, port), PATIENCE_S):
+    with socket.create_connection((host, port), LINK_TIMEOUT_S):
         return time.monotonic() - before
 
 
