@@ -6,7 +6,7 @@ HARNESS := $(VENV)/bin/zoo
 PYTEST := $(VENV)/bin/python -m pytest -c harness/pyproject.toml --rootdir .
 # each of these measures, and only one run at a time is allowed
 RUNS := $(addprefix harness/tests/,test_whole_run.py test_target_run.py test_whole_jdbc_run.py test_faults.py test_soak.py)
-UNIT := $(PYTEST) -p no:schemathesis harness/tests $(addprefix --ignore ,$(RUNS) harness/tests/test_containers.py harness/tests/test_hosts_run.py harness/tests/test_swarm_run.py harness/tests/test_vm_boot.py harness/tests/test_reproducible.py) -n 2
+UNIT := $(PYTEST) -p no:schemathesis harness/tests $(addprefix --ignore ,$(RUNS) harness/tests/test_containers.py harness/tests/test_swarm_run.py harness/tests/test_vm_boot.py harness/tests/test_reproducible.py) -n 2
 CONTRACT := $(PYTEST) contract -n 2
 
 SERVER ?=
@@ -94,7 +94,7 @@ CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
 help: ## Understand: list these commands
 	@echo "usage: make COMMAND [SERVER=java-tomcat] [VARIANT=platform,virtual] [SCENARIO=hello,sleep] [CASE=name] [TIERS=100,1k,25k] [ROUNDS=n] [DURATION=s]"
 	@echo "       further conditions: [HEAP=50m,300m] [JDK=25,21] [VARY='flags=-XX:+UseSerialGC MAX_THREADS=400']; RESUME=1 goes on with the newest run"
-	@echo "       where and how: [RUNTIME=process|container|vm|hosts|swarm] [CORES=split|shared]"
+	@echo "       where and how: [RUNTIME=process|container|vm|swarm] [CORES=split|shared]"
 	@for group in Try Measure Understand Claims Develop; do echo; echo "$$group"; \
 		sed -nE "s/^([a-z0-9-]+):.*## $$group: (.*)/  \1\t\2/p" $(MAKEFILE_LIST) | expand -t 18; done
 
@@ -238,7 +238,7 @@ test-contract: setup build ## Develop: the contract suite (3 min; SERVER= for on
 
 test-containers: setup images ## Develop: what a container can break, in every image; runs in containers (8 min)
 	@$(PYTEST) contract --runtime container -n 2
-	@$(PYTEST) harness/tests/test_containers.py harness/tests/test_hosts_run.py harness/tests/test_compose.py
+	@$(PYTEST) harness/tests/test_containers.py harness/tests/test_compose.py
 
 test-swarm: setup images registry ## Develop: runs over a swarm of three engines, each with a network of its own (root; 4 min)
 	@$(PYTEST) harness/tests/test_swarm_run.py

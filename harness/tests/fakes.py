@@ -23,10 +23,10 @@ from zoo.model.record import Record
 from zoo.model.samples import Samples, Switches
 from zoo.runtime.base import Apart, Launch
 from zoo.sample.cgroup import CgroupUse
-from zoo.sample.jvm import Info, ServerLimits
+from zoo.sample.instruments import Instruments
 from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot
-from zoo.sample.response import Response
+from zoo.sample.requests import Info, Response, ServerLimits
 
 IDLE_KB = 50_000
 POOL = 200
@@ -125,11 +125,9 @@ def outcome(spec: LoadSpec, pairs: list[list[int]], connect: int = 0, status: in
         corrected=histogram,
         connections=spec.connections,
         threads=spec.threads,
-        shards=1,
         cpu_s=1.0,
         busiest_thread=0.5,
         version="4.2.0",
-        command=[["fake"]],
     )
 
 
@@ -299,7 +297,7 @@ class FakeAttacker:
             assert attack.connections is not None
             sent = [at for at in range(0, round(attack.duration_s * 1e6), delay_us) for _ in range(attack.connections)]
         failed = {"status 503": list(range(self._world.attack_fails))} if self._world.attack_fails else {}
-        return Attacked([Hits(sent, [delay_us] * len(sent), failed)], cpu_s=0.5, version="12.13.0", commands=[["fake"]])
+        return Attacked([Hits(sent, [delay_us] * len(sent), failed)], cpu_s=0.5, version="12.13.0")
 
 
 class FakeBenchmarker:
@@ -330,7 +328,6 @@ class FakeBenchmarker:
             connections=spec.connections,
             cpu_s=1.0,
             version="2.3",
-            command=["fake"],
         )
 
 
@@ -408,9 +405,7 @@ class ManualTime:
         self.now += seconds
 
 
-class FakeInstruments:
-    sampler = "host"
-
+class FakeInstruments(Instruments):
     def __init__(self, world: World) -> None:
         self._world = world
 

@@ -8,7 +8,7 @@ import needs
 import pytest
 from fixtures.scripted_server import ScriptedServer
 
-from zoo.load.ab import AbOutcome, AbSpec, LocalAb, read_outcome
+from zoo.load.ab import Ab, AbOutcome, AbSpec, read_outcome
 from zoo.load.spec import LoadError
 
 PRINTED = """\
@@ -35,12 +35,12 @@ def server() -> Iterator[ScriptedServer]:
 
 
 def read(printed: str, percentiles: str = PERCENTILES) -> AbOutcome:
-    return read_outcome(printed, percentiles, spec=SPEC, cpu_s=0.5, version="2.3", command=["ab"])
+    return read_outcome(printed, percentiles, spec=SPEC, cpu_s=0.5, version="2.3")
 
 
 @needs.AB
 def test_a_real_run_adds_up(server: ScriptedServer) -> None:
-    ab, began = LocalAb(), time.monotonic()
+    ab, began = Ab(), time.monotonic()
     found = ab.run(AbSpec(f"{server.url}/wait/20", 100, 10))
     elapsed_s = time.monotonic() - began
     assert (found.requests, found.complete, found.failed, found.non_2xx) == (100, 100, 0, 0)
@@ -59,12 +59,12 @@ def test_a_real_run_adds_up(server: ScriptedServer) -> None:
 
 @needs.AB
 def test_the_host_header_may_name_another_host_than_the_url(server: ScriptedServer) -> None:
-    LocalAb(host="zoo.test").run(AbSpec(f"{server.url}/", requests=5, connections=1))
+    Ab(host="zoo.test").run(AbSpec(f"{server.url}/", requests=5, connections=1))
     assert set(server.hosts) == {"zoo.test"}
 
 
 def test_bad_statuses_are_counted_beside_the_failed(server: ScriptedServer) -> None:
-    found = LocalAb().run(AbSpec(f"{server.url}/status/503", 50, 5))
+    found = Ab().run(AbSpec(f"{server.url}/status/503", 50, 5))
     assert (found.complete, found.non_2xx, found.failed) == (50, 50, 0)
     assert not found.flawless
 
@@ -74,7 +74,7 @@ def test_a_server_that_is_not_there_fails_every_request() -> None:
     """ab counts each several times, and as complete."""
     with ScriptedServer() as gone:
         url = gone.url
-    found = LocalAb().run(AbSpec(f"{url}/", 50, 5))
+    found = Ab().run(AbSpec(f"{url}/", 50, 5))
     assert found.failed >= 50
     assert found.bytes == 0
     assert not found.flawless
@@ -82,7 +82,7 @@ def test_a_server_that_is_not_there_fails_every_request() -> None:
 
 @needs.AB
 def test_a_server_that_hangs_ends_the_run_in_time(server: ScriptedServer) -> None:
-    ab = LocalAb(limit_s=1)
+    ab = Ab(limit_s=1)
     with pytest.raises(LoadError, match="still ran after 1 s") as caught:
         ab.run(AbSpec(f"{server.url}/hang", 5, 5))
     assert caught.value.kind == "generator_hung"
@@ -91,7 +91,7 @@ def test_a_server_that_hangs_ends_the_run_in_time(server: ScriptedServer) -> Non
 
 def test_a_missing_ab_is_told_with_what_mends_it() -> None:
     with pytest.raises(LoadError, match="apache2-utils"):
-        LocalAb("no-such-ab").run(SPEC)
+        Ab(binary="no-such-ab").run(SPEC)
 
 
 def test_a_command_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_command_that_fails_is_told_with_its_last_words(tmp_path: Path) -> Non
     binary.write_text("#!/bin/sh\necho oh dear; exit 22\n")
     binary.chmod(0o755)
     with pytest.raises(LoadError, match="exit code 22\noh dear"):
-        LocalAb(str(binary)).run(SPEC)
+        Ab(binary=str(binary)).run(SPEC)
 
 
 def test_the_articles_summary() -> None:

@@ -21,19 +21,16 @@ from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 from waits import PATIENCE_S, Enough, until
 
-from zoo.load.ab import AbSpec
-from zoo.load.shards import LocalShards, Shard
+from zoo.load.ab import Ab, AbSpec
+from zoo.load.execute import Job
 from zoo.load.spec import LoadError, LoadSpec
-from zoo.load.vegeta import Attack
+from zoo.load.vegeta import Attack, Vegeta
 from zoo.load.wrk import Wrk
-from zoo.runtime.agent.client import AgentClient
-from zoo.runtime.agent.dialled import DialledAgent, Relay
-from zoo.runtime.agent.instruments import AgentInstruments, HostInstruments
-from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
+from zoo.runtime.agent.client import AgentClient, AgentExecutor, AgentInstruments, HostInstruments
 from zoo.runtime.agent.serve import Agent, answer
-from zoo.sample.cpu_work import SAMPLES, SLOPES, seconds_a_round
-from zoo.sample.jvm import InfoError
+from zoo.runtime.swarm.relay import DialledAgent, Relay
 from zoo.sample.proc import snapshot
+from zoo.sample.requests import SAMPLES, SLOPES, InfoError, seconds_a_round
 from zoo.scenarios.open.analysis import account
 
 LONG_S = 2 * PATIENCE_S
@@ -85,13 +82,13 @@ def server() -> Iterator[ScriptedServer]:
 def test_vegeta_and_ab_are_run_by_the_agent(agent: AgentClient, server: ScriptedServer) -> None:
     ticks: list[float] = []
     attack = Attack(f"{server.url}/wait/100", 0.5, 60, rate=40, keep_alive=False)
-    attacked = AgentVegeta(agent).run(attack, ticks.append)
+    attacked = Vegeta(AgentExecutor(agent)).run(attack, ticks.append)
     found = account(attacked.hits, 40, 0.5)
     assert (found.ok, found.failures) == (found.sent, {})
     assert 0 < found.sent == server.answered <= 21
     assert ticks
 
-    outcome = AgentAb(agent).run(AbSpec(f"{server.url}/", 50, 5))
+    outcome = Ab(AgentExecutor(agent)).run(AbSpec(f"{server.url}/", 50, 5))
     assert (outcome.complete, outcome.flawless) == (50, True)
 
 
@@ -114,7 +111,7 @@ def test_an_interrupt_ends_the_agents_vegeta(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        AgentVegeta(own).run(Attack(server.url, LONG_S, 5, rate=10), on_tick)
+        Vegeta(AgentExecutor(own)).run(Attack(server.url, LONG_S, 5, rate=10), on_tick)
     assert len(seen) == 1
     gone, left = psutil.wait_procs(seen, timeout=PATIENCE_S)
     assert (len(gone), left) == (1, [])
@@ -166,19 +163,19 @@ def test_a_server_that_is_none_of_ours_fails_the_probe(agent: AgentClient, serve
     instruments = AgentInstruments(agent)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        assert "timed out" in (instruments._hello_fault(url, 0.1) or ""), "the agent gives up, and is not given up"
+        assert "timed out" in (instruments.hello_fault(url, 0.1) or ""), "the agent gives up, and is not given up"
     assert not instruments.answers(server.url)
     assert instruments.info(server.url) is None
     with pytest.raises(InfoError, match="/info"):
-        instruments._fetch_info(server.url, 1.0)
+        instruments.fetch_info(server.url, 1.0)
 
 
 def test_wrk_run_by_the_agent_is_wrk(agent: AgentClient, server: ScriptedServer) -> None:
     ticks: list[float] = []
-    outcome = Wrk(AgentShards(agent)).run(LoadSpec(server.url, 8, 1, 30), ticks.append)
+    outcome = Wrk(AgentExecutor(agent)).run(LoadSpec(server.url, 8, 1, 30), ticks.append)
     assert 0 < outcome.requests == outcome.histogram.total <= server.answered <= outcome.requests + 8
     assert outcome.errors.total == 0
-    assert outcome.version == LocalShards().version()
+    assert outcome.version == Wrk().version()
     assert outcome.cpu_s > 0
     assert ticks
     assert ticks == sorted(ticks)
@@ -192,14 +189,14 @@ def test_what_the_server_holds_in_mid_run_is_seen(agent: AgentClient, server: Sc
             raise Enough
 
     with pytest.raises(Enough):
-        Wrk(AgentShards(agent)).run(LoadSpec(f"{server.url}/wait/300", 20, LONG_S, 5), on_tick)
+        Wrk(AgentExecutor(agent)).run(LoadSpec(f"{server.url}/wait/300", 20, LONG_S, 5), on_tick)
 
 
 def test_a_generator_that_fails_there_fails_here(agent: AgentClient) -> None:
     with ScriptedServer() as gone:
         url = gone.url
     with pytest.raises(LoadError, match="unable to connect") as caught:
-        Wrk(AgentShards(agent)).run(LoadSpec(url, 4, 1, 5))
+        Wrk(AgentExecutor(agent)).run(LoadSpec(url, 4, 1, 5))
     assert caught.value.kind == "generator_failed"
 
 
@@ -211,7 +208,7 @@ def test_an_interrupt_ends_wrk_and_the_agent_goes_on(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Wrk(AgentShards(own)).run(LoadSpec(server.url, 4, LONG_S, 5), on_tick)
+        Wrk(AgentExecutor(own)).run(LoadSpec(server.url, 4, LONG_S, 5), on_tick)
     until(lambda: not psutil.Process(process.pid).children())
     assert AgentInstruments(own).limits().nofile_hard
 
@@ -224,7 +221,7 @@ def test_wrk_does_not_outlive_an_agent_whose_input_ends(
 
     def load() -> None:
         try:
-            Wrk(AgentShards(client)).run(LoadSpec(server.url, 4, LONG_S, 5))
+            Wrk(AgentExecutor(client)).run(LoadSpec(server.url, 4, LONG_S, 5))
         except LoadError as error:
             failed.append(error)
 
@@ -260,12 +257,8 @@ def test_the_end_waits_for_a_wrk_that_is_just_being_started(
 
     here = Agent()
     monkeypatch.setattr(subprocess, "Popen", slow)
-    asked = {
-        "spec": to_jsonable_python(LoadSpec(server.url, 4, LONG_S, 5)),
-        "shards": [Shard(4, 2)],
-        "nofile": 1000,
-    }
-    line = json.dumps({"id": 1, "op": "wrk", "arguments": to_jsonable_python(asked)})
+    job = Job([["wrk", "-t2", "-c4", f"-d{LONG_S:.0f}s", server.url]], LONG_S, 2 * LONG_S, "is missing")
+    line = json.dumps({"id": 1, "op": "execute", "arguments": to_jsonable_python({"job": job})})
     replies: list[str] = []
     run = threading.Thread(target=lambda: replies.append(answer(here, line)))
     run.start()

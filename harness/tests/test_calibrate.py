@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from fakes import ManualTime
 
-from zoo.sample import cpu_work
-from zoo.sample.cpu_work import MOST_ROUNDS, seconds_a_round, slope
+from zoo.sample import requests
+from zoo.sample.requests import MOST_ROUNDS, seconds_a_round, slope
 from zoo.scenarios.cpu import WORK_MS, rounds_for
 
 SECONDS_A_ROUND = 4e-6
@@ -40,7 +40,7 @@ class Rounds(BaseHTTPRequestHandler):
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """No time passes but what the server says that its requests take."""
-    monkeypatch.setattr(cpu_work, "time", Rounds.clock)
+    monkeypatch.setattr(requests, "time", Rounds.clock)
     with ThreadingHTTPServer(("127.0.0.1", 0), Rounds) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

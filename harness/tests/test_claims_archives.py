@@ -24,9 +24,9 @@ from zoo.model.jvm_run import JvmRun
 from zoo.model.samples import Samples
 from zoo.reference import claims_page
 from zoo.report.text.soak_and_jvm import bare_jvm
-from zoo.sample.jvm import Info
-from zoo.sample.nmt import ThreadMemory, heap_used, parse
+from zoo.sample.jcmd import ThreadMemory, heap_used, parse_native_memory
 from zoo.sample.proc import Snapshot
+from zoo.sample.requests import Info
 
 SUMMARY = """4711:
 
@@ -215,8 +215,8 @@ def test_a_claimed_heap_is_what_jcmd_tells(by_jcmd_kb: int | None, claimed_mb: f
 
 
 def test_thread_memory_is_read_off_what_the_jvm_prints() -> None:
-    assert parse(SUMMARY) == ThreadMemory(231_606, 10_874)
-    assert parse("Native memory tracking is not enabled") is None
+    assert parse_native_memory(SUMMARY) == ThreadMemory(231_606, 10_874)
+    assert parse_native_memory("Native memory tracking is not enabled") is None
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,8 @@ from zoo.report.text.planning import announcement
 from zoo.runtime.base import Launch
 from zoo.runtime.condition_checks import ConditionError, checked
 from zoo.runtime.conditions import PASSED_ON, settings_from, varied
-from zoo.runtime.container import ContainerRuntime
+from zoo.runtime.container import ContainerRuntime, Resources
 from zoo.runtime.process import command
-from zoo.runtime.resources import Resources
 
 RELEASE = {
     "setting": "THING",

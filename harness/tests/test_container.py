@@ -20,8 +20,7 @@ from zoo.model.cores import Cores
 from zoo.model.errors import RuntimeFailure
 from zoo.runtime import orphans
 from zoo.runtime.base import Launch
-from zoo.runtime.container import ContainerRuntime, HostedContainer
-from zoo.runtime.resources import Resources, resources_of
+from zoo.runtime.container import ContainerRuntime, HostedContainer, Resources, resources_of
 from zoo.sample import cgroup
 
 ENTRY = builders.entry("java-a:virtual")
@@ -135,7 +134,7 @@ def test_a_server_that_never_listens_is_removed(tmp_path: Path, monkeypatch: pyt
             time.sleep(seconds)
             self.now += 10 if pid.exists() and pid.read_text(encoding="ascii") else 0
 
-    monkeypatch.setattr("zoo.runtime.attached.time", Clock())
+    monkeypatch.setattr("zoo.runtime.hosted.time", Clock())
     monkeypatch.setattr("zoo.runtime.container.time", Clock())
     script = f"""
         echo "$@" >> {called}

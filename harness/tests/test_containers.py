@@ -24,12 +24,10 @@ from zoo.host.engine import Engine, EngineError, image
 from zoo.jdbc.records import CellRecord
 from zoo.jdbc.store import JdbcStore
 from zoo.load.spec import LoadSpec
-from zoo.runtime.attached import Enclosed
 from zoo.runtime.base import Launch
-from zoo.runtime.container import ContainerRuntime
-from zoo.runtime.images import GENERATOR
+from zoo.runtime.container import GENERATOR, ContainerRuntime, Resources
+from zoo.runtime.hosted import HostedWithAgent
 from zoo.runtime.orphans import LABEL
-from zoo.runtime.resources import Resources
 from zoo.store.run_folder import Store
 
 
@@ -52,7 +50,9 @@ def runtime(request: pytest.FixtureRequest, results: Path) -> Iterator[Container
     made.close()
 
 
-def start(runtime: ContainerRuntime, catalog: Catalog, results: Path, entry: str = "rust-axum:hyper") -> Enclosed:
+def start(
+    runtime: ContainerRuntime, catalog: Catalog, results: Path, entry: str = "rust-axum:hyper"
+) -> HostedWithAgent:
     return runtime.start(Launch(catalog.entry(entry), results / "it.log"))
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zoo.host.processors import cores, placed
-from zoo.load.children import BusyThreads, Children
+from zoo.load.execute import BusyThreads, Children
 from zoo.model.condition import Condition
 from zoo.model.cores import Cores, PhysicalCore, numbers, ranges
 from zoo.model.errors import BenchError

@@ -21,10 +21,9 @@ from zoo.measure import bare_jvm
 from zoo.model.condition import Condition
 from zoo.model.jdk import Jdk
 from zoo.runtime.base import Launch
-from zoo.runtime.container import ContainerRuntime
+from zoo.runtime.container import ContainerRuntime, Resources
 from zoo.runtime.environment import recorded
 from zoo.runtime.process import ProcessRuntime, start_command
-from zoo.runtime.resources import Resources
 
 PORT = ports.claim()
 CALLERS = {

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from zoo.catalog.load import load_manifest
 from zoo.host import processors
-from zoo.load.shards import Shard
 from zoo.load.spec import LoadError
 from zoo.load.wrk import read_report
 from zoo.model.errors import UserError
@@ -126,7 +125,7 @@ def test_records(chance: random.Random) -> None:
 @given(st.randoms(use_true_random=False))
 def test_reports_of_wrk(chance: random.Random) -> None:
     def read(path: Path) -> object:
-        return read_report(path.read_text(encoding="utf-8", errors="replace"), Shard(100, 2), 7, "")
+        return read_report(path.read_text(encoding="utf-8", errors="replace"), 100, 7, "")
 
     survives(read, "report.json", damaged(REPORT, chance), LoadError)
 
@@ -150,7 +149,7 @@ def test_an_undamaged_one_of_each_is_read(tmp_path: Path) -> None:
     given_: dict[str, tuple[bytes, Callable[[Path], Any]]] = {
         "run.json": (RUN, lambda path: Store.open(path.parent).run()),
         "records.ndjson": (RECORDS, lambda path: Store(path.parent).records()),
-        "report.json": (REPORT, lambda path: read_report(path.read_text(encoding="utf-8"), Shard(100, 2), 7, "")),
+        "report.json": (REPORT, lambda path: read_report(path.read_text(encoding="utf-8"), 100, 7, "")),
     }
     for name, (data, read) in given_.items():
         (tmp_path / name).write_bytes(data)

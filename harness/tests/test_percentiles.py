@@ -9,8 +9,8 @@ import pytest
 from fixtures.scripted_server import ScriptedServer
 from waits import PATIENCE_S, stopping
 
-from zoo.load.shards import LocalShards, Shard
 from zoo.load.spec import LoadSpec
+from zoo.load.wrk import REPORT, Wrk
 from zoo.reference import percentiles
 from zoo.reference.percentiles import QUANTILES, Printed
 
@@ -20,23 +20,23 @@ MICROSECONDS = {"µs": 1.0, "ms": 1e3, "s": 1e6}
 @pytest.fixture(scope="module")
 def stalled() -> Printed:
     """A real run against a server that stands still once, so that there is something to correct."""
-    shards, shard = LocalShards(options=("--latency",)), Shard(8, 2)
+    wrk = Wrk(options=("--latency",))
     with ScriptedServer() as server:
         spec = LoadSpec(f"{server.url}/stall", 8, 2 * PATIENCE_S, 30)
-        enough = stopping(shards.pids, lambda: server.answered_since_stall > 500)
-        ran = shards.run(spec, [shard], shards.nofile(), enough)
+        enough = stopping(wrk.pids, lambda: server.answered_since_stall > 500)
+        done = wrk.execute(spec, enough)
     return Printed(
         entry="java-a:platform",
         connections=8,
         threads=2,
         timeout_s=spec.timeout_whole_s,
-        wrk=shards.version(),
+        wrk=wrk.version(),
         jdk=None,
         cpu_model="Some CPU",
         cores=2,
         commit="0123456789abcdef",
-        output=ran.outputs[0],
-        report=json.loads(ran.reports[0]),
+        output=done.output,
+        report=json.load(done.open(REPORT)),
     )
 
 

@@ -10,10 +10,15 @@ import pytest
 from zoo.host import mend
 from zoo.host.engine import Engine, EngineError
 from zoo.host.swarm import Node, Swarm
+from zoo.model.condition import Condition
 from zoo.model.errors import BenchError
 from zoo.model.host import Limits
 from zoo.plan.feasible import connections
-from zoo.runtime.agent.senders import sending
+from zoo.report.summary import Summary
+from zoo.report.text.document import document
+from zoo.report.text.markdown import render
+from zoo.runtime.conditions import runtime_named
+from zoo.runtime.swarm.generators import with_ports_of
 from zoo.runtime.swarm.places import places_of
 
 
@@ -78,6 +83,19 @@ def test_what_cannot_be_is_told(nodes: tuple[Node, ...], environment: Mapping[st
         places_of(Nodes(*nodes), environment)
 
 
+def test_the_removed_runtime_names_its_successor() -> None:
+    with pytest.raises(BenchError, match=r"RUNTIME=hosts was removed: .*RUNTIME=swarm"):
+        runtime_named("hosts")
+
+
+def test_records_of_the_removed_runtime_can_be_read() -> None:
+    condition = Condition(runtime="hosts", network="hosts", jdk="25")
+    assert Condition.model_validate_json(condition.model_dump_json()) == condition
+    made = builders.run()
+    run = made.model_copy(update={"plan": made.plan.model_copy(update={"condition": condition})})
+    assert "JDK and rustc: the images' own" in render(document(Summary.of(run, [])))
+
+
 def test_a_limit_names_its_host_and_the_command_that_raises_it() -> None:
     ports = {"b": Limits(port_low=32_768, port_high=60_999), "c": Limits(port_low=50_000, port_high=60_999)}
     found = connections(between(ports, nofile_hard=1_048_576), 100_000)
@@ -95,4 +113,4 @@ def test_a_limit_names_its_host_and_the_command_that_raises_it() -> None:
 def between(generators: Mapping[str, Limits], **server: int | None) -> Limits:
     """Of a run whose server, on host a, has these limits."""
     facts = builders.run().host.model_copy(update={"limits": Limits.model_validate(server)})
-    return sending(facts, "a", generators, 1).limits
+    return with_ports_of(facts, "a", generators, 1).limits

@@ -21,7 +21,8 @@ from waits import PATIENCE_S, until
 
 from zoo.catalog.manifest import Entry, Manifest, Server
 from zoo.model.errors import RuntimeFailure
-from zoo.runtime import attached, process
+from zoo.runtime import hosted as hosting
+from zoo.runtime import process
 from zoo.runtime.base import Launch
 from zoo.runtime.process import HostedProcess, ProcessRuntime, command
 
@@ -218,7 +219,7 @@ def test_ctrl_c_while_a_server_starts_leaves_no_process(
         seen.append(children() - before)
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(attached, "time", WithSleep(interrupted))
+    monkeypatch.setattr(hosting, "time", WithSleep(interrupted))
     with pytest.raises(KeyboardInterrupt):
         start(made(tmp_path, "time.sleep(60)"))
     assert [len(started) for started in seen] == [1]

@@ -23,10 +23,9 @@ from waits import until
 from zoo.model.noise import Noise
 from zoo.model.samples import Samples
 from zoo.sample import cgroup as sample_cgroup
-from zoo.sample import diag, jvm, net, noise, proc, sampler
+from zoo.sample import diag, net, noise, proc, requests, sampler
 
 calm = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
-linux = pytest.mark.skipif(not proc.LINUX, reason="needs /proc")
 
 SOCKSTAT = "sockets: used 16\nTCP: inuse 5 orphan 0 tw 4321 alloc 9 mem 12\nUDP: inuse 0 mem 0\n"
 SNMP = "Tcp: RtoAlgorithm MaxConn CurrEstab InSegs\nTcp: 1 -1 39000 19365\nUdp: InDatagrams\nUdp: 7\n"
@@ -162,15 +161,13 @@ class TestSnapshot:
         tell(child)
         freed = proc.snapshot(child.pid)
         assert freed.rss_kb < held.rss_kb - 45_000
-        if proc.LINUX:
-            assert held.anon_kb is not None
-            assert held.anon_kb > 50_000
-            assert held.pss_kb is not None
-            assert held.pss_kb <= held.rss_kb + 1_000
-            assert freed.hwm_kb is not None
-            assert freed.hwm_kb >= 50_000
+        assert held.anon_kb is not None
+        assert held.anon_kb > 50_000
+        assert held.pss_kb is not None
+        assert held.pss_kb <= held.rss_kb + 1_000
+        assert freed.hwm_kb is not None
+        assert freed.hwm_kb >= 50_000
 
-    @linux
     def test_peak_is_reset(self, start: Start) -> None:
         child = start(ALLOCATES)
         tell(child)
@@ -224,7 +221,6 @@ class TestSampler:
         assert got.t[-1] <= got.elapsed_s + 1e-4
         assert Samples.model_validate_json(got.model_dump_json()) == got
 
-    @linux
     def test_a_sample_of_200_threads_reads_no_more_than_one_of_a_single_thread(
         self, start: Start, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -244,7 +240,7 @@ class TestSampler:
         for name in ("open", "pread"):
             monkeypatch.setattr(os, name, counted(name))
         for count in (0, 200):
-            probe = sampler.LinuxProbe(start(THREADS.format(count=count)).pid)
+            probe = sampler.ProcessProbe(start(THREADS.format(count=count)).pid)
             first = probe.row()
             assert first is not None
             assert first.threads == count + 1
@@ -321,13 +317,12 @@ class TestSampler:
         assert got.peak_rss_kb is None
         assert got.mean_runnable is None
 
-    @linux
     def test_files_are_closed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """And none is opened again when it is time to look for children."""
         clock = ManualTime()
         monkeypatch.setattr(sampler, "time", clock)
         before = open_in_proc()
-        probe = sampler.LinuxProbe(os.getpid())
+        probe = sampler.ProcessProbe(os.getpid())
         assert probe.row() is not None
         during = open_in_proc()
         assert len(during) >= len(before) + 5
@@ -337,7 +332,6 @@ class TestSampler:
         probe.close()
         assert open_in_proc() == before
 
-    @linux
     def test_sees_both_ends_of_connections(self) -> None:
         with ExitStack() as stack:
             server = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=64))
@@ -348,7 +342,6 @@ class TestSampler:
         assert got[-1] is not None
         assert got[-1] >= 80
 
-    @linux
     @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
     def test_connections_of_one_port(self, family: socket.AddressFamily) -> None:
         """Both families: a JVM listens on IPv6 sockets, reached by IPv4 addresses."""
@@ -365,7 +358,6 @@ class TestSampler:
                 stack.enter_context(server.accept()[0])
             assert diag.established_on(port) == 300
 
-    @linux
     def test_connections_that_only_the_client_has_closed(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server, ExitStack() as stack:
             port = server.getsockname()[1]
@@ -381,7 +373,6 @@ class TestSampler:
             stack.close()
             until(lambda: diag.unclosed_on(port) == 0)
 
-    @linux
     def test_connections_that_the_server_has_closed(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
@@ -492,7 +483,6 @@ class TestNoise:
         )
         assert noise.NoiseProbe(["/server"]).start().stop().throttled_share == 0.5
 
-    @linux
     def test_a_reading_is_of_now(self) -> None:
         at, cpu = time.monotonic(), time.process_time()
         noise.canary()
@@ -526,7 +516,7 @@ class Handler(BaseHTTPRequestHandler):
 
 class TestInfo:
     def test_parsed(self) -> None:
-        info = jvm.parse_info(INFO)
+        info = requests.parse_info(INFO)
         assert info.model == "virtual-thread"
         assert info.limits.max_threads is None
 
@@ -541,26 +531,26 @@ class TestInfo:
         ],
     )
     def test_faults_are_named(self, old: str, new: str, names: str) -> None:
-        with pytest.raises(jvm.InfoError, match=names):
-            jvm.parse_info(INFO.replace(old, new, 1))
+        with pytest.raises(requests.InfoError, match=names):
+            requests.parse_info(INFO.replace(old, new, 1))
 
     @calm
     @given(st.text() | st.binary())
     def test_odd_answers(self, text: str | bytes) -> None:
-        with pytest.raises(jvm.InfoError):
-            jvm.parse_info(text)
+        with pytest.raises(requests.InfoError):
+            requests.parse_info(text)
 
     def test_fetched(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
         with HTTPServer(("127.0.0.1", 0), Handler) as server:
             threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
             url = f"http://127.0.0.1:{server.server_port}"
-            assert jvm.fetch_info(url).pid == 77
-            with pytest.raises(jvm.InfoError, match="404"):
-                jvm.fetch_info(f"{url}/elsewhere")
+            assert requests.fetch_info(url).pid == 77
+            with pytest.raises(requests.InfoError, match="404"):
+                requests.fetch_info(f"{url}/elsewhere")
             server.shutdown()
-        with pytest.raises(jvm.InfoError):
-            jvm.fetch_info(url, timeout=1)
+        with pytest.raises(requests.InfoError):
+            requests.fetch_info(url, timeout=1)
 
     def test_an_answer_that_is_not_http(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
@@ -571,5 +561,5 @@ class TestInfo:
                     connection.sendall(b"garbage\r\n\r\n")
 
             threading.Thread(target=answer, daemon=True).start()
-            with pytest.raises(jvm.InfoError):
-                jvm.fetch_info(f"http://127.0.0.1:{server.getsockname()[1]}", timeout=2)
+            with pytest.raises(requests.InfoError):
+                requests.fetch_info(f"http://127.0.0.1:{server.getsockname()[1]}", timeout=2)

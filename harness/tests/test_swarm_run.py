@@ -14,9 +14,8 @@ from container_runs import PATIENCE_S, bench, ended, failed, records, under_load
 from engines import SpareEngine, address, joined_engines, registry, swarm_of
 
 from zoo.host.engine import Engine, EngineError, image
-from zoo.runtime.agent.dialled import CERTIFY, RELAY, Relay
-from zoo.runtime.container import SAFE
-from zoo.runtime.images import GENERATOR
+from zoo.runtime.container import GENERATOR, SAFE
+from zoo.runtime.swarm.relay import CERTIFY, RELAY, Relay
 
 WORDS = ("--runtime", "swarm", "--server", "rust-axum", "--variant", "hyper", "--tiers", "51")
 
@@ -119,7 +118,7 @@ def test_a_generator_that_dies_fails_the_cell(cluster: Cluster, tmp_path: Path) 
     node = cluster.nodes[2]
     node.engine.call("kill", under_load(node.engine, run))
     told, _ = failed(run, tmp_path)
-    assert told == "generator host host-2: the agent ended before it answered `wrk`"
+    assert told == "generator host host-2: the agent ended before it answered `execute`"
     assert cluster.left() == []
 
 
@@ -130,5 +129,5 @@ def test_a_node_that_is_cut_off_fails_the_cell(cluster: Cluster, tmp_path: Path)
     under_load(node.engine, run)
     node.network("ip", "link", "set", "hosts", "down")
     told, _ = failed(run, tmp_path)
-    assert told == "generator host host-2: the agent ended before it answered `wrk`"
+    assert told == "generator host host-2: the agent ended before it answered `execute`"
     assert cluster.left(2) == []

@@ -19,7 +19,6 @@ from zoo.claims.quantities import QUANTITIES
 from zoo.model.samples import Switches
 from zoo.report import sweeps
 from zoo.sample import switches
-from zoo.sample.proc import LINUX
 from zoo.sample.sampler import Sampler
 from zoo.sample.switches import (
     LOOK_EVERY_S,
@@ -32,8 +31,6 @@ from zoo.sample.switches import (
     parse_status,
     threads,
 )
-
-linux = pytest.mark.skipif(not LINUX, reason="needs /proc")
 
 SCHED = """java (77, #threads: 30)
 -------------------------------------------------------------------
@@ -190,7 +187,6 @@ def test_odd_texts_do_no_harm(text: str) -> None:
     parse_status(text)
 
 
-@linux
 def test_a_thread_that_ends_is_counted_until_the_last_look_at_it(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,7 +220,6 @@ def test_a_thread_that_ends_is_counted_until_the_last_look_at_it(
     )
 
 
-@linux
 def test_a_sampler_counts_until_its_end(worker: Worker) -> None:
     running = Sampler(worker.pid).start()
     worker.sleep(100, 50)
@@ -257,12 +252,10 @@ def test_looking_at_many_threads_is_done_seldom(monkeypatch: pytest.MonkeyPatch,
     assert clock.cpu_s <= 1_000 * LOOK_SHARE
 
 
-@linux
 def test_threads_are_looked_at_one_by_one(worker: Worker) -> None:
     assert len(threads([worker.pid])) == 3
 
 
-@linux
 def test_the_kernel_tells_as_much_of_this_process_in_either_file() -> None:
     folder = Path("/proc/self")
     if not (folder / "sched").exists():

@@ -21,9 +21,7 @@ from zoo.load.spec import LoadSpec
 from zoo.model.entry_id import is_target
 from zoo.model.run import Target
 from zoo.runtime.listeners import Accepting, Listener, is_local, reached, resolve
-from zoo.runtime.target import HostedTarget, check, condition, listening
-from zoo.runtime.target_url import TargetError, home, origin, targets
-from zoo.sample.proc import LINUX
+from zoo.runtime.target import HostedTarget, TargetError, check, condition, home, listening, origin, targets
 
 NOWHERE = "http://192.0.2.1:9000/"
 """An address for documentation, which nobody has."""
@@ -289,7 +287,6 @@ def test_a_process_that_is_named_is_read(url: str) -> None:
     assert hosted.alive()
 
 
-@pytest.mark.skipif(not LINUX, reason="needs /proc")
 def test_without_a_process_the_host_is_read_and_nothing_else(url: str) -> None:
     hosted = HostedTarget(Target(url=url))
     assert hosted.instruments.snapshot(hosted.pid) is None

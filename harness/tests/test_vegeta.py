@@ -12,7 +12,7 @@ from fixtures.scripted_server import OPENS_AFTER_S, ScriptedServer
 from waits import PATIENCE_S
 
 from zoo.load.spec import LoadError
-from zoo.load.vegeta import Attack, LocalVegeta, aligned, failure, processes, read_hits
+from zoo.load.vegeta import Attack, Vegeta, aligned, command, failure, processes, read_hits
 from zoo.scenarios.open.analysis import account
 from zoo.scenarios.ramp.analysis import WINDOW_S, answers, ramp
 
@@ -35,7 +35,7 @@ def is_running(pid: int) -> bool:
 
 def test_a_constant_rate_whatever_the_server_does(server: ScriptedServer) -> None:
     """100 a second for 1 s, each answered after 300 ms: 100 requests, 30 of them under way at a time."""
-    vegeta = LocalVegeta()
+    vegeta = Vegeta()
     ticks: list[float] = []
     attacked = vegeta.run(Attack(f"{server.url}/wait/300", 1, LATE_S, rate=100, keep_alive=False), ticks.append)
     found = account(attacked.hits, 100, 1)
@@ -54,36 +54,37 @@ def test_a_constant_rate_whatever_the_server_does(server: ScriptedServer) -> Non
 
 def test_connections_are_kept_where_asked_for(server: ScriptedServer) -> None:
     """One request under way at a time needs one connection."""
-    attacked = LocalVegeta().run(Attack(f"{server.url}/", 0.3, LATE_S, rate=100, connections=1))
+    attacked = Vegeta().run(Attack(f"{server.url}/", 0.3, LATE_S, rate=100, connections=1))
     (hits,) = attacked.hits
     assert len(hits.sent_us) == server.answered > server.connections == 1
 
 
 def test_what_the_server_does_not_answer_times_out(server: ScriptedServer) -> None:
-    attacked = LocalVegeta().run(Attack(f"{server.url}/hang", 0.3, 0.5, rate=50, keep_alive=False))
+    attack = Attack(f"{server.url}/hang", 0.3, 0.5, rate=50, keep_alive=False)
+    attacked = Vegeta().run(attack)
     found = account(attacked.hits, 50, 0.3)
     assert found.failures == {"timeout": found.sent}
     assert found.sent > 0
     assert found.ok_share == found.ok_per_s == 0
-    (hits,), (command,) = attacked.hits, attacked.commands
-    assert "-timeout=0.5s" in command
+    (hits,) = attacked.hits
+    assert "-timeout=0.5s" in command(attack)
     assert min(hits.took_us) >= 500_000
 
 
 def test_bad_statuses_and_refused_connections_are_told_apart(server: ScriptedServer) -> None:
-    attacked = LocalVegeta().run(Attack(f"{server.url}/status/503", 0.3, LATE_S, rate=50))
+    attacked = Vegeta().run(Attack(f"{server.url}/status/503", 0.3, LATE_S, rate=50))
     assert set(account(attacked.hits, 50, 0.3).failures) == {"status 503"}
     with ScriptedServer() as gone:
         url = gone.url
-    attacked = LocalVegeta().run(Attack(url, 0.3, LATE_S, rate=50))
+    attacked = Vegeta().run(Attack(url, 0.3, LATE_S, rate=50))
     assert set(account(attacked.hits, 50, 0.3).failures) == {"refused"}
 
 
 def test_more_connections_than_one_process_may_open(server: ScriptedServer) -> None:
     """60 a second, each open for 1 s, in processes of at most 36 connections."""
     attack = Attack(f"{server.url}/wait/1000", 1, LATE_S, rate=60, connections=100, keep_alive=False)
-    attacked = LocalVegeta(nofile=100).run(attack)
-    assert len(attacked.commands) == len(attacked.hits) == 3
+    attacked = Vegeta(nofile=100).run(attack)
+    assert len(attacked.hits) == 3
     found = account(attacked.hits, 60, 1)
     assert 0 < found.sent <= 63
     assert found.ok == found.sent == server.answered
@@ -92,7 +93,7 @@ def test_more_connections_than_one_process_may_open(server: ScriptedServer) -> N
 
 def test_a_generator_with_too_few_workers_falls_behind(server: ScriptedServer) -> None:
     """Five have at most five answers in 200 ms."""
-    attacked = LocalVegeta().run(Attack(f"{server.url}/wait/200", 1, LATE_S, rate=100, connections=5))
+    attacked = Vegeta().run(Attack(f"{server.url}/wait/200", 1, LATE_S, rate=100, connections=5))
     found = account(attacked.hits, 100, 1)
     assert 0 < found.sent <= 5 * (1 / 0.2 + 1)
     assert found.behind is not None
@@ -107,7 +108,7 @@ def test_t95_of_a_real_server_is_found_within_one_window(server: ScriptedServer)
     they note themselves. A delay of a minute stands for theirs: within it nobody is answered twice."""
     delay_s, connections = 0.3, 40
     attack = Attack(f"{server.url}/opening/300", 2, LATE_S, connections=connections)
-    attacked = LocalVegeta().run(attack)
+    attacked = Vegeta().run(attack)
     had = answers(attacked.hits)
     users = int(0.95 * connections)
     seen = ramp(had, connections, delay_s=60, duration_s=60)
@@ -125,7 +126,7 @@ def test_t95_of_a_real_server_is_found_within_one_window(server: ScriptedServer)
 
 
 def test_nothing_outlives_an_interrupt(server: ScriptedServer) -> None:
-    vegeta = LocalVegeta()
+    vegeta = Vegeta()
     seen: list[int] = []
 
     def on_tick(elapsed: float) -> None:
@@ -141,12 +142,12 @@ def test_nothing_outlives_an_interrupt(server: ScriptedServer) -> None:
 
 def test_a_missing_vegeta_is_told_with_what_mends_it() -> None:
     with pytest.raises(LoadError, match="make tools") as caught:
-        LocalVegeta("no-such-vegeta").run(Attack("http://127.0.0.1:9", 1, 1, rate=1))
+        Vegeta(binary="no-such-vegeta").run(Attack("http://127.0.0.1:9", 1, 1, rate=1))
     assert caught.value.kind == "generator_missing"
 
 
 def test_the_host_header_may_name_another_host_than_the_url(server: ScriptedServer) -> None:
-    LocalVegeta(host="zoo.test").run(Attack(f"{server.url}/", 1, LATE_S, rate=5))
+    Vegeta(host="zoo.test").run(Attack(f"{server.url}/", 1, LATE_S, rate=5))
     assert set(server.hosts) == {"zoo.test"}
 
 
@@ -155,7 +156,7 @@ def test_a_vegeta_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None
     binary.write_text("#!/bin/sh\necho oh dear; exit 3\n")
     binary.chmod(0o755)
     with pytest.raises(LoadError, match="exit code 3\noh dear"):
-        LocalVegeta(str(binary)).run(Attack("http://127.0.0.1:9", 1, 1, rate=1))
+        Vegeta(binary=str(binary)).run(Attack("http://127.0.0.1:9", 1, 1, rate=1))
 
 
 @pytest.mark.parametrize(
@@ -222,4 +223,4 @@ def test_the_version_is_the_one_of_the_module() -> None:
     module = Path(__file__).parents[1] / "vegeta"
     told = subprocess.run(["go", "mod", "edit", "-json"], cwd=module, capture_output=True, text=True, check=True).stdout
     (required,) = json.loads(told)["Require"]
-    assert required["Version"] == f"v{LocalVegeta().version()}"
+    assert required["Version"] == f"v{Vegeta().version()}"

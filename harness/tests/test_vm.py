@@ -213,7 +213,7 @@ def test_it_is_a_failed_cell_with_the_last_lines_of_the_console(
 ) -> None:
     monkeypatch.setattr("zoo.runtime.vm.guest.OVERRUN_S", 1.0)
     if mode == "hang":
-        monkeypatch.setattr("zoo.runtime.agent.load.time", Hurried())
+        monkeypatch.setattr("zoo.runtime.agent.client.time", Hurried())
     record = bed.run(mode)
     assert record.measurement is None
     assert record.failure is not None

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,9 @@ from hypothesis import strategies as st
 from waits import PATIENCE_S, Enough, stopping, until
 
 from zoo.load.base import Generator, LoadOutcome
-from zoo.load.children import BusyThreads, Children
-from zoo.load.shards import SCRIPT, LocalShards, Shard
+from zoo.load.execute import MOST_FILES, BusyThreads, Children
 from zoo.load.spec import LoadError, LoadSpec
-from zoo.load.wrk import Wrk, parse_report, split
+from zoo.load.wrk import RESERVED_FILES, SCRIPT, Wrk, command, parse_report, threads_of
 from zoo.model.histogram import HistogramError
 
 ROOT = SCRIPT.parents[1]
@@ -48,15 +46,14 @@ def spec(
     connections: int = 8,
     duration_s: float = LONG_S,
     timeout_s: float = 30,
-    nofile: int | None = None,
     threads: int = 2,
 ) -> LoadSpec:
-    return LoadSpec(url, connections, duration_s, timeout_s, nofile=nofile, threads=threads)
+    return LoadSpec(url, connections, duration_s, timeout_s, threads=threads)
 
 
-def load(asked: LoadSpec, enough: Callable[[], object], shards: LocalShards | None = None) -> LoadOutcome:
+def load(asked: LoadSpec, enough: Callable[[], object], wrk: Wrk | None = None) -> LoadOutcome:
     """A load that goes on until there is enough of it, however long that takes here."""
-    wrk = Wrk(shards)
+    wrk = wrk or Wrk()
     return wrk.run(asked, stopping(wrk.pids, enough))
 
 
@@ -84,7 +81,7 @@ def test_a_run_adds_up(server: ScriptedServer) -> None:
     assert outcome.requests == outcome.goodput == outcome.histogram.total > 0
     assert outcome.requests <= server.answered <= outcome.requests + outcome.connections
     assert outcome.errors.total == 0
-    assert (outcome.connections, outcome.threads, outcome.shards) == (8, 2, 1)
+    assert (outcome.connections, outcome.threads) == (8, 2)
     assert 0.9 < outcome.runtime_s < elapsed_s
     assert outcome.bytes >= ANSWER_BYTES * outcome.requests
     assert outcome.histogram.mean_us is not None
@@ -92,7 +89,6 @@ def test_a_run_adds_up(server: ScriptedServer) -> None:
     assert 0 < busy < 1.1, "Little's law"
     assert outcome.cpu_s > 0
     assert re.fullmatch(r"\d+\.\d+\.\d+", outcome.version)
-    assert outcome.command[0][-1] == server.url
     assert ticks
     assert ticks == sorted(ticks)
     assert ticks[-1] < elapsed_s
@@ -140,42 +136,50 @@ def test_a_wait_is_measured(server: ScriptedServer) -> None:
     assert 300_000 <= outcome.histogram.values_us[0] <= outcome.histogram.max_us <= outcome.runtime_s * 1e6
 
 
-def test_more_connections_than_one_process_may_open(server: ScriptedServer) -> None:
+def test_wrk_may_open_as_many_connections_as_the_hard_limit_allows(server: ScriptedServer) -> None:
+    """Whatever the harness's own soft limit is."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wrk = Wrk()
     limits: set[int] = set()
-    enough = stopping(wrk.pids, lambda: server.connections >= 1_005 and server.answered >= 1_000)
+    enough = stopping(wrk.pids, lambda: limits and server.connections >= 501)
 
     def on_tick(elapsed: float) -> None:
         limits.update(resource.prlimit(pid, resource.RLIMIT_NOFILE)[0] for pid in wrk.pids())
         enough(elapsed)
 
-    outcome = wrk.run(spec(server.url, connections=1_000, nofile=256), on_tick)
-    assert (outcome.shards, outcome.connections, outcome.threads) == (5, 1_000, 5)
-    assert limits == {256}
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2_000, hard))
+    outcome = wrk.run(spec(server.url, connections=500), on_tick)
     assert outcome.errors.connect == 0
-    assert outcome.histogram.total == outcome.requests
-    assert outcome.requests <= server.answered <= outcome.requests + 1_000
-    assert len(outcome.command) == 5
+    assert limits == {min(hard, MOST_FILES) if hard != resource.RLIM_INFINITY else MOST_FILES}
+
+
+def test_more_connections_than_wrk_may_open_are_refused(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zoo.load.execute.hard_nofile", lambda: 100 + RESERVED_FILES)
+    with pytest.raises(LoadError, match=r"wrk may open 100 connections here, not 101: .*ulimit") as caught:
+        Wrk().run(spec(server.url, connections=101))
+    assert caught.value.kind == "spec_invalid"
+    assert server.connections == 0
 
 
 def test_threads_take_turns_at_the_addresses(server: ScriptedServer) -> None:
-    """Each process first tries one connection."""
+    """wrk first tries one connection."""
     addresses = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
-    asked = replace(spec(server.url, connections=60, nofile=36), addresses=addresses)
-    outcome = load(asked, lambda: server.connections >= 63)
-    assert outcome.shards == 3
+    outcome = load(spec(server.url, connections=60), lambda: server.connections >= 61, Wrk(addresses=addresses))
+    assert outcome.threads == 3
     assert outcome.errors.total == 0
     by_wrk = {address: n // 20 * 20 for address, n in server.addresses.items()}
     assert by_wrk == dict.fromkeys(addresses, 20)
 
 
 def test_too_few_descriptors_show_as_connect_errors(server: ScriptedServer, tmp_path: Path) -> None:
-    """Why the shards exist: wrk goes on with what it got. Its one thread opens all before it asks."""
+    """wrk goes on with what it got, so a load that needs more is refused. Its one thread opens all before it asks."""
     narrow = tmp_path / "wrk"
     narrow.write_text('#!/bin/sh\nulimit -n 20\nexec wrk "$@"\n')
     narrow.chmod(0o755)
     asked = spec(server.url, connections=30, threads=1)
-    outcome = load(asked, lambda: server.answered > 20, LocalShards(str(narrow)))
+    outcome = load(asked, lambda: server.answered > 20, Wrk(binary=str(narrow)))
     assert outcome.errors.connect > 10
     assert outcome.requests > 0
 
@@ -190,8 +194,8 @@ def test_nothing_outlives_an_interrupt(server: ScriptedServer) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        wrk.run(spec(server.url, connections=40, nofile=36), on_tick)
-    assert len(seen) == 2
+        wrk.run(spec(server.url, connections=40), on_tick)
+    assert len(seen) == 1
     assert not any(is_running(pid) for pid in seen)
     assert wrk.pids() == []
 
@@ -210,7 +214,7 @@ def test_a_refused_connection_is_told_with_wrks_own_words() -> None:
 
 def test_a_missing_wrk_is_told_with_the_command_that_mends_it() -> None:
     with pytest.raises(LoadError, match="apt-get install wrk") as caught:
-        Wrk(LocalShards("no-such-wrk")).run(spec("http://127.0.0.1:9"))
+        Wrk(binary="no-such-wrk").run(spec("http://127.0.0.1:9"))
     assert caught.value.kind == "generator_missing"
 
 
@@ -267,7 +271,7 @@ def test_any_version_of_wrk_is_used(tmp_path: Path, printed: str, version: str) 
     binary = tmp_path / "wrk"
     binary.write_text(f"#!/bin/sh\necho '{printed}'; exit 1\n", encoding="utf-8")
     binary.chmod(0o755)
-    assert LocalShards(str(binary)).version() == version
+    assert Wrk(binary=str(binary)).version() == version
 
 
 def test_nothing_of_the_users_environment_reaches_a_generator(
@@ -287,7 +291,7 @@ def test_nothing_of_the_users_environment_reaches_a_generator(
     seen = tmp_path / "environment"
     wrk = fake_wrk(tmp_path, f"env > '{seen}'; exit 1")
     with pytest.raises(LoadError):
-        LocalShards(wrk).run(spec(server.url, duration_s=1), [Shard(8, 2)], 1_024)
+        Wrk(binary=wrk).run(spec(server.url, duration_s=1))
     names = {line.partition("=")[0] for line in seen.read_text(encoding="utf-8").splitlines()}
     assert "PATH" in names
     assert not names & set(leaks) - {"ZOO_WRK_ADDRESSES"}
@@ -297,7 +301,7 @@ def test_nothing_of_the_users_environment_reaches_a_generator(
 def test_an_invalid_report_fails_the_run(tmp_path: Path) -> None:
     binary = fake_wrk(tmp_path, f"echo '{json.dumps(written(count=7))}' > $ZOO_WRK_JSON")
     with pytest.raises(LoadError, match="count is 7") as caught:
-        Wrk(LocalShards(binary)).run(spec("http://127.0.0.1:9", timeout_s=5))
+        Wrk(binary=binary).run(spec("http://127.0.0.1:9", timeout_s=5))
     assert caught.value.kind == "histogram_invalid"
 
 
@@ -312,46 +316,38 @@ def test_an_invalid_report_fails_the_run(tmp_path: Path) -> None:
 )
 def test_a_generator_that_fails(tmp_path: Path, body: str, kind: str, told: str) -> None:
     hangs = kind == "generator_hung"
-    processes = LocalShards(fake_wrk(tmp_path, body), overrun_s=-0.7 if hangs else PATIENCE_S)
+    wrk = Wrk(binary=fake_wrk(tmp_path, body), overrun_s=-0.7 if hangs else PATIENCE_S)
     with pytest.raises(LoadError, match=told) as caught:
-        Wrk(processes).run(spec("http://127.0.0.1:9", duration_s=1))
+        wrk.run(spec("http://127.0.0.1:9", duration_s=1))
     assert caught.value.kind == kind
 
 
 # --- the plan
 
 
-@given(st.integers(1, 3_000), st.integers(1, 16), st.integers(1, 30) | st.integers(1, 3_000))
-def test_shards_hold_what_was_asked(connections: int, threads: int, capacity: int) -> None:
-    shards = split(connections, threads, capacity)
-    assert sum(s.connections for s in shards) == connections
-    assert all(0 < s.connections <= capacity for s in shards)
-    assert all(s.connections % s.threads == 0 and s.threads <= threads for s in shards)
-    assert sum(s.threads for s in shards) <= max(threads, len(shards))
+@given(st.integers(1, 3_000), st.integers(1, 16))
+def test_threads_divide_the_connections(connections: int, threads: int) -> None:
+    """wrk would leave out the rest."""
+    found = threads_of(spec("u", connections, threads=threads))
+    assert 1 <= found <= threads
+    assert connections % found == 0
 
 
 @pytest.mark.parametrize(
-    ("asked", "shards"),
-    [
-        ((100, 2, 19_984), [Shard(100, 2)]),
-        ((100, 3, 19_984), [Shard(100, 2)]),
-        ((1, 2, 19_984), [Shard(1, 1)]),
-        ((25_000, 2, 19_984), [Shard(12_500, 1)] * 2),
-        ((25_000, 4, 19_984), [Shard(12_500, 2)] * 2),
-        ((1_001, 4, 600), [Shard(500, 2), Shard(501, 1)]),
-        ((1_000, 2, 240), [Shard(200, 1)] * 5),
-        ((1_998, 8, 999), [Shard(666, 2)] * 3),
-        ((5, 9, 2), [Shard(2, 2), Shard(2, 2), Shard(1, 1)]),
-    ],
+    ("asked", "threads"), [((100, 2), 2), ((100, 3), 2), ((1, 2), 1), ((1_001, 4), 1), ((5, 9), 5), ((12_500, 4), 4)]
 )
-def test_shards(asked: tuple[int, int, int], shards: list[Shard]) -> None:
-    assert split(*asked) == shards
+def test_threads(asked: tuple[int, int], threads: int) -> None:
+    assert threads_of(spec("u", asked[0], threads=asked[1])) == threads
 
 
-@pytest.mark.parametrize("asked", [(0, 2, 100), (10, 0, 100), (10, 2, 0)])
-def test_a_load_that_cannot_be_split(asked: tuple[int, int, int]) -> None:
+def test_the_command_asks_for_whole_seconds() -> None:
+    assert command(spec("u", 100, 1.5, 7.2)) == ["-t2", "-c100", "-d2s", "--timeout=8s", "-sreport.lua"]
+
+
+@pytest.mark.parametrize("asked", [(0, 2), (10, 0)])
+def test_a_load_of_nothing_is_refused(asked: tuple[int, int]) -> None:
     with pytest.raises(LoadError, match="above zero") as caught:
-        split(*asked)
+        Wrk().run(spec("u", asked[0], threads=asked[1]))
     assert caught.value.kind == "spec_invalid"
 
 
@@ -373,8 +369,8 @@ def test_a_busy_thread_is_seen(tmp_path: Path) -> None:
 def test_the_busiest_thread_is_told_as_a_share_of_a_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the main thread, from the first look at each to the last."""
     clock = ManualTime()
-    monkeypatch.setattr("zoo.load.children.time", clock)
-    monkeypatch.setattr("zoo.load.children.Path", lambda path: tmp_path / path.lstrip("/"))
+    monkeypatch.setattr("zoo.load.execute.time", clock)
+    monkeypatch.setattr("zoo.load.execute.Path", lambda path: tmp_path / path.lstrip("/"))
     hz, busy = os.sysconf("SC_CLK_TCK"), BusyThreads()
     for at, shares in ((0.0, (0.0, 5.0, 7.0)), (1.0, (1.0, 5.5, 7.1)), (4.0, (4.0, 7.0, 7.4))):
         clock.now = at

@@ -12,7 +12,7 @@ from zoo.host import run_lock
 from zoo.host.engine import Engine
 from zoo.host.environment import left_behind
 from zoo.host.revision import revision
-from zoo.runtime import hosts, orphans
+from zoo.runtime import orphans
 from zoo.store.writing import check_writable
 
 
@@ -29,10 +29,7 @@ def be_alone(runs: Path) -> None:
     Says what a killed run has left, and why the commit is not known where it is not.
     """
     check_writable(runs)
-    left = run_lock.be_alone(checkout.ROOT)
-    for engine in dict.fromkeys([Engine(), *hosts.engines(os.environ)]):
-        left = [*left, *orphans.left(engine)]
-    if left:
+    if left := [*run_lock.be_alone(checkout.ROOT), *orphans.left(Engine())]:
         console.print(f"ended what a killed run had left behind: {', '.join(left)}")
     if unknown := revision(checkout.ROOT).unknown:
         console.print(f"the run is stored without a commit: {unknown}", markup=False, highlight=False)

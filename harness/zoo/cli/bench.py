@@ -30,7 +30,7 @@ from zoo.plan import feasible, request
 from zoo.plan.request import Wish
 from zoo.plan.resume import check_unchanged
 from zoo.plan.tier import tier as tier_of
-from zoo.runtime import conditions, hosting
+from zoo.runtime import conditions, runtimes
 from zoo.runtime import target as targeting
 from zoo.store.run_folder import Store
 
@@ -69,7 +69,7 @@ def command(
         planned = options.planned_of(wish, catalog)
         run = new_run(checkout.ROOT, wish, planned, facts.gather(), _builds(planned, catalog), catalog)
         for one in {c.runtime: c for c in _conditions(planned)}.values():
-            _refuse_clamped(planned, hosting.limits_for(checkout.ROOT, one, run.host), strict_tiers)
+            _refuse_clamped(planned, runtimes.limits_for(checkout.ROOT, one, run.host), strict_tiers)
         be_alone(runs)
     entries = request.entries_of(planned, catalog)
     built = built_here(entries, _conditions(planned))

@@ -21,7 +21,7 @@ from zoo.plan.request import Wish
 from zoo.plan.tier import PlanError
 from zoo.runtime import conditions
 from zoo.runtime import target as targeting
-from zoo.runtime.target_url import targets
+from zoo.runtime.target import targets
 
 
 def shown(option: Option, *default: Any) -> Any:  # noqa: ANN401 (typer's own type of an option)

@@ -27,7 +27,7 @@ from zoo.report.formatting import format_duration
 from zoo.report.text import soak_and_jvm, terminal
 from zoo.runtime import conditions
 from zoo.runtime.environment import recorded
-from zoo.runtime.hosting import hosting
+from zoo.runtime.runtimes import hosting
 from zoo.store.writing import write_data
 
 

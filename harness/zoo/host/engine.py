@@ -221,11 +221,6 @@ class Engine:
         assert isinstance(found, dict)
         return found
 
-    def endpoint(self, context: str) -> str:
-        """The URL that a context names."""
-        shown = self.call("context", "inspect", "--format", "{{.Endpoints.docker.Host}}", context)
-        return shown.strip()
-
     def _words(self, *arguments: str) -> list[str]:
         return [self._path(), *self.where, *arguments]
 

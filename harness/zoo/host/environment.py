@@ -18,7 +18,7 @@ DISTURBING = {
 """Variables that change how a server runs, and that people have in their shells."""
 
 DISTURBING_PREFIXES = ("SPRING_", "SERVER_", "LOGGING_", "MANAGEMENT_", "MALLOC_", "_RJEM_MALLOC_", "TOKIO_", "LD_")
-OWN = {"SERVER_ADDRESS", "SERVER_CONTEXT", "SERVER_CPUS", "SERVER_MEMORY", "SERVER_PIDS"}
+OWN = {"SERVER_ADDRESS", "SERVER_CPUS", "SERVER_MEMORY", "SERVER_PIDS"}
 """Settings of the harness whose names begin like those of a framework."""
 
 

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
 
-from zoo.host import scratch
-from zoo.load.children import BusyThreads, Children, hard_nofile, program, run_briefly
+from zoo.load.execute import Executor, Job, LocalExecutor, Tick
 from zoo.load.spec import LoadError
 
-MISSING = "is not there. Install it: `make tools`, or `apt-get install apache2-utils` (Debian, Ubuntu)"
+PERCENTILES = "percentiles.csv"
+INSTALL = "is not there. Install it: `make tools`, or `apt-get install apache2-utils` (Debian, Ubuntu)"
 LIMIT_S = 600.0
 KINDS = re.compile(r"\(Connect: (\d+), Receive: (\d+), Length: (\d+), Exceptions: (\d+)\)")
 
@@ -52,7 +49,6 @@ class AbOutcome:
     connections: int
     cpu_s: float
     version: str
-    command: list[str]
 
     @property
     def flawless(self) -> bool:
@@ -61,76 +57,47 @@ class AbOutcome:
         return self.complete == self.requests and bad == 0
 
 
-class Benchmarker(Protocol):
-    """Runs ab where the server can be reached."""
-
-    def run(self, spec: AbSpec, on_tick: Callable[[float], None] | None = None) -> AbOutcome: ...
-    def pids(self) -> list[int]: ...
-
-
-class LocalAb:
-    """In this process's own namespaces."""
+class Ab:
+    """Runs ab where the server can be reached. `host` is sent as the Host header in place of the URL's."""
 
     def __init__(
-        self,
-        binary: str = "ab",
-        limit_s: float = LIMIT_S,
-        processors: Sequence[int] | None = None,
-        host: str | None = None,
+        self, executor: Executor | None = None, host: str | None = None, limit_s: float = LIMIT_S, binary: str = "ab"
     ) -> None:
-        """`host` is sent as the Host header in place of the URL's."""
+        self._executor = executor or LocalExecutor()
         self._host = host
-        self._processors = processors
-        self._binary = binary
         self._limit_s = limit_s
-        self._children: Children | None = None
+        self._binary = binary
 
     def version(self) -> str:
-        printed = run_briefly([program(self._binary, MISSING), "-V"])
-        found = re.search(r"Version (\S+)(?: <\$Revision: (\d+) \$>)?", printed.stdout)
+        printed = self._executor.printed([self._binary, "-V"], INSTALL)
+        found = re.search(r"Version (\S+)(?: <\$Revision: (\d+) \$>)?", printed)
         return ".r".join(part for part in found.groups() if part) if found else "unknown"
 
     def pids(self) -> list[int]:
-        return self._children.pids() if self._children else []
+        return self._executor.pids()
 
-    def run(self, spec: AbSpec, on_tick: Callable[[float], None] | None = None) -> AbOutcome:
-        try:
-            with (
-                scratch.folder("ab") as name,
-                Children(hard_nofile(), BusyThreads(), self._processors) as children,
-            ):
-                self._children = children
-                table, printed = Path(name) / "percentiles.csv", Path(name) / "printed"
-                command = self._command(spec, table)
-                children.start(command, {}, printed)
-                children.follow(self._limit_s, self._limit_s, on_tick)
-                return read_outcome(
-                    printed.read_text(encoding="utf-8", errors="replace"),
-                    table.read_text(encoding="utf-8") if table.exists() else "",
-                    spec=spec,
-                    cpu_s=children.cpu_s,
-                    version=self.version(),
-                    command=command,
-                )
-        finally:
-            self._children = None
-
-    def _command(self, spec: AbSpec, table: Path) -> list[str]:
-        return [
-            *(
-                program(self._binary, MISSING),
-                "-q",
-                "-r",
-            ),  # -r: a broken connection is counted, where ab would otherwise give up
-            *(["-k"] if spec.keep_alive else []),
-            *([f"-HHost: {self._host}"] if self._host else []),
-            *(f"-n{spec.requests}", f"-c{spec.connections}", f"-s{spec.timeout_s}", f"-e{table}", spec.url),
-        ]
+    def run(self, spec: AbSpec, on_tick: Tick | None = None) -> AbOutcome:
+        job = Job(
+            commands=[[self._binary, *command(spec, self._host)]],
+            window_s=self._limit_s,
+            limit_s=self._limit_s,
+            install=INSTALL,
+            results=[PERCENTILES],
+        )
+        done = self._executor.execute(job, on_tick)
+        table = done.open(PERCENTILES).read()
+        return read_outcome(done.output, table, spec=spec, cpu_s=done.cpu_s, version=self.version())
 
 
-def read_outcome(
-    printed: str, percentiles: str, *, spec: AbSpec, cpu_s: float, version: str, command: list[str]
-) -> AbOutcome:
+def command(spec: AbSpec, host: str | None = None) -> list[str]:
+    """Return ab's options and the URL. With `-r` it counts a broken connection instead of giving up."""
+    return [
+        *("-q", "-r", *(["-k"] if spec.keep_alive else []), *([f"-HHost: {host}"] if host else [])),
+        *(f"-n{spec.requests}", f"-c{spec.connections}", f"-s{spec.timeout_s}", f"-e{PERCENTILES}", spec.url),
+    ]
+
+
+def read_outcome(printed: str, percentiles: str, *, spec: AbSpec, cpu_s: float, version: str) -> AbOutcome:
     """From ab's summary and its CSV; `LoadError` when one of them is not as expected. Pure."""
     try:
         failed = int(_labelled(printed, "Failed requests"))
@@ -156,7 +123,6 @@ def read_outcome(
             connections=spec.connections,
             cpu_s=cpu_s,
             version=version,
-            command=command,
         )
     except ValueError as error:
         raise LoadError("result_invalid", f"ab's results are not usable: {error}", printed[-2000:]) from error

@@ -1,11 +1,11 @@
-"""What a load generator is asked and what it answers, whichever tool it is."""
+"""What a load generator gives, whichever tool it is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from zoo.load.execute import Tick
 from zoo.load.spec import LoadSpec
 from zoo.model.histogram import Histogram
 from zoo.model.measurement import GeneratorUse
@@ -37,31 +37,40 @@ class LoadOutcome:
     requests: int
     goodput: int  # requests without bad statuses and timeouts
     bytes: int
-    runtime_s: float  # of the longest shard
+    runtime_s: float  # of the generator that ran longest
     errors: Errors
     histogram: Histogram  # latencies as measured
     corrected: Histogram  # latencies as the tool would have printed them
     connections: int
-    threads: int  # of all shards together
-    shards: int
+    threads: int  # of all generators together
     cpu_s: float  # user and system time of the generator
     busiest_thread: float  # share of a core that the busiest sending thread took during the run
     version: str
-    command: list[list[str]]
+    began_s: float = 0.0  # by the monotonic clock of the generator's host
     generators: tuple[GeneratorUse, ...] = ()  # where several hosts sent
     census: Census | None = None  # where the load was asked for one
 
 
-class Generator(Protocol):
-    name: str
+Spec_contra = TypeVar("Spec_contra", contravariant=True)
+Outcome_co = TypeVar("Outcome_co", covariant=True)
 
-    def version(self) -> str: ...
 
-    def run(self, spec: LoadSpec, on_tick: Callable[[float], None] | None = None) -> LoadOutcome:
-        """Blocks until the load is over; about 10 times a second calls on_tick(seconds elapsed) in this thread.
-        Whatever is raised meanwhile, no generator process outlives the call."""
+class Tool(Protocol[Spec_contra, Outcome_co]):
+    """Makes loads of one kind."""
+
+    def run(self, spec: Spec_contra, on_tick: Tick | None = None) -> Outcome_co:
+        """Block until the load is over, and call `on_tick` meanwhile; `LoadError` when the tool fails.
+
+        Whatever is raised, no generator process outlives the call.
+        """
         ...
 
     def pids(self) -> list[int]:
-        """The generator processes now running."""
+        """Return the generator processes that run on this host now."""
         ...
+
+
+class Generator(Tool[LoadSpec, LoadOutcome], Protocol):
+    name: str
+
+    def version(self) -> str: ...

@@ -1,4 +1,4 @@
-"""What a load generator is asked, and why it gave no outcome. Needs no library, as it is used where the agent runs."""
+"""What a load generator is to do, and why it gave no outcome. Needs no library, as the agent uses it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ class LoadSpec:
     connections: int
     duration_s: float
     timeout_s: float  # at least the duration, or late answers go missing from the histogram
-    threads: int = 2  # of all generator processes together
-    nofile: int | None = None  # descriptor limit of one generator process; None: this process's hard limit
-    addresses: tuple[
-        str, ...
-    ] = ()  # the threads send to these in turn; empty: to the URL's. The server must listen there
+    threads: int = 2  # of each generator
+    addresses: tuple[str, ...] = ()  # the threads send to these one after the other; empty: to the URL's
     census: bool = False  # count the responses that are not 2xx, which slows wrk down: for loads that are not measured
 
     @property

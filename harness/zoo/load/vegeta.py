@@ -3,7 +3,6 @@
 Known from its sources (version 12, lib/attack.go and lib/pacer.go): request i is due (i + 1) / rate after the start; a
 vegeta that falls behind sends the next one at once, and one that is still behind when the duration is over leaves out
 what is missing. A result's time stamp is that of sending, before a connection is opened; its sequence number is i.
-Needs no library.
 """
 
 from __future__ import annotations
@@ -11,22 +10,18 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
 
-from zoo import ROOT
-from zoo.host import scratch
-from zoo.load.children import BusyThreads, Children, hard_nofile, program, run_briefly
+from zoo.load.execute import TOOLS, Executor, Job, LocalExecutor, Tick
 from zoo.load.spec import LoadError
 from zoo.model.hits import DESCRIPTORS, PORTS, Hits
 
-BUILT = ROOT / ".tools" / "bin" / "vegeta"
+BUILT = TOOLS / "vegeta"
 RESERVED_FILES = 64  # descriptors of one process that are no connections, and connections that are just being closed
 OVERRUN_S = 30.0
-ENCODE_S = 300.0
-MISSING = "is not there. Build it: `make tools` (needs Go), or put a vegeta of version 12 on the PATH"
+TARGETS = "targets"
+INSTALL = "is not there. Build it: `make tools` (needs Go), or put a vegeta of version 12 on the PATH"
 
 KINDS = (
     ("too many open files", DESCRIPTORS),
@@ -69,97 +64,75 @@ class Attack:
 class Attacked:
     """What one load gave."""
 
-    hits: list[Hits]  # one a process
+    hits: list[Hits]  # one for each process
     cpu_s: float  # of all processes
     version: str
-    commands: list[list[str]]
 
 
-class Attacker(Protocol):
-    """Runs a load where the server can be reached."""
+class Vegeta:
+    """Runs vegeta where the server can be reached. More connections than one process may open make more processes.
 
-    def run(self, attack: Attack, on_tick: Callable[[float], None] | None = None) -> Attacked:
-        """Blocks until the last answer or timeout; `LoadError` when vegeta fails. No process outlives the call."""
-        ...
-
-    def pids(self) -> list[int]: ...
-
-
-class LocalVegeta:
-    """In this process's own namespaces. More connections than one process may open make more processes."""
+    `host` is sent as the Host header in place of the URL's.
+    """
 
     def __init__(
         self,
-        binary: str | None = None,
-        nofile: int | None = None,
-        overrun_s: float = OVERRUN_S,
-        processors: Sequence[int] | None = None,
+        executor: Executor | None = None,
         host: str | None = None,
+        overrun_s: float = OVERRUN_S,
+        binary: str = "vegeta",
+        nofile: int | None = None,
     ) -> None:
-        """`host` is sent as the Host header in place of the URL's."""
+        self._executor = executor or LocalExecutor()
         self._host = host
-        self._processors = processors
-        self._binary = binary or (str(BUILT) if BUILT.exists() else "vegeta")
-        self._nofile = hard_nofile() if nofile is None else nofile
         self._overrun_s = overrun_s
-        self._children: Children | None = None
+        self._binary = binary
+        self._nofile = nofile
 
     def version(self) -> str:
-        printed = run_briefly([program(self._binary, MISSING), "-version"])
-        found = re.search(r"Version:[ \t]*v?(\d+\.\d+\.\d+)", printed.stdout)
+        found = re.search(
+            r"Version:[ \t]*v?(\d+\.\d+\.\d+)", self._executor.printed([self._binary, "-version"], INSTALL)
+        )
         return found[1] if found else "unknown"
 
     def pids(self) -> list[int]:
-        return self._children.pids() if self._children else []
+        return self._executor.pids()
 
-    def run(self, attack: Attack, on_tick: Callable[[float], None] | None = None) -> Attacked:
-        count = processes(attack, self._nofile - RESERVED_FILES)
-        limit_s = attack.duration_s + attack.timeout_s + self._overrun_s
-        try:
-            with (
-                scratch.folder("vegeta") as name,
-                Children(self._nofile, BusyThreads(), self._processors) as children,
-            ):
-                self._children = children
-                folder = Path(name)
-                (folder / "targets").write_text(f"GET {attack.url}\n", encoding="utf-8")
-                commands = [self._command(attack, count, folder, i) for i in range(count)]
-                for i, command in enumerate(commands):
-                    children.start(command, {}, folder / f"{i}.out")
-                children.follow(attack.duration_s, limit_s, on_tick)
-                found = [read_hits(self._rows(folder / f"{i}.gob")) for i in range(count)]
-                return Attacked(aligned(found), children.cpu_s, self.version(), commands)
-        finally:
-            self._children = None
+    def run(self, attack: Attack, on_tick: Tick | None = None) -> Attacked:
+        """Block until the last answer or timeout; `LoadError` when vegeta fails."""
+        nofile = self._executor.nofile() if self._nofile is None else self._nofile
+        count = processes(attack, nofile - RESERVED_FILES)
+        tables = [f"{number}.csv" for number in range(count)]
+        job = Job(
+            commands=[[self._binary, *command(attack, count, number, self._host)] for number in range(count)],
+            window_s=attack.duration_s,
+            limit_s=attack.duration_s + attack.timeout_s + self._overrun_s,
+            install=INSTALL,
+            files={TARGETS: f"GET {attack.url}\n"},
+            results=tables,
+            convert={
+                f"{number}.gob": [self._binary, "encode", "-to=csv", f"-output={table}", f"{number}.gob"]
+                for number, table in enumerate(tables)
+            },
+        )
+        done = self._executor.execute(job, on_tick)
+        found = [read_hits(csv.reader(done.open(table))) for table in tables]
+        return Attacked(aligned(found), done.cpu_s, self.version())
 
-    def _command(self, attack: Attack, count: int, folder: Path, number: int) -> list[str]:
-        workers = math.ceil(attack.under_way / count)
-        return [
-            *(
-                program(self._binary, MISSING),
-                "attack",
-                f"-targets={folder / 'targets'}",
-                f"-output={folder / f'{number}.gob'}",
-            ),
-            f"-rate={attack.rate}/{count}s" if attack.rate else "-rate=0",
-            *(f"-duration={attack.duration_s:g}s", f"-timeout={attack.timeout_s:g}s"),
-            *([] if attack.rate else [f"-workers={workers}"]),  # all users at once, not one after the other
-            *(f"-max-workers={workers}", f"-connections={workers}"),
-            f"-keepalive={'true' if attack.keep_alive else 'false'}",
-            *("-http2=false", "-redirects=-1", "-max-body=0"),
-            *([f"-header=Host: {self._host}"] if self._host else []),
-        ]
 
-    def _rows(self, gob: Path) -> Iterator[list[str]]:
-        if not gob.stat().st_size:
-            return
-        table = gob.with_suffix(".csv")
-        encode = [program(self._binary, MISSING), "encode", "-to=csv", f"-output={table}", str(gob)]
-        done = run_briefly(encode, ENCODE_S)
-        if done.returncode:
-            raise LoadError("generator_failed", "vegeta cannot read what it wrote", done.stderr[-2000:])
-        with table.open(encoding="utf-8", newline="") as stream:
-            yield from csv.reader(stream)
+def command(attack: Attack, count: int = 1, number: int = 0, host: str | None = None) -> list[str]:
+    """Return the options of one of so many processes."""
+    workers = math.ceil(attack.under_way / count)
+    return [
+        *("attack", f"-targets={TARGETS}", f"-output={number}.gob"),
+        f"-rate={attack.rate}/{count}s" if attack.rate else "-rate=0",
+        *(f"-duration={attack.duration_s:g}s", f"-timeout={attack.timeout_s:g}s"),
+        *([] if attack.rate else [f"-workers={workers}"]),  # all users at once, not one after the other
+        *(f"-max-workers={workers}", f"-connections={workers}"),
+        f"-keepalive={'true' if attack.keep_alive else 'false'}",
+        *("-http2=false", "-redirects=-1", "-max-body=0"),
+        *([f"-header=Host: {host}"] if host else []),
+    ]
 
 
 @dataclass(frozen=True)

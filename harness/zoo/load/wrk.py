@@ -1,4 +1,4 @@
-"""wrk, used correctly: its histogram read as JSON, its correction undone and checked, sharded over processes.
+"""wrk, used correctly: its histogram is read as JSON, and its correction is undone and checked.
 
 What is known about wrk here comes from its sources (src/wrk.c, src/stats.c; versions 4.1 and 4.2).
 """
@@ -7,19 +7,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
+from zoo import ROOT
 from zoo.load.base import Census, Errors, LoadOutcome
-from zoo.load.shards import LocalShards, Shard, Shards
+from zoo.load.execute import Executed, Executor, Job, LocalExecutor, Tick
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.model.histogram import Histogram, HistogramError, merge, uncorrect
 from zoo.model.measurement import GeneratorUse
 
+SCRIPT = ROOT / "wrk-scripts" / "report.lua"
+REPORT = "report.json"
+OVERRUN_S = 60.0  # wrk stops within 0.1 s, but not before its threads have opened all their connections
 RESERVED_FILES = 16  # descriptors of a wrk process that are no connections: streams, one epoll a thread, libraries
+INSTALL = "is not there. Install it: `apt-get install wrk` (Debian, Ubuntu), or build https://github.com/wg/wrk"
 
 
 @dataclass(frozen=True)
@@ -36,100 +42,158 @@ class Report:
 
 
 class Wrk:
-    """Plans a load, has its processes run where the server can be reached, and reads what they wrote.
+    """Loads the server from one wrk process.
 
-    `addresses`: of the server, where it has several; each place then has a thread at least for each of them.
+    `addresses` are those of a server that has several: wrk then has at least one thread for each, and they take turns.
     """
 
     name = "wrk"
 
-    def __init__(self, processes: Shards | None = None, addresses: tuple[str, ...] = ()) -> None:
-        self._processes = processes or LocalShards()
+    def __init__(
+        self,
+        executor: Executor | None = None,
+        addresses: tuple[str, ...] = (),
+        options: tuple[str, ...] = (),
+        overrun_s: float = OVERRUN_S,
+        binary: str = "wrk",
+    ) -> None:
+        self._executor = executor or LocalExecutor()
         self._addresses = addresses
+        self._options = options
+        self._overrun_s = overrun_s
+        self._binary = binary
+        self._version: str | None = None
 
     def version(self) -> str:
-        return self._processes.version()
+        if self._version is None:
+            # -v alone also prints the usage and ends with code 1
+            self._version = parse_version(self._executor.printed([self._binary, "-v"], INSTALL))
+        return self._version
 
     def pids(self) -> list[int]:
-        return self._processes.pids()
+        return self._executor.pids()
 
-    def run(self, spec: LoadSpec, on_tick: Callable[[float], None] | None = None) -> LoadOutcome:
-        version = self.version()
-        if self._addresses:
-            spec = replace(spec, addresses=self._addresses, threads=max(spec.threads, len(self._addresses)))
-        nofile = self._processes.nofile()
-        nofile = nofile if spec.nofile is None else min(spec.nofile, nofile)
-        places = self._processes.places
-        shards = split(spec.connections, spec.threads * places, nofile - RESERVED_FILES, places)
-        ran = self._processes.run(spec, shards, nofile, on_tick)
-        reports = [
-            read_report(written, shard, spec.timeout_whole_s, output)
-            for written, shard, output in zip(ran.reports, shards, ran.outputs, strict=True)
-        ]
-        errors = _sum_errors(reports)
-        requests = sum(r.requests for r in reports)
-        return LoadOutcome(
-            requests=requests,
-            goodput=max(0, requests - errors.status - errors.timeout),  # a late bad answer is counted in both
-            bytes=sum(r.bytes for r in reports),
-            runtime_s=max(r.runtime_us for r in reports) / 1e6,
-            errors=errors,
-            histogram=merge(r.raw for r in reports),
-            corrected=merge(r.corrected for r in reports),
-            connections=sum(s.connections for s in shards),
-            threads=sum(s.threads for s in shards),
-            shards=len(shards),
-            cpu_s=ran.cpu_s,
-            busiest_thread=ran.busiest_thread,
-            version=version,
-            command=ran.commands,
-            generators=tuple(
-                GeneratorUse(
-                    host=place.host,
-                    connections=sum(shards[i].connections for i in place.shards),
-                    requests=sum(reports[i].requests for i in place.shards),
-                    cpu_s=place.cpu_s,
-                    busiest_thread=place.busiest_thread,
-                    began_s=place.began_s,
-                    round_trip_us=place.round_trip_us,
-                    bandwidth_mb_s=place.bandwidth_mb_s,
-                )
-                for place in ran.places
-            ),
-            census=_sum_census([r.census for r in reports if r.census is not None]) if spec.census else None,
+    def run(self, spec: LoadSpec, on_tick: Tick | None = None, begin_at: float | None = None) -> LoadOutcome:
+        """`begin_at`: by the clock where wrk runs; None: at once."""
+        version, spec = self.version(), self.with_addresses(spec)
+        return outcome(self.execute(spec, on_tick, begin_at), spec, version)
+
+    def execute(self, spec: LoadSpec, on_tick: Tick | None = None, begin_at: float | None = None) -> Executed:
+        """Run wrk and return what it left; `LoadError` when it may not open so many connections."""
+        words = [self._binary, *command(spec), *self._options, spec.url]
+        most = self._executor.nofile() - RESERVED_FILES
+        if spec.connections > most:
+            message = f"wrk may open {most:,} connections here, not {spec.connections:,}: raise its limit (ulimit -n)"
+            raise LoadError("spec_invalid", message)
+        duration_s = math.ceil(spec.duration_s)
+        job = Job(
+            commands=[words],
+            window_s=duration_s,
+            limit_s=duration_s + self._overrun_s,
+            install=INSTALL,
+            environment=environment(spec),
+            files={SCRIPT.name: SCRIPT.read_text(encoding="utf-8")},
+            results=[REPORT],
+            begin_at=begin_at,
         )
+        return self._executor.execute(job, on_tick)
+
+    def with_addresses(self, spec: LoadSpec) -> LoadSpec:
+        """Return the load with a thread at least for each address."""
+        if not self._addresses:
+            return spec
+        return replace(spec, addresses=self._addresses, threads=max(spec.threads, len(self._addresses)))
 
 
-def split(connections: int, threads: int, capacity: int, places: int = 1) -> list[Shard]:
-    """As few processes as can hold the connections, one at least for each of so many places, with `threads` threads
-    between them, but one each at least. Pure.
-
-    Threads must divide the connections of their process: what they leave over goes to the last process, which then
-    has as many threads as divide its share.
-    """
-    if connections < 1 or threads < 1 or capacity < 1:
-        asked = f"{connections} connections, {threads} threads, {capacity} connections a process"
-        raise LoadError("spec_invalid", f"connections, threads and descriptors must be above zero, got {asked}")
-    count = max(math.ceil(connections / capacity), min(places, connections))
-    each = max(1, threads // count)
-    while count > 1 and count * (capacity - capacity % each) < connections:
-        count += 1
-        each = max(1, threads // count)
-    sets, over = divmod(connections, each)
-    sizes = [(sets // count + (i < sets % count)) * each for i in range(count)]
-    sizes[-1] += over
-    sizes = [size for size in sizes if size]  # fewer sets of threads than processes leave some without work
-    return [Shard(size, max(t for t in range(1, min(each, size) + 1) if size % t == 0)) for size in sizes]
+def command(spec: LoadSpec) -> list[str]:
+    """Return wrk's options, without the URL."""
+    return [
+        f"-t{threads_of(spec)}",
+        f"-c{spec.connections}",
+        f"-d{math.ceil(spec.duration_s)}s",
+        f"--timeout={spec.timeout_whole_s}s",
+        f"-s{SCRIPT.name}",
+    ]
 
 
-def read_report(text: str, shard: Shard, timeout_s: int, output: str) -> Report:
-    """What wrk wrote, refused when it contradicts itself. Pure."""
+def environment(spec: LoadSpec) -> dict[str, str]:
+    """Return the variables that wrk's script reads."""
+    census = {"ZOO_WRK_CENSUS": "1"} if spec.census else {}
+    return {"ZOO_WRK_JSON": REPORT, "ZOO_WRK_ADDRESSES": ",".join(spec.addresses), **census}
+
+
+def threads_of(spec: LoadSpec) -> int:
+    """Return the most threads that divide the connections: wrk opens only threads * (connections // threads)."""
+    if spec.connections < 1 or spec.threads < 1:
+        asked = f"{spec.connections} connections and {spec.threads} threads"
+        raise LoadError("spec_invalid", f"connections and threads must be above zero, got {asked}")
+    return max(n for n in range(1, min(spec.threads, spec.connections) + 1) if spec.connections % n == 0)
+
+
+def parse_version(printed: str) -> str:
+    """Return wrk's release; the commit of a build without one, or `unknown` where wrk prints neither."""
+    found = re.search(r"wrk \D*(\d+\.\d+(?:\.\d+)?)", printed) or re.search(r"wrk ([^\s\[]+) \[", printed)
+    return found[1] if found else "unknown"
+
+
+def outcome(done: Executed, spec: LoadSpec, version: str) -> LoadOutcome:
+    """Return what one wrk did; `LoadError` where its report is missing or contradicts itself."""
+    report = read_report(done.open(REPORT).read(), spec.connections, spec.timeout_whole_s, done.output)
+    return LoadOutcome(
+        requests=report.requests,
+        goodput=_goodput(report.requests, report.errors),
+        bytes=report.bytes,
+        runtime_s=report.runtime_us / 1e6,
+        errors=report.errors,
+        histogram=report.raw,
+        corrected=report.corrected,
+        connections=spec.connections,
+        threads=threads_of(spec),
+        cpu_s=done.cpu_s,
+        busiest_thread=done.busiest_thread,
+        version=version,
+        began_s=done.began_s,
+        census=report.census if spec.census else None,
+    )
+
+
+def merged(found: Sequence[LoadOutcome], generators: Sequence[GeneratorUse]) -> LoadOutcome:
+    """Return the load of several hosts as one; histograms are added bin by bin."""
+    errors = Errors(**{f.name: sum(getattr(one.errors, f.name) for one in found) for f in fields(Errors)})
+    censuses = [one.census for one in found if one.census is not None]
+    requests = sum(one.requests for one in found)
+    return LoadOutcome(
+        requests=requests,
+        goodput=_goodput(requests, errors),
+        bytes=sum(one.bytes for one in found),
+        runtime_s=max(one.runtime_s for one in found),
+        errors=errors,
+        histogram=merge(one.histogram for one in found),
+        corrected=merge(one.corrected for one in found),
+        connections=sum(one.connections for one in found),
+        threads=sum(one.threads for one in found),
+        cpu_s=sum(one.cpu_s for one in found),
+        busiest_thread=max(one.busiest_thread for one in found),
+        version=found[0].version,
+        generators=tuple(generators),
+        census=Census(sum(one.bad for one in censuses), next((one.sample for one in censuses if one.bad), ""))
+        if censuses
+        else None,
+    )
+
+
+def _goodput(requests: int, errors: Errors) -> int:
+    return max(0, requests - errors.status - errors.timeout)  # a late bad answer is counted in both
+
+
+def read_report(text: str, connections: int, timeout_s: int, output: str) -> Report:
+    """Return what wrk's script wrote; `LoadError` when it is missing or contradicts itself."""
     try:
         written = json.loads(text)
     except (json.JSONDecodeError, RecursionError):
         raise LoadError("generator_failed", "wrk ended without a report from its script", output) from None
     try:
-        return parse_report(written, shard.connections, timeout_s)
+        return parse_report(written, connections, timeout_s)
     except (HistogramError, KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise LoadError("histogram_invalid", f"wrk's report is not usable: {error!r}", output) from error
 
@@ -151,12 +215,3 @@ def parse_report(written: dict[str, Any], connections: int, timeout_s: int) -> R
         raise HistogramError(f"{raw.total} samples after the correction was undone, but {expected}")
     census = Census(**written["census"]) if "census" in written else None
     return Report(requests, written["bytes"], runtime_us, errors, raw, corrected, census)
-
-
-def _sum_census(parts: list[Census]) -> Census:
-    return Census(sum(part.bad for part in parts), next((part.sample for part in parts if part.bad), ""))
-
-
-def _sum_errors(reports: list[Report]) -> Errors:
-    names = [field.name for field in fields(Errors)]
-    return Errors(**{name: sum(getattr(r.errors, name) for r in reports) for name in names})

@@ -279,7 +279,6 @@ class CellReadings:
             runtime_s=outcome.runtime_s,
             connect_s=connect_s,
             threads=outcome.threads,
-            shards=outcome.shards,
             requests=outcome.requests,
             goodput=outcome.goodput,
             goodput_rps=outcome.goodput / loaded_s if loaded_s > 0 else 0.0,

@@ -14,9 +14,9 @@ from zoo.model.samples import Samples, Switches
 from zoo.model.trial_results import Held, Released
 from zoo.runtime.base import Apart
 from zoo.sample.cgroup import CgroupUse
-from zoo.sample.jvm import Info
 from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot
+from zoo.sample.requests import Info
 
 
 def latency(histogram: Histogram, bad: int = 0) -> Latency:

@@ -14,7 +14,7 @@ from zoo.analysis.responses import Received, Sizes, alike, last_ones, too_many
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.runtime.base import Hosted
-from zoo.sample.response import Response
+from zoo.sample.requests import Response
 
 SINGLE = 10
 AFTERWARDS_S = 1.0

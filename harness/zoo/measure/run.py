@@ -24,7 +24,7 @@ from zoo.plan.budget import seconds
 from zoo.plan.request import Wish, entries_of
 from zoo.runtime import target as targeting
 from zoo.runtime.environment import recorded
-from zoo.runtime.hosting import hosting
+from zoo.runtime.runtimes import hosting
 from zoo.store.run_folder import Store
 
 

@@ -13,7 +13,7 @@ from zoo.model.measurement import Warmup
 from zoo.plan.blocks import Block
 from zoo.plan.tier import Tier
 from zoo.runtime.base import Hosted
-from zoo.sample.jvm import Info
+from zoo.sample.requests import Info
 
 
 @dataclass

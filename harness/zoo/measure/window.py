@@ -100,7 +100,7 @@ class Bench:
 
     def spec(self, url: str, connections: int, duration_s: float, threads: int | None = None) -> LoadSpec:
         """A timeout beyond the window: a late answer then still counts with its true latency."""
-        return LoadSpec(url, connections, duration_s, duration_s + 5, threads or self.threads, self.limits.nofile_hard)
+        return LoadSpec(url, connections, duration_s, duration_s + 5, threads or self.threads)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from zoo.model.cores import Cores
 from zoo.model.data import Data
 
 IN_IMAGES = ("container", "hosts", "swarm")
-"""Runtimes whose servers run in images, with the toolchains of these."""
+"""Runtimes whose servers run in images, with the toolchains of these; `hosts` is in earlier records only."""
 
 
 class Condition(Data):
@@ -19,7 +19,7 @@ class Condition(Data):
         default="host",
         description="`private`: in a network namespace of the run's own; `host`: in the host's; "
         "`container`, `vm`: in that of the server's container or guest, which has loopback only; `remote`: beyond "
-        "loopback; `hosts`, `swarm`: that between the hosts of server and generators",
+        "loopback; `swarm` (in earlier records also `hosts`): that between the hosts of server and generators",
     )
     jdk: str | None = None
     jvm_flags: list[str] = []

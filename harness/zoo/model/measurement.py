@@ -79,7 +79,7 @@ class Load(Data):
     runtime_s: float = Field(description="the generator's own run time")
     connect_s: float = Field(description="of it, until all connections were open; 0 where it is too short to see")
     threads: int
-    shards: int
+    shards: int = Field(default=1, description="generator processes; more than 1 only in earlier records")
     requests: int
     goodput: int = Field(description="requests - bad statuses - timeouts")
     goodput_rps: float | None = Field(description="goodput / (runtime - connect)")

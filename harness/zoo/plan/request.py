@@ -102,7 +102,7 @@ class Wish:
         str,
         Option(
             "--runtime",
-            "process, container, vm, hosts or swarm (docs/scale-out.md); auto: containers where an engine answers; "
+            "process, container, vm or swarm (docs/scale-out.md); auto: containers where an engine answers; "
             "fit: vm where processes cannot do it",
             variable="RUNTIME",
         ),

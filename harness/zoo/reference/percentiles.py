@@ -19,9 +19,8 @@ from zoo import ROOT
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog, Entry
 from zoo.host import facts, revision
-from zoo.load.shards import LocalShards, Shard
 from zoo.load.spec import LoadSpec
-from zoo.load.wrk import Report, read_report, split
+from zoo.load.wrk import REPORT, Report, Wrk, read_report, threads_of
 from zoo.model.data import Data
 from zoo.plan.tier import tier as tier_of
 from zoo.reference.runs import Committed
@@ -56,8 +55,7 @@ class Printed(Data):
     @property
     def measured(self) -> Report:
         """The histogram, checked as in every cell."""
-        shard = Shard(self.connections, self.threads)
-        return read_report(json.dumps(self.report), shard, self.timeout_s, self.output)
+        return read_report(json.dumps(self.report), self.connections, self.timeout_s, self.output)
 
     @property
     def lines(self) -> dict[str, str]:
@@ -105,28 +103,27 @@ def measure(entry: Entry, connections: int) -> Printed:
     """Start the entry in its own process and warm it up for a fixed time."""
     jdk = conditions.jdk_for([entry])
     host = facts.gather(jdk)
-    shards = LocalShards(options=("--latency",))
-    (shard,) = split(connections, min(host.cores or 2, 4), shards.nofile())
+    wrk = Wrk(options=("--latency",))
     with tempfile.TemporaryDirectory(prefix="zoo-printed-") as folder:
         hosted = ProcessRuntime(jdk).start(Launch(entry, Path(folder) / "server.log"))
         try:
             for seconds in (WARM_UP_S, WINDOW_S):
-                spec = LoadSpec(f"{hosted.url}/", connections, seconds, seconds + 5, shard.threads)
-                ran = shards.run(spec, [shard], shards.nofile())
+                spec = LoadSpec(f"{hosted.url}/", connections, seconds, seconds + 5, min(host.cores or 2, 4))
+                done = wrk.execute(spec)
         finally:
             hosted.stop()
     return Printed(
         entry=entry.id,
         connections=connections,
-        threads=shard.threads,
+        threads=threads_of(spec),
         timeout_s=spec.timeout_whole_s,
-        wrk=shards.version(),
+        wrk=wrk.version(),
         jdk=jdk.version if jdk else None,
         cpu_model=host.cpu_model,
         cores=host.cores,
         commit=revision.revision(ROOT).commit,
-        output=ran.outputs[0],
-        report=json.loads(ran.reports[0]),
+        output=done.output,
+        report=json.load(done.open(REPORT)),
     )
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Protocol
 
 from zoo.catalog.manifest import Entry
-from zoo.load.ab import Benchmarker
-from zoo.load.base import Generator
-from zoo.load.vegeta import Attacker
+from zoo.load.ab import AbOutcome, AbSpec
+from zoo.load.base import Generator, Tool
+from zoo.load.vegeta import Attack, Attacked
 from zoo.model.cores import Cores
 from zoo.model.errors import RuntimeFailure
 from zoo.model.jdk import Jdk
 from zoo.sample.instruments import Instruments
-from zoo.sample.jvm import Info
+from zoo.sample.requests import Info
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class Hosted(Protocol):
     @property
     def generator(self) -> Generator: ...
     @property
-    def attacker(self) -> Attacker:
+    def attacker(self) -> Tool[Attack, Attacked]:
         """For loads that wrk cannot make."""
         ...
 
     @property
-    def benchmarker(self) -> Benchmarker: ...
+    def benchmarker(self) -> Tool[AbSpec, AbOutcome]: ...
     def probe(self) -> Info | None:
         """What it says of itself, if it does; `RuntimeFailure` of kind `contract` when it answers not as promised."""
         ...

@@ -22,12 +22,11 @@ from zoo.plan import feasible, tier
 from zoo.plan.cores import AUTO, CHOICES, SHARED, SPLIT, chosen
 from zoo.plan.request import unread
 from zoo.runtime.condition_checks import check_release_setting, checked, release_settings
-from zoo.runtime.hosts import hosts_of
-from zoo.runtime.resources import resources_of
+from zoo.runtime.container import resources_of
 from zoo.runtime.swarm.places import places_of, swarm_of
 from zoo.runtime.vm import settings as vm_settings
 
-RUNTIMES = ("auto", "process", "container", "vm", "fit", "hosts", "swarm")
+RUNTIMES = ("auto", "process", "container", "vm", "fit", "swarm")
 COMPARED = {"process", "container", "swarm"}
 """Runtimes of which two may be compared in one run: in each case the server is started anew."""
 
@@ -48,6 +47,8 @@ def runtime_named(wanted: str, tiers: Sequence[str] = (), *, outside: bool = Fal
 
     Servers from outside the zoo, and all beside them, are processes.
     """
+    if wanted == "hosts":
+        raise BenchError("RUNTIME=hosts was removed: join the machines to a swarm, RUNTIME=swarm (docs/scale-out.md)")
     if wanted not in RUNTIMES:
         raise BenchError(f'RUNTIME must be one of {", ".join(RUNTIMES)}, got "{wanted}"')
     if outside:
@@ -60,8 +61,6 @@ def runtime_named(wanted: str, tiers: Sequence[str] = (), *, outside: bool = Fal
         limits = read_limits() if namespace.wrapper() is None else namespace.widened(read_limits())
         asked = [tier.tier(name).connections for name in tiers]
         return "vm" if any(feasible.connections(limits, count).limited_by for count in asked) else "process"
-    if wanted == "hosts":
-        hosts_of(os.environ)
     if wanted == "swarm":
         places_of(swarm_of(os.environ), os.environ)
     if wanted == "container":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import subprocess
 import time
@@ -13,23 +14,105 @@ from typing import IO
 
 from zoo.catalog.manifest import Server
 from zoo.host import namespace
-from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image, reason
-from zoo.load.wrk import Wrk
-from zoo.model.cores import Cores
+from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image, reason, tag
+from zoo.model.cores import Cores, ranges
 from zoo.model.errors import RuntimeFailure
 from zoo.model.host import HostFacts
-from zoo.runtime import images, orphans
-from zoo.runtime.agent.client import AgentClient
-from zoo.runtime.agent.instruments import AgentInstruments, HostInstruments
-from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
-from zoo.runtime.attached import Enclosed
+from zoo.runtime import orphans
+from zoo.runtime.agent.client import AgentClient, AgentExecutor, AgentInstruments, HostInstruments
 from zoo.runtime.base import Launch
 from zoo.runtime.environment import of_contract
+from zoo.runtime.hosted import HostedWithAgent
 from zoo.runtime.process import command
-from zoo.runtime.resources import Resources, cpuset
 from zoo.sample import jcmd
-from zoo.sample.jvm import Info
 from zoo.sample.proc import read
+from zoo.sample.requests import Info
+
+LEAST_PIDS = 4_096
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a server's container may use; None: no limit of the container's own."""
+
+    cpus: float | None = None
+    memory: str | None = None
+    pids: int = LEAST_PIDS
+
+    def words(self) -> list[str]:
+        """Options of `docker run`."""
+        words = [f"--pids-limit={self.pids}"]
+        if self.cpus is not None:
+            words.append(f"--cpus={self.cpus:g}")
+        if self.memory is not None:
+            words += [f"--memory={self.memory}", f"--memory-swap={self.memory}"]
+        return words
+
+
+def resources_of(environment: Mapping[str, str]) -> Resources:
+    """SERVER_CPUS, SERVER_MEMORY (0: no limit, as in the compose file) and SERVER_PIDS; ValueError names a bad one."""
+    cpus, memory = environment.get("SERVER_CPUS") or "0", environment.get("SERVER_MEMORY") or "0"
+    pids = environment.get("SERVER_PIDS") or str(LEAST_PIDS)
+    if not re.fullmatch(r"\d+(\.\d+)?", cpus):
+        raise ValueError(f'SERVER_CPUS must be a number such as 1.5, or 0 for no limit, got "{cpus}"')
+    if not re.fullmatch(r"0|[1-9]\d*[bkmg]?", memory):
+        raise ValueError(f'SERVER_MEMORY must be an amount such as 512m or 2g, got "{memory}"')
+    if not re.fullmatch(r"-1|[1-9]\d*", pids):
+        raise ValueError(f'SERVER_PIDS must be a whole number above 0, or -1 for no limit, got "{pids}"')
+    return Resources(float(cpus) or None, None if memory == "0" else memory, int(pids))
+
+
+def cpuset(processors: Sequence[int]) -> list[str]:
+    """The option of `docker run` that gives a container these processors; none: all."""
+    return [f"--cpuset-cpus={ranges(processors)}"] if processors else []
+
+
+GENERATOR = "generator"
+
+
+def build_images(engine: Engine, root: Path, servers: Sequence[Server], variables: Mapping[str, str]) -> dict[str, str]:
+    """Build or find all images with these variables of the compose file, one of another release beside the usual one.
+
+    Of servers whose image does not build the label, and why; `EngineError` where the generator's does not.
+    """
+    broken = {}
+    for server in servers:
+        named = {**variables, "ZOO_TAG": tag(os.environ, server.release)}
+        try:
+            engine.compose_build(root, [f"{server.name}-{server.manifest.variants[0].name}"], named)
+        except EngineError as error:
+            broken[server.label] = str(error)
+    engine.compose_build(root, [GENERATOR], variables)
+    return broken
+
+
+def provide_images(
+    engine: Engine, root: Path, servers: Sequence[Server], variables: Mapping[str, str]
+) -> dict[str, str]:
+    """Build with this shell's engine, which copies what is new, where the platform is the same; otherwise its own.
+
+    Returns the same as `build_images`.
+    """
+    shell = Engine()
+    try:
+        same_platform = shell.platform() == engine.platform()
+    except EngineError:  # this shell may have no engine
+        same_platform = False
+    if not same_platform:
+        return build_images(engine, root, servers, variables)
+    broken = build_images(shell, root, servers, variables)
+    whole = [server for server in servers if server.label not in broken]
+    names = [image(GENERATOR), *(image(server.name, release=server.release) for server in whole)]
+    if new := [name for name in names if not engine.has_image(name, shell.image_id(name))]:
+        shell.copy_images(new, engine)
+    return broken
+
+
+def has_registry(name: str) -> bool:
+    """True where an image's name begins with a registry's host."""
+    first, slash, _ = name.partition("/")
+    return bool(slash) and ("." in first or ":" in first or first == "localhost")
+
 
 USER = "10001:10001"
 SAFE = ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--tmpfs=/tmp", f"--user={USER}")
@@ -39,7 +122,7 @@ OWN_NETWORK = ("--network=none", *(f"--sysctl={k.replace('/', '.')}={v}" for k, 
 """Loopback only, its own ports and counters."""
 
 
-class HostedContainer(Enclosed):
+class HostedContainer(HostedWithAgent):
     """A server's container, attached so that its output is the log, and the agent's beside it."""
 
     def __init__(self, engine: Engine, name: str, child: subprocess.Popen[bytes], launch: Launch) -> None:
@@ -68,9 +151,7 @@ class HostedContainer(Enclosed):
             raise RuntimeFailure("engine", "SAMPLER=host, but the container's processes are not in this host's /proc")
         self._pid = pid if here else 1
         self.instruments = HostInstruments(agent) if here else AgentInstruments(agent)
-        self.generator = Wrk(AgentShards(agent))
-        self.attacker = AgentVegeta(agent)
-        self.benchmarker = AgentAb(agent)
+        self._load_by(AgentExecutor(agent))
 
     def ended(self, when: str) -> RuntimeFailure:
         """An engine that is stopped takes its containers along, one that is killed only our sight of them."""
@@ -160,9 +241,9 @@ class ContainerRuntime:
 
     def build(self, root: Path, servers: Sequence[Server], variables: Mapping[str, str]) -> None:
         """A server whose image does not build fails its cells, not the run."""
-        self.broken |= images.build(self.engine, root, servers, variables)
+        self.broken |= build_images(self.engine, root, servers, variables)
 
-    def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> Enclosed:
+    def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedWithAgent:
         try:
             return self._start(launch, ready_timeout_s)
         except RuntimeFailure as failure:
@@ -178,7 +259,7 @@ class ContainerRuntime:
             self.restart_s = 0.0
         return back
 
-    def _start(self, launch: Launch, ready_timeout_s: float) -> Enclosed:
+    def _start(self, launch: Launch, ready_timeout_s: float) -> HostedWithAgent:
         entry = launch.entry
         label = entry.at(launch.env).server.label
         if label in self.broken:
@@ -209,7 +290,7 @@ class ContainerRuntime:
         words = self.words(name, launch)
         return self.engine.popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
 
-    def hosted(self, name: str, child: subprocess.Popen[bytes], launch: Launch) -> Enclosed:
+    def hosted(self, name: str, child: subprocess.Popen[bytes], launch: Launch) -> HostedWithAgent:
         """Of a server whose container has been started."""
         return HostedContainer(self.engine, name, child, launch)
 
@@ -251,19 +332,17 @@ class ContainerRuntime:
         errors: int | IO[bytes],
         beside: str | None = None,
         cores: Cores | None = None,
-        engine: Engine | None = None,
     ) -> AgentClient:
-        """In a container of its own; `beside` a server it joins its network and processes. `engine`: another one."""
+        """In a container of its own; `beside` a server it joins its network and processes."""
         place = [f"--network=container:{beside}", f"--pid=container:{beside}"] if beside else self.network
         command = [
             *("run", "--rm", "--interactive", *self.named(name)),
             *place,
             *SAFE,
             *cpuset(cores.generator if cores else []),
-            *(image(images.GENERATOR), "python3", "-m", "zoo.runtime.agent.serve"),
+            *(image(GENERATOR), "python3", "-m", "zoo.runtime.agent.serve"),
         ]
-        host = engine or self.engine
-        child = host.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        child = self.engine.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
         return AgentClient(child, errors=child.stderr)
 
     def facts(self) -> HostFacts:

@@ -21,20 +21,16 @@ from zoo.host.limits import read_limits
 from zoo.host.marked import mark
 from zoo.host.ports import free_port
 from zoo.host.processors import ALLOWED, placed
-from zoo.load.ab import Benchmarker, LocalAb
-from zoo.load.base import Generator
-from zoo.load.shards import LocalShards
-from zoo.load.vegeta import Attacker, LocalVegeta
-from zoo.load.wrk import Wrk
+from zoo.load.execute import LocalExecutor
 from zoo.model.errors import RuntimeFailure
 from zoo.model.jdk import Jdk
-from zoo.runtime.attached import Attached
 from zoo.runtime.base import Launch
-from zoo.runtime.effect import noexec
+from zoo.runtime.condition_checks import noexec
 from zoo.runtime.environment import of_process
+from zoo.runtime.hosted import HostedChild
 from zoo.sample import jcmd
-from zoo.sample.instruments import Instruments, LocalInstruments
-from zoo.sample.jvm import Info
+from zoo.sample.instruments import Instruments
+from zoo.sample.requests import Info
 
 
 def command(entry: Entry, java: Path | None, jvm_flags: tuple[str, ...] = ()) -> list[str]:
@@ -96,7 +92,7 @@ def jcmd_here(info: Info, words: Sequence[str]) -> str | None:
     return jcmd.said(info.pid, *words)
 
 
-class HostedProcess(Attached):
+class HostedProcess(HostedChild):
     """One server process, its log in a file of the run."""
 
     def __init__(
@@ -111,11 +107,8 @@ class HostedProcess(Attached):
         self._tmp = tmp
         self._port = port
         self._jdk = jdk
-        self.instruments: Instruments = LocalInstruments()
-        beside = launch.cores.generator if launch.cores else sorted(ALLOWED)
-        self.generator: Generator = Wrk(LocalShards(processors=beside))
-        self.attacker: Attacker = LocalVegeta(processors=beside)
-        self.benchmarker: Benchmarker = LocalAb(processors=beside)
+        self.instruments = Instruments()
+        self._load_by(LocalExecutor(launch.cores.generator if launch.cores else sorted(ALLOWED)))
 
     @property
     def url(self) -> str:

@@ -1,4 +1,4 @@
-"""A server that something else started: asked and read, never started or stopped."""
+"""A server that something else started: its URL and id, requests to it and readings; it is never started or stopped."""
 
 from __future__ import annotations
 
@@ -8,27 +8,86 @@ import time
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 import psutil
 
-from zoo.load.ab import Benchmarker, LocalAb
+from zoo.load.ab import Ab
 from zoo.load.base import Generator
-from zoo.load.shards import LocalShards
-from zoo.load.vegeta import Attacker, LocalVegeta
+from zoo.load.vegeta import Vegeta
 from zoo.load.wrk import Wrk
 from zoo.model.condition import Condition
-from zoo.model.errors import RuntimeFailure
+from zoo.model.entry_id import TARGET
+from zoo.model.errors import RuntimeFailure, UserError
 from zoo.model.run import Target
 from zoo.model.samples import Samples
 from zoo.plan.scenario import SCENARIOS
 from zoo.runtime import listeners
-from zoo.runtime.target_url import TargetError, at_address, home, port_of
 from zoo.sample import net
-from zoo.sample.instruments import LocalInstruments, NoiseRecording, Recording
-from zoo.sample.jvm import Info
+from zoo.sample.instruments import Instruments, NoiseRecording, Recording
 from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot, snapshot, tree
-from zoo.sample.response import Response, responses
+from zoo.sample.requests import Info, Response, get, responses
+
+PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
+
+
+class TargetError(UserError):
+    """A target that cannot be measured; the message says why and what to do."""
+
+
+def targets(urls: Sequence[str], pids: Sequence[int]) -> dict[str, Target]:
+    """By id, in the order given; the n-th process is that of the n-th URL."""
+    if pids and len(pids) != len(urls):
+        raise TargetError(f"as many PIDs as targets are expected, got {len(pids)} for {len(urls)}")
+    made: dict[str, Target] = {}
+    for place, url in enumerate(urls):
+        name = f"{TARGET}:{_port(url)}"
+        if name in made:
+            raise TargetError(f"two targets on port {_port(url)}: they could not be told apart")
+        made[name] = Target(url=quote(url, safe=PRINTABLE), pid=pids[place] if pids else None)
+    return made
+
+
+def origin(url: str) -> str:
+    """The server's address, without a path."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def at_address(url: str, address: str) -> str:
+    """The server's address with this one for its host."""
+    host = f"[{address}]" if ":" in address else address
+    return f"http://{host}:{port_of(url)}"
+
+
+def port_of(url: str) -> int:
+    return urlsplit(url).port or 80
+
+
+def home(url: str) -> str:
+    """Path and query."""
+    parts = urlsplit(url)
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
+def _port(url: str) -> int:
+    wanted = f'a target is a URL such as http://127.0.0.1:9000/, got "{url}"'
+    try:
+        parts = urlsplit(url)
+        port = parts.port or 80
+    except ValueError:
+        raise TargetError(wanted) from None
+    if parts.scheme == "https":
+        raise TargetError(
+            f"{url}: https:// is not supported, as TLS is not measured; name a port that speaks plain HTTP"
+        )
+    if not parts.netloc.isascii() or any(c.isspace() for c in parts.netloc):
+        raise TargetError(f"{url}: write the host in ASCII (xn--…)")
+    if parts.scheme != "http" or not parts.hostname or parts.username is not None or parts.fragment:
+        raise TargetError(wanted)
+    return port
+
 
 ANSWER_S = 5.0
 SLEEP_MS = 200
@@ -50,9 +109,9 @@ class HostedTarget:
         self.home = home(target.url)
         self.pid = target.pid or 0
         self.instruments = TargetInstruments(self._target)
-        self.generator: Generator = Wrk(LocalShards(options=(f"-HHost: {host}",)))
-        self.attacker: Attacker = LocalVegeta(host=host)
-        self.benchmarker: Benchmarker = LocalAb(host=host)
+        self.generator: Generator = Wrk(options=(f"-HHost: {host}",))
+        self.attacker = Vegeta(host=host)
+        self.benchmarker = Ab(host=host)
 
     def probe(self) -> Info | None:
         """What `/info` says, where it is the contract's; a server need not have one."""
@@ -84,7 +143,7 @@ class HostedTarget:
         return 0
 
 
-class TargetInstruments(LocalInstruments):
+class TargetInstruments(Instruments):
     """Without a process only the host is read; the sockets of another machine or network namespace are not counted."""
 
     def __init__(self, target: Target) -> None:
@@ -186,17 +245,11 @@ def check(targets: Mapping[str, Target], scenarios: Sequence[str], *, remote: bo
 def answer_fault(target: Target, path: str | None = None, timeout_s: float = ANSWER_S) -> str | None:
     """Why an answer cannot be measured: none came, or it is not 2xx. `path` replaces that of the target."""
     path = path or home(target.url)
-    connection = http.client.HTTPConnection(address_of(target), port_of(target.url), timeout=timeout_s)
+    url = at_address(target.url, address_of(target))
     try:
-        connection.request("GET", path, headers={"Host": host_header(target.url)})
-        answer = connection.getresponse()
-        answer.read()
+        answer, _ = get(url, path, timeout_s, host_header(target.url))
     except (OSError, http.client.HTTPException) as error:
-        return (
-            f"GET {at_address(target.url, address_of(target))}{path} gave no answer ({error or type(error).__name__})"
-        )
-    finally:
-        connection.close()
+        return f"GET {url}{path} gave no answer ({error or type(error).__name__})"
     return None if 200 <= answer.status < 300 else f"GET {path} answered {answer.status}, expected 2xx"
 
 

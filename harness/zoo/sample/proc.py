@@ -11,14 +11,13 @@ from pydantic import BaseModel, ConfigDict
 PROC = os.environ.get("ZOO_PROC", "/proc")
 """Where the processes are seen: a container that watches those of its host has the host's /proc elsewhere."""
 psutil.PROCFS_PATH = PROC
-LINUX = Path(PROC, "self/stat").exists()
 PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 TICKS = os.sysconf("SC_CLK_TCK")
 DEAD = ("Z", "X", "x")
 
 
 class Snapshot(BaseModel):
-    """Sums over a process and its living children; None where this system does not tell.
+    """Sums over a process and its living children; None where it is not known.
 
     `cpu_s` contains children that have ended and were waited for. `hwm_kb` is None for several processes: their peaks
     need not have been at the same time. What begins with `thread_`, `heap_` or `lock_` only a JVM tells that was
@@ -80,7 +79,7 @@ def snapshot(pid: int, deep: bool = False) -> Snapshot:
     """
     total: Snapshot | None = None
     for member in tree(pid):
-        one = _linux(member, deep) if LINUX else _elsewhere(member)
+        one = _read_one(member, deep)
         if one is not None:
             total = _add(total, one) if total else one
         elif member == pid:
@@ -104,7 +103,7 @@ def reset_peak(pid: int) -> bool:
     return all(done)
 
 
-def _linux(pid: int, deep: bool) -> Snapshot | None:
+def _read_one(pid: int, deep: bool) -> Snapshot | None:
     folder = f"{PROC}/{pid}"
     stat = parse_stat(read(f"{folder}/stat"))
     rss_kb = parse_statm(read(f"{folder}/statm"))
@@ -120,23 +119,6 @@ def _linux(pid: int, deep: bool) -> Snapshot | None:
         pss_kb=rollup.get("Pss"),
         anon_kb=rollup.get("Anonymous"),
     )
-
-
-def _elsewhere(pid: int) -> Snapshot | None:
-    try:
-        process = psutil.Process(pid)
-        with process.oneshot():
-            if process.status() == psutil.STATUS_ZOMBIE:
-                return None
-            cpu = process.cpu_times()
-            return Snapshot(
-                processes=1,
-                rss_kb=process.memory_info().rss // 1024,
-                cpu_s=cpu.user + cpu.system,
-                threads=process.num_threads(),
-            )
-    except psutil.Error:
-        return None
 
 
 def _add(first: Snapshot, second: Snapshot) -> Snapshot:

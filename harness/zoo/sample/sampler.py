@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from zoo.model.samples import Samples, Switches
 from zoo.sample.net import parse_established, parse_sockstat
-from zoo.sample.proc import DEAD, LINUX, PROC, TICKS, parse_stat, parse_statm, snapshot, tree
+from zoo.sample.proc import DEAD, PROC, TICKS, parse_stat, parse_statm, tree
 from zoo.sample.switches import Watcher
 
 # Children are looked for this often: it means reading every process of the host.
@@ -76,7 +76,7 @@ class Member:
         self._statm.close()
 
 
-class LinuxProbe:
+class ProcessProbe:
     """Reads a process tree and its network namespace from /proc."""
 
     def __init__(self, pid: int) -> None:
@@ -132,29 +132,6 @@ class LinuxProbe:
             self._members.pop(pid).close()
 
 
-class PortableProbe:
-    """What psutil knows, on systems without /proc."""
-
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
-
-    def row(self) -> SampleRow | None:
-        try:
-            now = snapshot(self._pid)
-        except ProcessLookupError:
-            return None
-        return SampleRow(now.rss_kb, now.cpu_s, now.threads)
-
-    def watch(self, *, now: bool) -> None:
-        """This system does not tell."""
-
-    def switches(self) -> Switches | None:
-        return None
-
-    def close(self) -> None:
-        """Nothing is kept open."""
-
-
 class Sampler:
     """Records from `start` to `stop`, or until the process ends, which the samples then say."""
 
@@ -163,7 +140,7 @@ class Sampler:
             raise ValueError("hz must be above 0")
         self._pid = pid
         self._hz = hz
-        self._probe = LinuxProbe(pid) if LINUX else PortableProbe(pid)
+        self._probe = ProcessProbe(pid)
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._times: list[float] = []

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from zoo.host.engine import Engine, EngineError, engine_of, image
 from zoo.host.swarm import ROLE, Node, Swarm
 from zoo.model.errors import BenchError
-from zoo.runtime.addresses import given, listens
-from zoo.runtime.images import GENERATOR, has_registry
+from zoo.runtime.container import GENERATOR, has_registry
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,8 @@ class Places:
 
     @property
     def listens(self) -> str:
-        return listens(self.addresses)
+        """Where the server listens: at all addresses of its node where generators use several."""
+        return self.addresses[0] if len(self.addresses) == 1 else "0.0.0.0"
 
     @property
     def apart(self) -> bool:
@@ -62,7 +62,8 @@ def places_of(swarm: Swarm, environment: Mapping[str, str]) -> Places:
             "RUNTIME=swarm: nodes fetch the images from a registry that all of them reach: name it by "
             "ZOO_IMAGES=registry.example.org/zoo"
         )
-    return Places(manager, server, given(environment) or (server.address,), loads)
+    given = [word.strip() for word in environment.get("SERVER_ADDRESS", "").split(",") if word.strip()]
+    return Places(manager, server, tuple(given) or (server.address,), loads)
 
 
 def _labelled(nodes: Sequence[Node], role: str) -> list[Node]:

@@ -8,10 +8,9 @@ import tty
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from zoo.load.shards import LocalShards
 from zoo.runtime.agent.serve import Agent, serve
 from zoo.runtime.vm.init import PATHS
-from zoo.sample.instruments import LocalInstruments
+from zoo.sample.instruments import Instruments
 
 READY = "zoo guest: ready"
 LINE = "/dev/ttyS1"
@@ -26,7 +25,7 @@ class GuestAgent(Agent):
     """An agent that also starts and ends the server. What the server prints goes to the console, as ours does."""
 
     def __init__(self) -> None:
-        super().__init__(LocalInstruments(HZ), LocalShards(overrun_s=OVERRUN_S))
+        super().__init__(Instruments(HZ))
         self._server: subprocess.Popen[bytes] | None = None
         own: Mapping[str, Callable[..., object]] = {"start": self.start, "exit_code": self.exit_code, "stop": self.stop}
         self.operations = {**self.operations, **own}

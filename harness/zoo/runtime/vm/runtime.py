@@ -18,26 +18,24 @@ from typing import Protocol
 
 from zoo.catalog.manifest import Entry, Server
 from zoo.host import facts, scratch
-from zoo.load.ab import Benchmarker
+from zoo.load.ab import Ab
 from zoo.load.base import Generator
 from zoo.load.spec import LoadError
-from zoo.load.vegeta import Attacker
+from zoo.load.vegeta import Vegeta
 from zoo.load.wrk import Wrk
 from zoo.model.errors import RuntimeFailure
 from zoo.model.host import HostFacts, JdkFacts
 from zoo.model.jdk import Jdk
-from zoo.runtime.agent.client import INT, INT_OR_NONE, AgentClient
-from zoo.runtime.agent.instruments import AgentInstruments
-from zoo.runtime.agent.load import AgentAb, AgentShards, AgentVegeta
+from zoo.runtime.agent.client import INT, INT_OR_NONE, AgentClient, AgentExecutor, AgentInstruments
 from zoo.runtime.base import Launch
-from zoo.runtime.effect import Evidence, fault
+from zoo.runtime.condition_checks import Evidence, fault
 from zoo.runtime.environment import of_contract
 from zoo.runtime.process import command
 from zoo.runtime.vm import guest, image, kernel, qemu
 from zoo.runtime.vm.qemu import GuestMachine
 from zoo.runtime.vm.settings import FOLDER, VmError
 from zoo.sample.instruments import Instruments
-from zoo.sample.jvm import Info
+from zoo.sample.requests import Info
 
 PANIC = "Kernel panic"
 TICK_S = 0.05
@@ -122,9 +120,10 @@ class HostedGuest:
         self._pid = 0
         self._ready_s = 0.0
         self.instruments: Instruments = AgentInstruments(host.agent, slow)
-        self.generator: Generator = Wrk(AgentShards(host.agent, guest.OVERRUN_S))
-        self.attacker: Attacker = AgentVegeta(host.agent)
-        self.benchmarker: Benchmarker = AgentAb(host.agent)
+        executor = AgentExecutor(host.agent)
+        self.generator: Generator = Wrk(executor, overrun_s=guest.OVERRUN_S)
+        self.attacker = Vegeta(executor)
+        self.benchmarker = Ab(executor)
 
     @property
     def url(self) -> str:

@@ -23,13 +23,13 @@ from zoo.model.jdk import Jdk
 from zoo.model.record import Trial
 from zoo.model.trial_results import StartupResult
 from zoo.runtime.base import Launch
-from zoo.runtime.effect import fault, gathered
+from zoo.runtime.condition_checks import fault, gathered
 from zoo.runtime.environment import of_process
 from zoo.runtime.process import command_line_here, jcmd_here, port_for, processors, spawn, start_command
 from zoo.sample.instruments import known
-from zoo.sample.jvm import InfoError, fetch_info
 from zoo.sample.noise import NoiseProbe
 from zoo.sample.proc import snapshot
+from zoo.sample.requests import InfoError, fetch_info
 from zoo.scenarios.startup.spec import REST_S, RESTS, STARTS, Start
 
 POLL_S = 0.001

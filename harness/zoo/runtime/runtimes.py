@@ -18,10 +18,8 @@ from zoo.model.errors import BenchError
 from zoo.model.host import HostFacts, Limits
 from zoo.runtime.base import Runtime
 from zoo.runtime.conditions import jdk_for
-from zoo.runtime.container import ContainerRuntime
-from zoo.runtime.hosts import HostsRuntime, hosts_of
+from zoo.runtime.container import ContainerRuntime, resources_of
 from zoo.runtime.process import ProcessRuntime
-from zoo.runtime.resources import resources_of
 from zoo.runtime.swarm.places import places_of, swarm_of
 from zoo.runtime.swarm.runtime import SwarmRuntime
 from zoo.runtime.vm import init, settings
@@ -114,8 +112,6 @@ def _in_images(name: str) -> ContainerRuntime:
     if name == "swarm":
         swarm = swarm_of(os.environ)
         return SwarmRuntime(swarm, places_of(swarm, os.environ), resources)
-    if name == "hosts":
-        return HostsRuntime(hosts_of(os.environ), resources, sampler)
     return ContainerRuntime(Engine(), resources, sampler)
 
 

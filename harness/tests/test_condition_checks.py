@@ -17,12 +17,12 @@ import pytest
 from zoo.catalog.manifest import Entry, Manifest, Server
 from zoo.model.errors import RuntimeFailure
 from zoo.model.jdk import Jdk
-from zoo.runtime import effect
+from zoo.runtime import condition_checks
 from zoo.runtime.base import Launch
-from zoo.runtime.effect import Evidence, fault
+from zoo.runtime.condition_checks import Evidence, fault
 from zoo.runtime.process import ProcessRuntime
 from zoo.sample.jcmd import parallelism, parse_flags
-from zoo.sample.jvm import Info, parse_info
+from zoo.sample.requests import Info, parse_info
 
 G1 = ["G1 Young Generation", "G1 Concurrent GC", "G1 Old Generation"]
 SERIAL = ["Copy", "MarkSweepCompact"]
@@ -161,9 +161,9 @@ def test_a_setting_may_name_the_transport() -> None:
 
 
 def test_a_folder_where_nothing_may_be_executed_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert effect.noexec(str(tmp_path)) == ""
+    assert condition_checks.noexec(str(tmp_path)) == ""
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))
-    text = effect.noexec("/scratch/x")
+    text = condition_checks.noexec("/scratch/x")
     assert "/scratch/x" in text
     assert "TMPDIR=" in text
 

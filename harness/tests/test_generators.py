@@ -8,26 +8,26 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 import psutil
 import pytest
 from fixtures.scripted_server import ScriptedServer
+from hypothesis import given
+from hypothesis import strategies as st
 from waits import until
 
-from zoo.load.shards import Ran, Shard
+from zoo.load.base import Errors, LoadOutcome
+from zoo.load.execute import Tick
 from zoo.load.spec import LoadError, LoadSpec
-from zoo.load.wrk import Wrk, split
-from zoo.model.errors import BenchError
+from zoo.load.wrk import Wrk
+from zoo.model.histogram import Histogram
 from zoo.model.host import Limits
 from zoo.plan.feasible import connections
-from zoo.runtime.agent.client import AgentClient
-from zoo.runtime.agent.load import AgentShards
-from zoo.runtime.agent.senders import remote
-from zoo.runtime.agent.spread import Link, Remote, SpreadShards
-from zoo.runtime.hosts import hosts_of
+from zoo.runtime.agent.client import AgentClient, AgentExecutor
+from zoo.runtime.swarm.generators import Remote, SpreadWrk, remote, shares_of
+from zoo.sample.requests import Link
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def agents(tmp_path: Path) -> Iterator[list[tuple[subprocess.Popen[bytes], Agent
             client.close()
 
 
-def spread(agents: list[tuple[subprocess.Popen[bytes], AgentClient]], url: str) -> Wrk:
-    return Wrk(SpreadShards([remote(f"host {n}", client, url) for n, (_, client) in enumerate(agents)]))
+def spread(agents: list[tuple[subprocess.Popen[bytes], AgentClient]], url: str) -> SpreadWrk:
+    return SpreadWrk([remote(f"host {n}", client, url) for n, (_, client) in enumerate(agents)])
 
 
 def test_what_two_hosts_sent_is_added_up(
@@ -77,8 +77,9 @@ def test_each_host_sends_to_all_addresses_of_the_server(
     agents: list[tuple[subprocess.Popen[bytes], AgentClient]], server: ScriptedServer
 ) -> None:
     before = server.addresses.copy()
-    remotes = [remote(f"host {n}", client, server.url) for n, (_, client) in enumerate(agents)]
-    outcome = Wrk(SpreadShards(remotes), ("127.0.0.1", "127.0.0.2")).run(LoadSpec(server.url, 40, 1, 6, threads=1))
+    addresses = ("127.0.0.1", "127.0.0.2")
+    remotes = [remote(f"host {n}", client, server.url, addresses) for n, (_, client) in enumerate(agents)]
+    outcome = SpreadWrk(remotes).run(LoadSpec(server.url, 40, 1, 6, threads=1))
     assert outcome.threads == 4
     assert outcome.requests > 0
     opened = server.addresses - before
@@ -102,44 +103,51 @@ def test_a_host_that_dies_makes_the_load_invalid_and_ends_the_others(
     until(lambda: not psutil.Process(first.pid).children())
 
 
+class ScriptedWrk(Wrk):
+    """One that begins at this moment by its node's clock."""
+
+    def __init__(self, began_s: float) -> None:
+        super().__init__()
+        self.began_s = began_s
+        self.begin_at = 0.0
+
+    def run(self, spec: LoadSpec, on_tick: Tick | None = None, begin_at: float | None = None) -> LoadOutcome:
+        self.begin_at = begin_at or 0.0
+        nothing, empty = Errors(0, 0, 0, 0, 0), Histogram.from_pairs([])
+        return LoadOutcome(0, 0, 0, 1.0, nothing, empty, empty, 1, 1, 0.0, 0.0, "4.2.0", self.began_s)
+
+
+def node(name: str, wrk: Wrk, ahead_s: float = 0.0) -> Remote:
+    """A node whose agent is not spoken to."""
+    return Remote(name, wrk, cast(AgentExecutor, NoExecutor()), Link(1.0, 1.0), ahead_s)
+
+
+class NoExecutor:
+    def end(self) -> None:
+        pass
+
+
 @pytest.mark.parametrize(("late_s", "ahead_s"), [(0.11, 0.0), (7.0, 7.0)])
 def test_it_tells_by_how_much_its_generators_began_apart(server: ScriptedServer, late_s: float, ahead_s: float) -> None:
     """A clock that is ahead does not count."""
-
-    @dataclass
-    class Scripted:
-        began_s: float
-        begin_at: float = 0.0
-
-        def run(self, spec: LoadSpec, shards: list[Shard], *told: object, begin_at: float) -> Ran:
-            self.begin_at = begin_at
-            return Ran(["{}"] * len(shards), [""] * len(shards), [[]] * len(shards), 0.0, 0.0, self.began_s)
-
-    one, two = Scripted(5.0), Scripted(5.0 + late_s)
-    hosts = [
-        Remote("one", cast(AgentShards, one), Link(1.0, 1.0), 0.0),
-        Remote("two", cast(AgentShards, two), Link(1.0, 1.0), ahead_s),
-    ]
+    one, two = ScriptedWrk(5.0), ScriptedWrk(5.0 + late_s)
     apart = late_s - ahead_s
-    ran = SpreadShards(hosts).run(LoadSpec(server.url, 2, 2, 7), split(2, 2, 100, places=2), 100)
-    assert [place.began_s for place in ran.places] == pytest.approx([0.0, apart])
+    outcome = SpreadWrk([node("one", one), node("two", two, ahead_s)]).run(LoadSpec(server.url, 2, 2, 7))
+    assert [use.began_s for use in outcome.generators] == pytest.approx([0.0, apart])
     assert two.begin_at - one.begin_at == pytest.approx(ahead_s), "they were not told the same moment"
 
 
 def test_the_time_until_all_begin_is_not_time_under_load(
     monkeypatch: pytest.MonkeyPatch, server: ScriptedServer
 ) -> None:
-    monkeypatch.setattr("zoo.runtime.agent.spread.LEAD_S", 1_000.0)
+    monkeypatch.setattr("zoo.runtime.swarm.generators.LEAD_S", 1_000.0)
 
-    class Unbegun:
-        """Shards of a host that was told to begin, and has not."""
+    class Unbegun(Wrk):
+        """One that was told to begin, and has not."""
 
-        def run(self, *told: object, begin_at: float) -> Ran:
+        def run(self, spec: LoadSpec, on_tick: Tick | None = None, begin_at: float | None = None) -> LoadOutcome:
             over.wait(60)
             raise LoadError("over", "the test is over")
-
-        def end(self) -> None:
-            pass
 
     over = threading.Event()
     ticks: list[float] = []
@@ -148,40 +156,45 @@ def test_the_time_until_all_begin_is_not_time_under_load(
         ticks.append(elapsed)
         over.set()
 
-    host = Remote("one", cast(AgentShards, Unbegun()), Link(1.0, 1.0), 0.0)
     with pytest.raises(LoadError, match="the test is over"):
-        SpreadShards([host]).run(LoadSpec(server.url, 1, 2, 7), split(1, 1, 100), 100, tick)
+        SpreadWrk([node("one", Unbegun())]).run(LoadSpec(server.url, 1, 2, 7), tick)
     assert set(ticks) == {0.0}
 
 
-def test_each_host_has_a_process_at_least() -> None:
-    assert [s.connections for s in split(10, 2, 1_000, places=3)] == [4, 3, 3]
-    assert [s.connections for s in split(2, 2, 1_000, places=3)] == [1, 1]
+def test_nodes_with_another_wrk_are_named(server: ScriptedServer) -> None:
+    class Other(Wrk):
+        def version(self) -> str:
+            return "3.9.9"
+
+    with pytest.raises(LoadError, match=r"the nodes' wrk differ: one has \d.*, two has 3\.9\.9"):
+        SpreadWrk([node("one", Wrk()), node("two", Other())]).run(LoadSpec(server.url, 2, 1, 5))
+
+
+@pytest.mark.parametrize(
+    ("connections", "threads", "nodes", "shares"),
+    [
+        (10, 1, 3, [4, 3, 3]),
+        (2, 2, 3, [1, 1]),
+        (51, 2, 2, [26, 25]),
+        (100, 2, 3, [34, 34, 32]),
+        (1_001, 4, 2, [500, 501]),
+        (7, 4, 1, [7]),
+    ],
+)
+def test_connections_are_dealt_out_to_the_nodes(connections: int, threads: int, nodes: int, shares: list[int]) -> None:
+    assert [one.connections for one in shares_of(LoadSpec("u", connections, 1, 5, threads), nodes)] == shares
+
+
+@given(st.integers(1, 3_000), st.integers(1, 16), st.integers(1, 20))
+def test_no_connection_is_lost_between_the_nodes(connections: int, threads: int, nodes: int) -> None:
+    shares = [one.connections for one in shares_of(LoadSpec("u", connections, 1, 5, threads), nodes)]
+    assert sum(shares) == connections
+    assert len(shares) == min(nodes, connections)
+    assert min(shares) >= 1
+    assert max(shares) - min(shares) <= 2 * threads
 
 
 def test_ports_of_all_generators_count() -> None:
     limits = Limits(port_low=32_768, port_high=60_999)
     assert connections(limits, 50_000).actual < 30_000
     assert connections(limits.model_copy(update={"generators": 2}), 50_000).actual == 50_000
-
-
-@pytest.mark.parametrize(
-    ("environment", "told"),
-    [
-        ({}, "needs SERVER_CONTEXT=name and LOAD_CONTEXT=name,name"),
-        ({"SERVER_CONTEXT": "a"}, "needs SERVER_CONTEXT=name and LOAD_CONTEXT=name,name"),
-        ({"SERVER_CONTEXT": "unix:///x", "LOAD_CONTEXT": "b"}, "SERVER_ADDRESS= must say"),
-    ],
-)
-def test_what_is_missing_is_named(environment: dict[str, str], told: str) -> None:
-    with pytest.raises(BenchError, match=told):
-        hosts_of(environment)
-
-
-def test_hosts_are_named_as_docker_users_do() -> None:
-    found = hosts_of({"SERVER_CONTEXT": "ssh://me@big.example", "LOAD_CONTEXT": "one, ssh://me@two"})
-    assert found.addresses == ("big.example",)
-    assert found.server.where == ("--host", "ssh://me@big.example")
-    several = hosts_of({"SERVER_CONTEXT": "a", "LOAD_CONTEXT": "b", "SERVER_ADDRESS": "10.0.0.5, 10.0.0.6"})
-    assert several.addresses == ("10.0.0.5", "10.0.0.6")
-    assert [engine.where for engine in found.loads.values()] == [("--context", "one"), ("--host", "ssh://me@two")]

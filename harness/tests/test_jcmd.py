@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from zoo.host.jdk import find_jdk
-from zoo.sample import lock_waits
+from zoo.sample import jcmd
 
 SOURCE = Path(__file__).parent / "fixtures" / "Waits.java"
 
@@ -52,7 +52,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 def counted(child: subprocess.Popen[str]) -> int:
-    found = lock_waits.counted(child.pid)
+    found = jcmd.read_lock_waits(child.pid)
     assert found is not None
     return found
 
@@ -66,24 +66,24 @@ def make_wait(child: subprocess.Popen[str]) -> None:
 
 def test_waits_for_locks_are_counted_since_the_count_began(start: Callable[..., subprocess.Popen[str]]) -> None:
     child = start("-XX:FlightRecorderOptions=stackdepth=1")
-    assert lock_waits.counted(child.pid) is None
-    lock_waits.begin(child.pid)
+    assert jcmd.read_lock_waits(child.pid) is None
+    jcmd.count_lock_waits(child.pid)
     assert counted(child) < OWN
     make_wait(child)
     once = counted(child)
     assert 200 <= once < 200 + OWN
     make_wait(child)
     assert 200 <= counted(child) - once < 200 + OWN
-    lock_waits.begin(child.pid)
+    jcmd.count_lock_waits(child.pid)
     assert counted(child) < OWN
 
 
 def test_a_jvm_that_was_not_started_for_it_is_left_alone(start: Callable[..., subprocess.Popen[str]]) -> None:
     child = start()
-    lock_waits.begin(child.pid)
+    jcmd.count_lock_waits(child.pid)
     make_wait(child)
-    assert lock_waits.counted(child.pid) is None
+    assert jcmd.read_lock_waits(child.pid) is None
 
 
 def test_a_wait_for_work_is_none_for_a_lock() -> None:
-    assert lock_waits.waits(PRINTED.splitlines()) == 3
+    assert jcmd.parse_lock_waits(PRINTED.splitlines()) == 3

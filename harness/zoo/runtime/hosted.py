@@ -8,27 +8,35 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-from zoo.load.ab import Benchmarker
+from zoo.load.ab import Ab
 from zoo.load.base import Generator
-from zoo.load.vegeta import Attacker
+from zoo.load.execute import Executor
+from zoo.load.vegeta import Vegeta
+from zoo.load.wrk import Wrk
 from zoo.model.errors import RuntimeFailure, never_listened
 from zoo.runtime.agent.client import AgentClient
 from zoo.runtime.base import Apart, Launch
-from zoo.runtime.effect import fault, gathered
+from zoo.runtime.condition_checks import fault, gathered
 from zoo.sample.instruments import Instruments
-from zoo.sample.jvm import Info
+from zoo.sample.requests import Info
 
 
-class Attached(ABC):
+class HostedChild(ABC):
     """What a process and an attached container have in common."""
 
     home = "/"
     instruments: Instruments
+    generator: Generator
+    attacker: Vegeta
+    benchmarker: Ab
 
     def __init__(self, child: subprocess.Popen[bytes], launch: Launch) -> None:
         self._child = child
         self._launch = launch
         self._ready_s = 0.0
+
+    def _load_by(self, executor: Executor) -> None:
+        self.generator, self.attacker, self.benchmarker = Wrk(executor), Vegeta(executor), Ab(executor)
 
     @property
     @abstractmethod
@@ -117,12 +125,8 @@ class Attached(ABC):
         return never_listened(code, self.log_tail())
 
 
-class Enclosed(Attached):
+class HostedWithAgent(HostedChild):
     """A server that is watched and loaded by agents."""
-
-    generator: Generator
-    attacker: Attacker
-    benchmarker: Benchmarker
 
     @abstractmethod
     def attach(self, agent: AgentClient, sampler: str) -> None:
