@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from zoo.load.spec import LoadError
-from zoo.measure import wait_idle
 from zoo.measure.trials.base import TrialCell, unserved
-from zoo.measure.warm_server import WarmServer
+from zoo.measure.warm_server import WarmServer, wait_closed
 from zoo.model.record import Trial
 from zoo.model.trial_results import ScaleResult, ScaleStep
 from zoo.plan import feasible
@@ -59,7 +58,7 @@ def _step(cell: TrialCell, server: WarmServer, steps: list[ScaleStep], count: in
     """Hold so many; why that failed, or nothing."""
     cell.tell(f"holding {count:,}")
     hosted = server.hosted
-    wait_idle.released(cell.bench, hosted, cell.block.case.wait_s)
+    wait_closed(cell.bench, hosted, cell.block.case.wait_s)
     seen: list[int] = []
     spec = cell.bench.spec(hosted.url + cell.block.case.path, count, cell.program.duration_s, len(addresses))
     spec = replace(spec, addresses=addresses)
