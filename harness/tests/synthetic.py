@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import builders
 import numpy as np
 
-from zoo.measure.record_parts import latency
+from zoo.measure.readings import latency
 from zoo.model.entry_id import is_twin, original, twin
 from zoo.model.failure import Failure
 from zoo.model.flag import Flag

@@ -19,7 +19,7 @@ from zoo.analysis.held import slopes
 from zoo.analysis.metrics import served_each_wait
 from zoo.analysis.summary import rows, spread
 from zoo.catalog.manifest import Model
-from zoo.measure import record_parts
+from zoo.measure import readings
 from zoo.model.entry_id import twin
 from zoo.model.flag import Flag
 from zoo.model.histogram import Histogram
@@ -250,20 +250,20 @@ def test_every_flag_says_what_it_means() -> None:
 
 
 def test_a_quantile_without_100_samples_beyond_it_is_not_given() -> None:
-    ladder = record_parts.latency(Histogram.from_pairs([[us, 1] for us in range(1, 10_001)]))
+    ladder = readings.latency(Histogram.from_pairs([[us, 1] for us in range(1, 10_001)]))
     assert (ladder.p50_us, ladder.p90_us, ladder.p99_us, ladder.p999_us) == (5_000, 9_000, 9_900, None)
     assert ladder.mean_us == pytest.approx(5_000.5)
-    few = record_parts.latency(Histogram.from_pairs([[10, 100]]))
+    few = readings.latency(Histogram.from_pairs([[10, 100]]))
     assert (few.samples, few.p50_us, few.max_us) == (100, None, 10)
 
 
 def test_kernel_counters_are_those_of_the_window() -> None:
     before = TcpCounters(listen_overflows=5, listen_drops=7, req_q_full_drop=0, req_q_full_cookies=1)
     after = TcpCounters(listen_overflows=6, listen_drops=10, req_q_full_drop=0, req_q_full_cookies=1)
-    counted = record_parts.kernel(before, after)
+    counted = readings.kernel(before, after)
     assert counted is not None
     assert (counted.listen_overflows, counted.listen_drops, counted.req_q_full_cookies) == (1, 3, 0)
-    assert record_parts.kernel(None, after) is None
+    assert readings.kernel(None, after) is None
 
 
 def test_the_peak_is_the_highest_seen_by_any_reading() -> None:
@@ -282,10 +282,10 @@ def test_the_peak_is_the_highest_seen_by_any_reading() -> None:
     )
     before = Snapshot(processes=1, rss_kb=90, cpu_s=1, threads=11)
     after = Snapshot(processes=1, rss_kb=310, cpu_s=3, threads=11)
-    memory = record_parts.memory(80, before, samples, after, None, None)
+    memory = readings.memory(80, before, samples, after, None, None)
     assert memory is not None
     assert (memory.rss_idle_kb, memory.rss_peak_kb, memory.socket_peak_kb, memory.heap_used_kb) == (80, 310, 64, None)
-    work = record_parts.work(2.0, 0, samples, before, after, None, None)
+    work = readings.work(2.0, 0, samples, (before, after), (None, None))
     assert work is not None
     assert work.threads_peak == 12
     assert work.cpu_s_per_million is None  # nothing was answered

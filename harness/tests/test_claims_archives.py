@@ -17,7 +17,7 @@ from zoo.claims.verdicts import ClaimVerdict, ClaimWord, verdicts
 from zoo.jdbc import jmh
 from zoo.jdbc.plan import profile
 from zoo.jdbc.records import CellRecord
-from zoo.measure import record_parts
+from zoo.measure import readings
 from zoo.measure.bare_jvm import ARTICLE, Footprint, Rest
 from zoo.measure.bare_jvm_run import recorded
 from zoo.model.jvm_run import JvmRun
@@ -208,7 +208,7 @@ def test_a_claimed_heap_is_what_jcmd_tells(by_jcmd_kb: int | None, claimed_mb: f
     info = Info.model_construct(heap_used=9 << 20, heap_committed=None, heap_max=None)
     seen = Snapshot(processes=1, rss_kb=9, cpu_s=1, threads=1, heap_used_kb=by_jcmd_kb)
     samples = Samples(hz=5, elapsed_s=1, vanished=False, t=[], rss_kb=[], threads=[], established=[], tcp_mem_kb=[])
-    found = record_parts.memory(1, seen, samples, seen, None, info)
+    found = readings.memory(1, seen, samples, seen, None, info)
     assert found is not None
     assert found.heap_used_kb == 9_216
     assert QUANTITIES["heap"].read({"trial": {"memory": found.model_dump()}}) == claimed_mb

@@ -15,7 +15,7 @@ from zoo.analysis.metrics import PEAK_RSS, PER_CONNECTION, held_all
 from zoo.analysis.pairs import Kind, compare
 from zoo.analysis.summary import Row, rows
 from zoo.cli.progress import line
-from zoo.measure.emulation import timeless
+from zoo.measure.readings import without_speed
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError
 from zoo.model.flag import Flag
@@ -52,7 +52,7 @@ def said(run: Run, records: Sequence[Record], reference: str | None = None) -> s
 def emulated(entry: str, tier: str = "25k", **figures: Any) -> Record:  # noqa: ANN401 (what builders.record takes)
     record = builders.record(entry, tier, "sleep", **{"flags": [Flag.FOREIGN_CPU, Flag.SLOW_CONNECT], **figures})
     assert record.measurement is not None
-    return record.model_copy(update={"condition": VM, "measurement": timeless(record.measurement)})
+    return record.model_copy(update={"condition": VM, "measurement": without_speed(record.measurement)})
 
 
 # --- pacing
@@ -119,7 +119,7 @@ def test_an_unknown_runtime_is_named() -> None:
 
 def test_nothing_that_depends_on_speed_is_left() -> None:
     seen = builders.measurement("25k", delay_s=10.0, flags=[Flag.FOREIGN_CPU, Flag.STARVED])
-    left = timeless(seen)
+    left = without_speed(seen)
     assert left.flags == [Flag.STARVED]
     assert left.connections == seen.connections
     assert left.memory == seen.memory

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zoo.catalog.manifest import CatalogError
-from zoo.measure.warmup import TREND, steady
+from zoo.measure.warm_server import TREND, steady
 from zoo.model.condition import Condition
 from zoo.model.entry_id import twin
 from zoo.plan import blocks, budget, tier

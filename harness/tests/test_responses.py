@@ -18,9 +18,8 @@ from zoo.analysis.flags import REOPENED_LIMIT, reopened
 from zoo.load.spec import LoadError
 from zoo.load.wrk import Wrk
 from zoo.measure import window
-from zoo.measure.clock import RealClock
 from zoo.measure.responses import SINGLE
-from zoo.measure.window import Bench
+from zoo.measure.window import Bench, RealClock
 from zoo.model.histogram import TOLERANCE, Histogram
 from zoo.model.host import Limits
 from zoo.model.run import Target

@@ -25,8 +25,8 @@ from waits import PATIENCE_S, until
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog, Server
 from zoo.cli.checkout import ROOT
-from zoo.measure.clock import RealClock
 from zoo.measure.session import Session
+from zoo.measure.window import RealClock
 from zoo.model.condition import Condition
 from zoo.model.errors import RuntimeFailure
 from zoo.model.record import Record
@@ -144,7 +144,7 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bed]:
 
     Nobody waits until few sockets are open where the guest is: that is this host, whose other programs have some.
     """
-    monkeypatch.setattr("zoo.measure.warmup.WORK_OFF_S", 0.0)
+    monkeypatch.setattr("zoo.measure.warm_server.WORK_OFF_S", 0.0)
     made = Bed(tmp_path)
     yield made
     for process in psutil.process_iter(["cmdline", "environ"]):

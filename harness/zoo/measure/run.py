@@ -10,9 +10,9 @@ from zoo.host.begun import begun, now
 from zoo.host.interrupts import interruptible
 from zoo.measure import further
 from zoo.measure.calibration import Busy, calibrated
-from zoo.measure.clock import RealClock
 from zoo.measure.reporter import Follow
 from zoo.measure.session import Running, Session
+from zoo.measure.window import RealClock
 from zoo.model.cores import Cores
 from zoo.model.entry_id import name_of, plain
 from zoo.model.errors import BenchError, RuntimeFailure

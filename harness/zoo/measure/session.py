@@ -8,13 +8,11 @@ from functools import partial
 
 from zoo.catalog.manifest import Catalog
 from zoo.load.spec import LoadError
-from zoo.measure.clock import Clock
+from zoo.measure.cell import LoadedCell, failure_of, measure
 from zoo.measure.reporter import Reporter
-from zoo.measure.subject import Subject
 from zoo.measure.trials.base import TrialCell
-from zoo.measure.turns import measure
-from zoo.measure.warm_server import WarmServer, begin
-from zoo.measure.window import Bench
+from zoo.measure.warm_server import WarmServer, start_warm
+from zoo.measure.window import Bench, Clock
 from zoo.model.condition import Condition
 from zoo.model.entry_id import name_of, plain
 from zoo.model.errors import RuntimeFailure
@@ -114,10 +112,12 @@ class _BlockRun:
                 try:
                     self._servers[name] = self._start(name, first)
                 except (RuntimeFailure, LoadError) as error:
-                    self._refused[name] = _failure(error)
-        subjects = [self._subject(name, tier) for name in self._block.starting if name in self._servers]
-        measured = measure(self._session.bench(), subjects, last=last) if subjects else []
-        found = {s.entry_id: result for s, result in zip(subjects, measured, strict=True)}
+                    self._refused[name] = failure_of(error)
+        bench = self._session.bench()
+        servers = [(name, self._servers[name]) for name in self._block.starting if name in self._servers]
+        cells = [LoadedCell(bench, name, self._block, tier, server) for name, server in servers]
+        measured = measure(cells, last=last) if cells else []
+        found = {cell.entry_id: result for cell, result in zip(cells, measured, strict=True)}
         results = {name: found[name] if name in found else self._refused[name] for name in self._block.entries}
         self._keep([self._record(name, tier, started, result) for name, result in results.items()])
         for name, result in results.items():
@@ -143,11 +143,8 @@ class _BlockRun:
         try:
             result = trial(cell)
         except (RuntimeFailure, LoadError) as error:
-            result = _failure(error)
+            result = failure_of(error)
         self._keep([self._record(name, tier, started, result)])
-
-    def _subject(self, name: str, tier: Tier) -> Subject:
-        return Subject(entry_id=name, block=self._block, tier=tier, server=self._servers[name])
 
     def _answers(self, name: str) -> bool:
         hosted = self._servers[name].hosted
@@ -155,9 +152,8 @@ class _BlockRun:
 
     def _start(self, name: str, first: Tier) -> WarmServer:
         session = self._session
-        where = f"round {self._block.round}  {name}  {self._block.asked}"
-        start = partial(self._hosted, name)
-        return begin(session.bench(), start, where, self._block, first, native=session.native(name))
+        where, start = self._block.described(name), partial(self._hosted, name)
+        return start_warm(session.bench(), start, where, self._block, first, native=session.native(name))
 
     def _hosted(self, name: str) -> Hosted:
         found = self._session.running.get(plain(name))
@@ -202,9 +198,3 @@ class _BlockRun:
         self._session.store.append(*records)
         for record in records:
             self._session.reporter.record(record)
-
-
-def _failure(error: RuntimeFailure | LoadError) -> Failure:
-    if isinstance(error, RuntimeFailure):
-        return Failure(kind=error.kind, message=error.message, log_tail=error.log_tail)
-    return Failure(kind=error.kind, message=error.message, log_tail=error.output)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from zoo.analysis import flags
+from zoo.host import begun
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError, LoadSpec
-from zoo.measure import record_parts
-from zoo.measure.clock import Clock
-from zoo.measure.interval import Sampled
 from zoo.measure.live_figures import Pulse
+from zoo.measure.readings import Sampled, latency
 from zoo.measure.reporter import Reporter
 from zoo.measure.responses import ResponseCheck
 from zoo.model.host import Limits
@@ -31,12 +32,38 @@ CLOCKS_APART = 1.25
 a clock that does neither. A guest's may run that much faster than its host's."""
 
 GENERATORS_APART = 0.05
-"""Of a window's time, by how much its generator hosts may begin apart; more, and they have no window in common."""
+"""Share of a window by which its generator hosts may begin apart; beyond it they have no window in common."""
+
+
+class Clock(Protocol):
+    """Time, as a session needs it; replaced in tests."""
+
+    def rest(self, seconds: float) -> None: ...
+    def seconds(self) -> float:
+        """Monotonic time in seconds; the starting point is arbitrary."""
+        ...
+
+    def now(self) -> str:
+        """ISO 8601, in UTC."""
+        ...
+
+
+class RealClock:
+    """This machine's clock."""
+
+    def rest(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def seconds(self) -> float:
+        return time.monotonic()
+
+    def now(self) -> str:
+        return begun.now()
 
 
 @dataclass(frozen=True)
 class Bench:
-    """The tools a cell is measured with; `answer_bytes` is the length of an answer by server, learnt from each load."""
+    """The tools a cell is measured with; `answer_bytes` is the response length by server, learnt from each load."""
 
     limits: Limits
     clock: Clock
@@ -81,11 +108,11 @@ class Bench:
                 self.reporter.live(beat)
             if halfway is not None and elapsed >= spec.duration_s / 2:
                 call, halfway = halfway, None
-                call(begun + spec.duration_s)
+                call(start_s + spec.duration_s)
 
-        begun = self.clock.seconds()
+        start_s = self.clock.seconds()
         outcome = hosted.generator.run(spec, tick)
-        took_s = self.clock.seconds() - begun
+        took_s = self.clock.seconds() - start_s
         if outcome.runtime_s > CLOCKS_APART * took_s + spec.duration_s * (1 - CUT):
             message = (
                 f"the clock was set or the machine was suspended: {outcome.runtime_s:,.0f} s of load took {took_s:.1f}"
@@ -129,15 +156,15 @@ class Window:
 
     def turn(self, place: int) -> Turn:
         """As it is recorded."""
-        latency = record_parts.latency(self.outcome.histogram, self.outcome.errors.status)
+        times = latency(self.outcome.histogram, self.outcome.errors.status)
         return Turn(
             place=place,
             loaded_s=self.loaded_s,
             goodput=self.outcome.goodput,
             cpu_s=self.cpu_s,
             generator_cpu_s=self.outcome.cpu_s,
-            p50_us=latency.p50_us,
-            p99_us=latency.p99_us,
+            p50_us=times.p50_us,
+            p99_us=times.p99_us,
             foreign_share=self.noise.foreign_share,
         )
 

@@ -43,6 +43,10 @@ class Block:
         """The scenario with its case."""
         return asked(self.scenario, self.case.name)
 
+    def described(self, entry_id: str) -> str:
+        """The round, the entry and what it is asked, for messages."""
+        return f"round {self.round}  {entry_id}  {self.asked}"
+
     @property
     def starting(self) -> list[str]:
         """The entries in the order in which they are started and warmed up: another one in each round."""

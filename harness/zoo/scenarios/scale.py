@@ -10,9 +10,8 @@ import altair as alt
 
 from zoo.analysis.trials import each_result, levels, results
 from zoo.load.spec import LoadError
-from zoo.measure import wait_idle
 from zoo.measure.trials.base import TrialCell, unserved
-from zoo.measure.warm_server import WarmServer
+from zoo.measure.warm_server import WarmServer, wait_closed
 from zoo.model.program import Case, Program
 from zoo.model.record import Record, Trial
 from zoo.model.run import Run
@@ -80,7 +79,7 @@ def _step(cell: TrialCell, server: WarmServer, steps: list[ScaleStep], count: in
     """Hold so many; why that failed, or nothing."""
     cell.tell(f"holding {count:,}")
     hosted = server.hosted
-    wait_idle.released(cell.bench, hosted, cell.block.case.wait_s)
+    wait_closed(cell.bench, hosted, cell.block.case.wait_s)
     seen: list[int] = []
     spec = cell.bench.spec(hosted.url + cell.block.case.path, count, cell.program.duration_s, len(addresses))
     spec = replace(spec, addresses=addresses)

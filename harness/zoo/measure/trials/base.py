@@ -14,18 +14,14 @@ from zoo.analysis.flags import by_machine
 from zoo.catalog.manifest import Entry
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError
-from zoo.measure import record_parts
-from zoo.measure.interval import Readings, Sampled
-from zoo.measure.warm_server import WarmServer, begin
-from zoo.measure.window import Bench
+from zoo.measure.cell import MeasuredCell
+from zoo.measure.readings import Readings, Sampled, sampling, server_facts
+from zoo.measure.warm_server import WarmServer, start_warm
 from zoo.model.flag import Flag
-from zoo.model.measurement import Connections, Sampling
+from zoo.model.measurement import Connections
 from zoo.model.program import Program
-from zoo.model.record import Trial, stem
+from zoo.model.record import Trial
 from zoo.model.trial_results import Result
-from zoo.plan import feasible
-from zoo.plan.blocks import Block
-from zoo.plan.tier import Tier
 from zoo.plan.windows import BACKLOG_GRACE_S
 from zoo.runtime.base import Launch, Runtime
 
@@ -38,38 +34,18 @@ def clock_offset() -> float:
     return time.time() - time.monotonic()
 
 
-@dataclass(frozen=True)
-class TrialCell:
+@dataclass
+class TrialCell(MeasuredCell):
     """One cell of a trial; `new_launch` says how its server is started, with a log of its own each time.
 
     `private`: the server's network is out of reach from elsewhere.
     """
 
-    bench: Bench
     runtime: Runtime
     entry: Entry
-    entry_id: str
-    block: Block
     program: Program
-    tier: Tier
     private: bool
     new_launch: Callable[[], Launch]
-
-    @property
-    def name(self) -> str:
-        """For files below `raw/`."""
-        return f"{stem(self.entry_id, self.block.asked)}-{self.tier.name}-r{self.block.round}"
-
-    @property
-    def connections(self) -> Connections:
-        """Those that this host allows."""
-        allowed = feasible.connections(self.bench.limits, self.tier.connections)
-        return Connections(requested=self.tier.connections, actual=allowed.actual, limited_by=allowed.limited_by)
-
-    def tell(self, what: str) -> None:
-        """To the reporter."""
-        where = f"round {self.block.round}  {self.entry_id}  {self.block.asked} {self.tier.name}"
-        self.bench.reporter.phase(where, what)
 
     def launch(self, *flags: str, env: Mapping[str, str] | None = None) -> Launch:
         """A start with further flags for the JVM, and another environment."""
@@ -80,8 +56,8 @@ class TrialCell:
     def living(self, *flags: str, env: Mapping[str, str] | None = None) -> Iterator[WarmServer]:
         """A warmed-up server, stopped at the end. When it ends early, that is what failed, whatever else did."""
         start = partial(self.runtime.start, self.launch(*flags, env=env))
-        where = f"round {self.block.round}  {self.entry_id}  {self.block.asked}"
-        server = begin(self.bench, start, where, self.block, self.tier, native=self.entry.native)
+        where = self.block.described(self.entry_id)
+        server = start_warm(self.bench, start, where, self.block, self.tier, native=self.entry.native)
         hosted = server.hosted
         try:
             yield server
@@ -148,13 +124,8 @@ class Watch(Sampled):
             noise=self.noise,
             kernel=kernel,
             canary_s=server.canary_s,
-            sampling=Sampling(
-                sampler=server.hosted.instruments.sampler,
-                hz=samples.hz,
-                cpu_share=samples.cost,
-                samples=cell.bench.store.write_raw(f"{cell.name}-samples", samples.model_dump()),
-            ),
-            server=record_parts.server(server.info, server.hosted.ready_s),
+            sampling=sampling(server.hosted, samples, cell.bench.store, cell.name),
+            server=server_facts(server.info, server.hosted.ready_s),
             flags=[flag for flag in Flag if raised.get(flag)],
         )
 
