@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from zoo.jdbc.records import Cell, Flood, FloodResult, Measurement, Profile
+from zoo.jdbc.records import Cell, Measurement, Profile
 
 
 class JmhError(Exception):
@@ -35,14 +35,6 @@ def _parameters(cell: Cell) -> dict[str, str]:
     return parameters
 
 
-def flood_arguments(flood: Flood, out: str) -> list[str]:
-    """One flood."""
-    return [
-        *("flood", "--database", flood.database, "--executor", flood.executor),
-        *("--tasks", str(flood.tasks), "--out", out),
-    ]
-
-
 def measurement(text: str, cell: Cell, raw: str) -> Measurement:
     """The one result in JMH's JSON; `JmhError` when it is another cell's or lacks something."""
     try:
@@ -52,15 +44,6 @@ def measurement(text: str, cell: Cell, raw: str) -> Measurement:
         return _measurement(results[0], cell, raw)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise JmhError(f"JMH's JSON is not as expected: {type(error).__name__}: {error}") from error
-
-
-def flood_result(text: str) -> FloodResult:
-    """The one result of a flood."""
-    try:
-        (one,) = json.loads(text)
-        return FloodResult(**{name: one[name] for name in FloodResult.model_fields})
-    except (ValueError, KeyError, TypeError) as error:
-        raise JmhError(f"the flood's JSON is not as expected: {type(error).__name__}: {error}") from error
 
 
 def _measurement(result: dict[str, Any], cell: Cell, raw: str) -> Measurement:
@@ -94,7 +77,7 @@ def _measurement(result: dict[str, Any], cell: Cell, raw: str) -> Measurement:
         round_trip_ms=score("roundtrip.direct"),
         added_ms=score("roundtrip.added"),
         bound_ops_per_s=known("bound"),
-        server=_told(result["jvmArgs"], "zoo.server"),
+        server=passed(result["jvmArgs"], "zoo.server"),
         jvm=f"{result['vmName']} {result['vmVersion']}",
         jvm_args=[word for word in result["jvmArgs"] if not word.startswith("-Dzoo.")],
         jmh=result["jmhVersion"],
@@ -102,6 +85,7 @@ def _measurement(result: dict[str, Any], cell: Cell, raw: str) -> Measurement:
     )
 
 
-def _told(arguments: list[str], name: str) -> str:
+def passed(arguments: list[str], name: str) -> str:
+    """Return a system property that java-jdbc passes to the JVMs that it measures."""
     start = f"-D{name}="
     return next(word.removeprefix(start) for word in arguments if word.startswith(start))

@@ -189,10 +189,16 @@ def invocation_seconds(cell: Cell) -> float:
     return tasks * max(1 / RATES[cell.query], asleep_s, waits_s)
 
 
-def wire_s(latency: str) -> float:
-    """About what a round trip takes under this latency: `wire-10` has 10 ms on the wire; 0 where it has none."""
+def wire_ms(latency: str) -> int | None:
+    """The latency on the wire: 10 of `wire-10`; None where there is none."""
     kind, _, ms = latency.partition("-")
-    return int(ms) / 1000 + WIRE_MORE_S if kind == "wire" else 0.0
+    return int(ms) if kind == "wire" else None
+
+
+def wire_s(latency: str) -> float:
+    """About what a round trip takes under this latency; 0 where it has none on the wire."""
+    ms = wire_ms(latency)
+    return 0.0 if ms is None else ms / 1000 + WIRE_MORE_S
 
 
 def flood_seconds(flood: Flood) -> float:
