@@ -22,10 +22,10 @@ from zoo.analysis.pairs import Kind
 from zoo.analysis.two_runs import slower
 from zoo.cli import app
 from zoo.host.engine import EngineError
-from zoo.jdbc import jmh, plan
-from zoo.jdbc.jmh import JmhError
+from zoo.jdbc import launcher as java_jdbc
+from zoo.jdbc import plan
+from zoo.jdbc.analysis import OPS, compare, contrast
 from zoo.jdbc.launcher import LaunchFailure
-from zoo.jdbc.pairs import OPS, compare, contrast
 from zoo.jdbc.plan import Choice
 from zoo.jdbc.published import TABLES
 from zoo.jdbc.records import Cell, CellRecord, Flood, FloodRecord, FloodResult, JdbcRun, PlanFacts
@@ -35,10 +35,9 @@ from zoo.model.failure import Failure
 from zoo.plan.tier import PlanError
 from zoo.reference import refresh
 from zoo.report.charts import svg
-from zoo.report.jdbc import readme
 from zoo.report.jdbc.charts import answer
 from zoo.report.jdbc.page import all_figures, page
-from zoo.report.jdbc.text import document
+from zoo.report.jdbc.text import document, profiles, results
 from zoo.report.page.html import ChartTools
 from zoo.report.text.markdown import render
 from zoo.report.text.records_csv import to_csv
@@ -272,15 +271,17 @@ def test_another_server_keeps_its_own_limit() -> None:
     cells = plan.on_another_server(plan.cells(), "mariadb")
     assert cells
     assert {(c.database, c.max_connections) for c in cells} == {("mariadb", None)}
-    assert not [w for w in jmh.arguments(cells[0], plan.profile("short"), "out") if w.startswith("maxConnections")]
+    assert not [
+        w for w in java_jdbc.arguments(cells[0], plan.profile("short"), "out") if w.startswith("maxConnections")
+    ]
 
 
 # --- JMH's output
 
 
 def test_the_output_of_one_fork_becomes_a_measurement() -> None:
-    words = jmh.arguments(WIRE, plan.profile("short"), "out.json")
-    found = jmh.measurement(json.dumps(output(words, 780.0)), WIRE, "raw/x.json.gz")
+    words = java_jdbc.arguments(WIRE, plan.profile("short"), "out.json")
+    found = java_jdbc.measurement(json.dumps(output(words, 780.0)), WIRE, "raw/x.json.gz")
     assert found.ops_per_s == 780.0
     assert found.iterations == [779.0, 781.0]
     assert (found.connections, found.max_connections, found.memory_peak_kb) == (10, 100, 204800)
@@ -289,25 +290,25 @@ def test_the_output_of_one_fork_becomes_a_measurement() -> None:
 
 
 def test_what_linux_does_not_tell_is_unknown_and_not_zero() -> None:
-    words = jmh.arguments(WIRE, plan.profile("short"), "out.json")
+    words = java_jdbc.arguments(WIRE, plan.profile("short"), "out.json")
     results = output(words, 780.0, bound=None)
     for name in ("memory.peak", "cpu.database"):
         del results[0]["secondaryMetrics"][name]
-    found = jmh.measurement(json.dumps(results), WIRE, "raw/x.json.gz")
+    found = java_jdbc.measurement(json.dumps(results), WIRE, "raw/x.json.gz")
     assert (found.memory_peak_kb, found.database_cpu_us, found.bound_ops_per_s) == (None, None, None)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "not json"])
 def test_output_without_a_result_is_an_error(text: str) -> None:
-    with pytest.raises(JmhError):
-        jmh.measurement(text, WIRE, "raw/x.json.gz")
+    with pytest.raises(LaunchFailure):
+        java_jdbc.measurement(text, WIRE, "raw/x.json.gz")
 
 
 def test_the_result_of_another_cell_is_an_error() -> None:
     other = WIRE.model_copy(update={"executor": "cached"})
-    text = json.dumps(output(jmh.arguments(other, plan.profile("short"), "out.json"), 1.0))
-    with pytest.raises(JmhError, match="asked for"):
-        jmh.measurement(text, WIRE, "raw/x.json.gz")
+    text = json.dumps(output(java_jdbc.arguments(other, plan.profile("short"), "out.json"), 1.0))
+    with pytest.raises(LaunchFailure, match="asked for"):
+        java_jdbc.measurement(text, WIRE, "raw/x.json.gz")
 
 
 # --- a session
@@ -520,7 +521,7 @@ def test_charts_set_our_ratio_beside_the_published_one_and_pools_beside_their_bo
 
 
 def test_the_readme_has_each_published_table_that_was_measured(store: JdbcStore) -> None:
-    text = readme.results(measured(store).run(), store.records(), "../report.md")
+    text = results(measured(store).run(), store.records(), "../report.md")
     assert "| PostgreSQL, 10 ms on the wire (D5) | 10 | 1.4" in text
     assert "MariaDB" not in text
     assert "Profile short, 3 rounds" in text
@@ -541,7 +542,7 @@ def test_a_reference_run_fills_the_readme_and_is_seen_when_it_changes(tmp_path: 
 
 
 def test_the_documents_name_every_profile() -> None:
-    text = readme.profiles()
+    text = profiles()
     assert [line.split("`")[1] for line in text.splitlines() if "`" in line] == list(plan.PROFILES)
 
 

@@ -20,16 +20,15 @@ from zoo.cli.alone import be_alone, warn_of_environment
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Resume, from_models
 from zoo.cli.progress import time_left
-from zoo.docs import jdbc_reports
 from zoo.host import facts
 from zoo.host.begun import begun, now
 from zoo.host.engine import Engine, EngineError
 from zoo.host.interrupts import interruptible
 from zoo.host.jdk import find_jdk
-from zoo.jdbc import plan, request
+from zoo.jdbc import plan
 from zoo.jdbc.launcher import Launcher, project, recorded
+from zoo.jdbc.plan import JdbcWish
 from zoo.jdbc.records import PROTOCOL, CellRecord, FloodRecord, JdbcRun, PlanFacts
-from zoo.jdbc.request import JdbcWish
 from zoo.jdbc.services import Containers, Databases, External, Processes
 from zoo.jdbc.session import Session
 from zoo.jdbc.store import JdbcStore
@@ -37,8 +36,13 @@ from zoo.model.errors import BenchError, RuntimeFailure
 from zoo.model.jdk import Jdk
 from zoo.plan.resume import check_unchanged
 from zoo.plan.tier import PlanError
+from zoo.report import raw_files
+from zoo.report.charts.svg import TOOLS, alone
 from zoo.report.formatting import format_duration, format_number
+from zoo.report.jdbc.page import all_figures, page
+from zoo.report.jdbc.text import document
 from zoo.report.text import terminal
+from zoo.report.text.markdown import render
 from zoo.runtime.databases import DATABASES
 from zoo.runtime.toxiproxy import find_toxiproxy
 
@@ -143,8 +147,20 @@ def execute(
 
 
 def report(folder: Path, console: Console, *, quiet: bool, svg: Path | None = None) -> None:
-    """Write a run's report.md and report.html from its files alone, and show it unless quiet."""
-    sections, path = jdbc_reports.write(JdbcStore.open(folder), svg)
+    """Write a run's report.md and report.html from its files alone, and show it unless quiet.
+
+    A folder named `svg` gets every chart as a picture.
+    """
+    store = JdbcStore.open(folder)
+    run, records = store.run(), store.records()
+    notes = raw_files.notes(store.raw_names())
+    sections = document(run, records, notes)
+    store.write_text("report.md", render(sections))
+    path = store.write_text("report.html", page(run, records, TOOLS, notes))
+    if svg is not None:
+        svg.mkdir(parents=True, exist_ok=True)
+        for figure in all_figures(records):
+            (svg / f"{figure.name}.svg").write_text(alone(figure), encoding="utf-8")
     if not quiet:
         terminal.show(sections, console)
         console.print(f"\nreport: {checkout.shown(path)}")
@@ -190,9 +206,9 @@ def _planned(wish: JdbcWish, seed: int) -> PlanFacts:
     """The plan of what was asked for."""
     runtime = _runtime(wish.runtime)
     if runtime != "external":
-        return request.plan_of(wish, seed=seed, runtime=runtime)
+        return plan.plan_of(wish, seed=seed, runtime=runtime)
     url = os.environ["JDBC_URL"]
-    planned = request.plan_of(wish, seed=seed, runtime=runtime, database=url.removeprefix("jdbc:").partition(":")[0])
+    planned = plan.plan_of(wish, seed=seed, runtime=runtime, database=url.removeprefix("jdbc:").partition(":")[0])
     if not (planned.cells or wish.only_floods):
         raise PlanError(f"JDBC_URL must begin with jdbc:postgresql: or jdbc:mariadb:, and a cell be of that: {url}")
     return planned

@@ -12,8 +12,7 @@ from typing import Protocol
 from zoo.host import scratch
 from zoo.host.begun import now
 from zoo.host.engine import EngineError
-from zoo.jdbc import jmh, plan
-from zoo.jdbc.jmh import JmhError
+from zoo.jdbc import launcher, plan
 from zoo.jdbc.launcher import LaunchFailure
 from zoo.jdbc.plan import Step
 from zoo.jdbc.records import CellRecord, Flood, FloodRecord, FloodResult, Measurement
@@ -27,7 +26,7 @@ PATIENCE = 3
 SLACK_S = 240
 """A pool of 1,000 that the server does not allow, and a database that is slow to stop."""
 
-FAULTS = (LaunchFailure, JmhError, EngineError, RuntimeFailure, OSError)
+FAULTS = (LaunchFailure, EngineError, RuntimeFailure, OSError)
 """Of one cell: it has failed, and the run goes on."""
 
 FLOOD_CONNECTIONS = 100
@@ -87,10 +86,10 @@ class Session:
             ):
                 out = Path(folder) / "jmh.json"
                 limit = PATIENCE * plan.cell_seconds(cell, used) + SLACK_S
-                self.launcher.run(jmh.arguments(cell, used, str(out)), self._log(name), limit, serving)
+                self.launcher.run(launcher.arguments(cell, used, str(out)), self._log(name), limit, serving)
                 text = out.read_text(encoding="utf-8")
             raw = self.store.write_raw(name, _without_paths(text))
-            measured = jmh.measurement(text, cell, raw)
+            measured = launcher.measurement(text, cell, raw)
         except FAULTS as error:
             failure = _failure(error)
         return CellRecord(

@@ -18,7 +18,7 @@ from zoo.reference.experiments import experiments
 from zoo.reference.quoting import quote
 from zoo.report import study as studies
 from zoo.report.columns import COLUMNS
-from zoo.report.jdbc import readme as databases
+from zoo.report.jdbc import text as databases
 from zoo.report.section import Table
 from zoo.report.study import Answered
 from zoo.report.text import comparisons

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from zoo.catalog.manifest import Catalog
 from zoo.jdbc import plan as databases
-from zoo.jdbc import request as jdbc_request
-from zoo.jdbc.request import JdbcWish
+from zoo.jdbc.plan import JdbcWish
 from zoo.measure import bare_jvm, soak
 from zoo.model.errors import UserError
 from zoo.model.option import parse
@@ -39,7 +38,7 @@ def of_run(run: CommittedRun, root: Path) -> Estimate:
             case ["bench", *words]:
                 return of_bench(parse(Wish, words), run.env, run.catalog(root), root)
             case ["jdbc", "bench", *words]:
-                planned = jdbc_request.plan_of(parse(JdbcWish, words), seed=0)
+                planned = databases.plan_of(parse(JdbcWish, words), seed=0)
                 return Estimate(databases.seconds(planned), len(planned.cells))
             case ["jvm"]:
                 return Estimate(bare_jvm.seconds())

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from zoo.analysis.pairs import Kind, Pair
 from zoo.catalog.manifest import Catalog
 from zoo.docs.origin import older_builds, preference
-from zoo.jdbc import pairs as database_pairs
+from zoo.jdbc import analysis as database_pairs
 from zoo.jdbc.store import JdbcStore
 from zoo.model.entry_id import plain, server_of
 from zoo.model.run import Run
