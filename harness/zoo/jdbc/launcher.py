@@ -84,9 +84,7 @@ class Launcher:
         with self._started([*LIGHT, "-jar", JAR, *arguments], log, serving) as process:
             until = time.monotonic() + timeout_s
             while not _has_ended(process, LOOK_EVERY_S):
-                if said := serving.died():
-                    message, _, tail = said.partition("\n")
-                    raise LaunchFailure(Failure(kind="failed", message=message, log_tail=tail))
+                _check_alive(serving)
                 if time.monotonic() > until:
                     raise LaunchFailure(_failure("timeout", f"not done after {timeout_s:.0f} s", log))
         if process.returncode:
@@ -97,15 +95,18 @@ class Launcher:
 
         A JVM that is out of memory cannot be trusted to report.
         """
-        with scratch.folder("flood") as folder:
-            prepared = Path(folder) / "prepared"
-            self.run(["prepare", flood.database, latency], prepared, PREPARE_S, serving)
-            given = [line for line in _lines(prepared) if line.startswith("-Dzoo.")]
         words = [flood.executor, str(flood.tasks), str(FLOOD_POOL), str(FLOOD_S)]
-        command = [f"-Xmx{FLOOD_HEAP}", *given, "-cp", JAR, "zoo.Flood", *words]
-        with self._started(command, log, serving) as process:
-            outcome, seconds, memory_kb, threads = _watched(process)
-        self.run(["drop"], log.with_suffix(".drop.log"), PREPARE_S, serving)
+        with scratch.folder("flood") as folder:
+            said = Path(folder) / "said"
+            self.run(["prepare", flood.database, latency], said, PREPARE_S, serving)
+            given = [line for line in _lines(said) if line.startswith("-Dzoo.")]
+            command = [f"-Xmx{FLOOD_HEAP}", *given, "-cp", JAR, "zoo.Flood", *words]
+            try:
+                with self._started(command, log, serving) as process:
+                    outcome, seconds, memory_kb, threads = _watched(process)
+            finally:
+                _check_alive(serving)
+                self.run(["drop"], said, PREPARE_S, serving)
         return FloodResult(
             pool=FLOOD_POOL,
             server=passed(given, "zoo.server"),
@@ -137,6 +138,12 @@ class Launcher:
         finally:
             if process.poll() is None:
                 _end(process)
+
+
+def _check_alive(serving: Serving) -> None:
+    if said := serving.died():
+        message, _, tail = said.partition("\n")
+        raise LaunchFailure(Failure(kind="failed", message=message, log_tail=tail))
 
 
 def _watched(process: psutil.Popen) -> tuple[str, float, int, int]:
