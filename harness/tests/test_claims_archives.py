@@ -14,7 +14,7 @@ from test_jdbc import WIRE, output
 from zoo.claims.ledger import Claim
 from zoo.claims.quantities import QUANTITIES
 from zoo.claims.verdicts import ClaimVerdict, ClaimWord, verdicts
-from zoo.jdbc import jmh
+from zoo.jdbc import launcher
 from zoo.jdbc.plan import profile
 from zoo.jdbc.records import CellRecord
 from zoo.measure import readings
@@ -128,13 +128,13 @@ def test_a_difference_of_starts_is_that_of_their_means(tmp_path: Path) -> None:
 
 def jdbc(executor: str, ops: float, number: int, **changes: Any) -> dict[str, Any]:  # noqa: ANN401
     cell = WIRE.model_copy(update={"executor": executor, "latency": "none"})
-    printed = output(jmh.arguments(cell, profile("short"), "out.json"), ops)
+    printed = output(launcher.arguments(cell, profile("short"), "out.json"), ops)
     record = CellRecord(
         cell=cell,
         round=number,
         position=0,
         started_at="2026-01-02T03:04:05+00:00",
-        measurement=jmh.measurement(json.dumps(printed), cell, "raw"),
+        measurement=launcher.measurement(json.dumps(printed), cell, "raw"),
     )
     return {**record.model_dump(mode="json"), **changes}
 

@@ -15,8 +15,8 @@ import zoo.scenarios.startup.trial as starts
 from zoo.analysis import two_runs
 from zoo.catalog.manifest import Entry, Manifest, Server
 from zoo.host.engine import Engine
-from zoo.host.environment import left_behind
-from zoo.jdbc import launcher
+from zoo.host.environment import PATHS, left_behind
+from zoo.jdbc import launcher, services
 from zoo.measure import bare_jvm
 from zoo.model.condition import Condition
 from zoo.model.jdk import Jdk
@@ -165,9 +165,9 @@ def test_two_runs_whose_servers_had_other_environments_did_not_have_the_same_con
 
 def test_java_jdbc_gets_what_it_reads_and_no_secret_is_stored() -> None:
     callers = {**CALLERS, "PATH": "/mine", "JDBC_URL": "jdbc:postgresql://host/zoo", "JDBC_PASSWORD": "secret"}
-    given = launcher.environment(callers, "/tmp")
+    given = {**launcher.environment("/tmp"), **services.callers(callers)}
     assert {name for name in CALLERS if given.get(name) == CALLERS[name]} == set()
-    assert (given["PATH"], given["JDBC_PASSWORD"]) == ("/mine", "secret")
+    assert (given["PATH"], given["JDBC_PASSWORD"]) == (PATHS, "secret")
     assert "secret" not in str(launcher.recorded(callers))
     assert set(launcher.recorded(callers)) == set(given)
 

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -22,26 +22,26 @@ from zoo.analysis.pairs import Kind
 from zoo.analysis.two_runs import slower
 from zoo.cli import app
 from zoo.host.engine import EngineError
-from zoo.jdbc import jmh, plan
-from zoo.jdbc.jmh import JmhError
+from zoo.jdbc import launcher as java_jdbc
+from zoo.jdbc import plan
+from zoo.jdbc.analysis import OPS, compare, contrast
 from zoo.jdbc.launcher import LaunchFailure
-from zoo.jdbc.pairs import OPS, compare, contrast
 from zoo.jdbc.plan import Choice
 from zoo.jdbc.published import TABLES
-from zoo.jdbc.records import Cell, CellRecord, FloodRecord, JdbcRun, PlanFacts
+from zoo.jdbc.records import Cell, CellRecord, Flood, FloodRecord, FloodResult, JdbcRun, PlanFacts
 from zoo.jdbc.session import Session
 from zoo.jdbc.store import JdbcStore, is_jdbc
 from zoo.model.failure import Failure
 from zoo.plan.tier import PlanError
 from zoo.reference.documents import refresh
 from zoo.report.charts import svg
-from zoo.report.jdbc import readme
 from zoo.report.jdbc.charts import answer
 from zoo.report.jdbc.page import all_figures, page
-from zoo.report.jdbc.text import document
+from zoo.report.jdbc.text import document, profiles, results
 from zoo.report.page.html import ChartTools
 from zoo.report.text.markdown import render
 from zoo.report.text.records_csv import to_csv
+from zoo.runtime.databases import Serving
 from zoo.store.run_folder import Store
 
 PLAIN = ChartTools(library=lambda: "/* Vega */", svg=lambda spec: "<svg></svg>")
@@ -102,21 +102,20 @@ class Launcher:
         self._fails = fails
         self._words = words
 
-    def run(self, arguments: Sequence[str], log: Path, timeout_s: float, env: Mapping[str, str]) -> None:
+    def run(self, arguments: Sequence[str], log: Path, timeout_s: float, serving: Serving) -> None:
         self.calls.append(list(arguments))
-        self.envs.append(dict(env))
+        self.envs.append(dict(serving.env))
         log.write_text("a log\n", encoding="utf-8")
         if self._fails and self._fails in arguments:
             raise LaunchFailure(Failure(kind="failed", message=self._words))
-        if arguments[0] == "flood":
-            executor = arguments[arguments.index("--executor") + 1]
-            data: object = [flood_output(executor)]
-            out = arguments[arguments.index("--out") + 1]
-        else:
-            executor = next(w for w in arguments if w.startswith("executor=")).removeprefix("executor=")
-            data = output(arguments, OPS_OF[executor] + len(self.calls))
-            out = arguments[arguments.index("-rff") + 1]
-        Path(out).write_text(json.dumps(data), encoding="utf-8")
+        executor = next(w for w in arguments if w.startswith("executor=")).removeprefix("executor=")
+        data = output(arguments, OPS_OF[executor] + len(self.calls))
+        Path(arguments[arguments.index("-rff") + 1]).write_text(json.dumps(data), encoding="utf-8")
+
+    def flood(self, flood: Flood, latency: str, log: Path, serving: Serving) -> FloodResult:
+        self.calls.append([str(flood), latency])
+        self.envs.append(dict(serving.env))
+        return flood_output(flood.executor)
 
 
 @dataclass
@@ -124,16 +123,16 @@ class Databases:
     """Tells what it was asked for; refuses what it is told to."""
 
     refuses: str | None = None
-    asked: list[tuple[str, int | None, bool]] = field(default_factory=list)
+    asked: list[tuple[str, int | None, str]] = field(default_factory=list)
     ended: int = 0
 
     @contextmanager
-    def serving(self, database: str, max_connections: int | None, *, wire: bool) -> Iterator[Mapping[str, str]]:
-        self.asked.append((database, max_connections, wire))
+    def serving(self, database: str, max_connections: int | None, latency: str) -> Iterator[Serving]:
+        self.asked.append((database, max_connections, latency))
         if self.refuses:
             raise EngineError(self.refuses)
         try:
-            yield {"JDBC_URL": f"jdbc:{database}://x/zoo"}
+            yield Serving({"JDBC_URL": f"jdbc:{database}://x/zoo"})
         finally:
             self.ended += 1
 
@@ -144,23 +143,20 @@ def measured(store: JdbcStore, launcher: Launcher | None = None) -> JdbcStore:
     return store
 
 
-def flood_output(executor: str) -> dict[str, Any]:
+def flood_output(executor: str) -> FloodResult:
     died = executor == "cached"
-    return {
-        "database": "postgresql",
-        "executor": executor,
-        "tasks": 5000,
-        "pool": 10,
-        "server": "PostgreSQL 16 (embedded)",
-        "added_ms": 10.7,
-        "heap": "512m",
-        "memory_limit_mb": 2048,
-        "outcome": "crashed with exit code 1" if died else "finished",
-        "seconds": 7.5,
-        "peak_rss_kb": 900_000 if died else 150_000,
-        "peak_threads": 5_010 if died else 30,
-        "log_tail": "java.lang.OutOfMemoryError: unable to create native thread" if died else "5000 tasks in 6.9 s",
-    }
+    return FloodResult(
+        pool=10,
+        server="PostgreSQL 16 (embedded)",
+        added_ms=10.7,
+        heap="512m",
+        memory_limit_mb=2048,
+        outcome="crashed with exit code 1" if died else "finished",
+        seconds=7.5,
+        peak_rss_kb=900_000 if died else 150_000,
+        peak_threads=5_010 if died else 30,
+        log_tail="java.lang.OutOfMemoryError: unable to create native thread" if died else "5000 tasks in 6.9 s",
+    )
 
 
 def run_of(cells: list[Cell], rounds: int = 3) -> JdbcRun:
@@ -275,15 +271,17 @@ def test_another_server_keeps_its_own_limit() -> None:
     cells = plan.on_another_server(plan.cells(), "mariadb")
     assert cells
     assert {(c.database, c.max_connections) for c in cells} == {("mariadb", None)}
-    assert not [w for w in jmh.arguments(cells[0], plan.profile("short"), "out") if w.startswith("maxConnections")]
+    assert not [
+        w for w in java_jdbc.arguments(cells[0], plan.profile("short"), "out") if w.startswith("maxConnections")
+    ]
 
 
 # --- JMH's output
 
 
 def test_the_output_of_one_fork_becomes_a_measurement() -> None:
-    words = jmh.arguments(WIRE, plan.profile("short"), "out.json")
-    found = jmh.measurement(json.dumps(output(words, 780.0)), WIRE, "raw/x.json.gz")
+    words = java_jdbc.arguments(WIRE, plan.profile("short"), "out.json")
+    found = java_jdbc.measurement(json.dumps(output(words, 780.0)), WIRE, "raw/x.json.gz")
     assert found.ops_per_s == 780.0
     assert found.iterations == [779.0, 781.0]
     assert (found.connections, found.max_connections, found.memory_peak_kb) == (10, 100, 204800)
@@ -292,25 +290,25 @@ def test_the_output_of_one_fork_becomes_a_measurement() -> None:
 
 
 def test_what_linux_does_not_tell_is_unknown_and_not_zero() -> None:
-    words = jmh.arguments(WIRE, plan.profile("short"), "out.json")
+    words = java_jdbc.arguments(WIRE, plan.profile("short"), "out.json")
     results = output(words, 780.0, bound=None)
     for name in ("memory.peak", "cpu.database"):
         del results[0]["secondaryMetrics"][name]
-    found = jmh.measurement(json.dumps(results), WIRE, "raw/x.json.gz")
+    found = java_jdbc.measurement(json.dumps(results), WIRE, "raw/x.json.gz")
     assert (found.memory_peak_kb, found.database_cpu_us, found.bound_ops_per_s) == (None, None, None)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "not json"])
 def test_output_without_a_result_is_an_error(text: str) -> None:
-    with pytest.raises(JmhError):
-        jmh.measurement(text, WIRE, "raw/x.json.gz")
+    with pytest.raises(LaunchFailure):
+        java_jdbc.measurement(text, WIRE, "raw/x.json.gz")
 
 
 def test_the_result_of_another_cell_is_an_error() -> None:
     other = WIRE.model_copy(update={"executor": "cached"})
-    text = json.dumps(output(jmh.arguments(other, plan.profile("short"), "out.json"), 1.0))
-    with pytest.raises(JmhError, match="asked for"):
-        jmh.measurement(text, WIRE, "raw/x.json.gz")
+    text = json.dumps(output(java_jdbc.arguments(other, plan.profile("short"), "out.json"), 1.0))
+    with pytest.raises(LaunchFailure, match="asked for"):
+        java_jdbc.measurement(text, WIRE, "raw/x.json.gz")
 
 
 # --- a session
@@ -348,7 +346,7 @@ def test_a_resumed_session_measures_what_is_missing(store: JdbcStore) -> None:
 def test_a_cell_gets_a_database_of_its_own_and_is_told_where_it_is(store: JdbcStore) -> None:
     launcher, databases = Launcher(), Databases()
     Session(launcher, databases, store, lambda _: None).run()
-    assert databases.asked == [("postgresql", 100, True)] * 8
+    assert databases.asked == [("postgresql", 100, "wire-10")] * 8
     assert databases.ended == 8
     assert launcher.envs == [{"JDBC_URL": "jdbc:postgresql://x/zoo"}] * 8
 
@@ -523,7 +521,7 @@ def test_charts_set_our_ratio_beside_the_published_one_and_pools_beside_their_bo
 
 
 def test_the_readme_has_each_published_table_that_was_measured(store: JdbcStore) -> None:
-    text = readme.results(measured(store).run(), store.records(), "../report.md")
+    text = results(measured(store).run(), store.records(), "../report.md")
     assert "| PostgreSQL, 10 ms on the wire (D5) | 10 | 1.4" in text
     assert "MariaDB" not in text
     assert "Profile short, 3 rounds" in text
@@ -544,7 +542,7 @@ def test_a_reference_run_fills_the_readme_and_is_seen_when_it_changes(tmp_path: 
 
 
 def test_the_documents_name_every_profile() -> None:
-    text = readme.profiles()
+    text = profiles()
     assert [line.split("`")[1] for line in text.splitlines() if "`" in line] == list(plan.PROFILES)
 
 
@@ -570,7 +568,7 @@ def test_a_run_that_needs_toxiproxy_ends_before_it_begins_where_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("zoo.cli.jdbc.be_alone", lambda runs: None)
-    monkeypatch.setattr("zoo.cli.jdbc.has_wire", lambda *_: False)
+    monkeypatch.setattr("zoo.cli.jdbc.find_toxiproxy", lambda *_: None)
     code, _, said = zoo("jdbc", "bench", "--profile", "smoke", "--latency", "wire-10", "--results", str(tmp_path))
     assert code == 2
     assert re.match(

@@ -6,7 +6,8 @@ import json
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,10 @@ from waits import PATIENCE_S
 from zoo.host.engine import Engine, EngineError
 from zoo.jdbc import services
 from zoo.jdbc.launcher import LaunchFailure
-from zoo.jdbc.services import Containers, Embedded, has_wire
+from zoo.jdbc.services import Containers, External
 from zoo.model.failure import Failure
 from zoo.runtime import orphans
+from zoo.runtime.databases import Serving
 
 RUNNING: dict[str, object] = {
     "Id": "abc",
@@ -25,18 +27,6 @@ RUNNING: dict[str, object] = {
     "NetworkSettings": {"Networks": {"bridge": {"IPAddress": "127.0.0.1"}}},
 }
 ENDED: dict[str, object] = {**RUNNING, "State": {"Running": False, "Pid": 0, "ExitCode": 3}}
-
-
-def test_toxiproxy_is_found_where_java_jdbc_looks_for_it(tmp_path: Path) -> None:
-    folder, program = tmp_path / "java-jdbc", tmp_path / ".tools" / "toxiproxy-server"
-    assert not has_wire(folder, {"PATH": str(tmp_path)})
-    assert has_wire(folder, {"TOXIPROXY_URL": "http://127.0.0.1:8474"})
-    program.parent.mkdir()
-    program.touch(mode=0o755)
-    assert has_wire(folder, {})
-    assert has_wire(tmp_path / "elsewhere" / "java-jdbc", {"PATH": f"/nowhere:{program.parent}"})
-    program.chmod(0o644)
-    assert not has_wire(folder, {})
 
 
 @pytest.fixture
@@ -71,17 +61,30 @@ def asked(folder: Path, word: str) -> list[str]:
     return [line for line in (folder / "asked").read_text(encoding="utf-8").splitlines() if line.startswith(word)]
 
 
-def test_a_database_of_the_harness_s_own_needs_nothing() -> None:
-    with Embedded().serving("mariadb", 100, wire=True) as env:
-        assert env == {}
+def test_another_server_is_the_one_that_the_caller_names(tmp_path: Path) -> None:
+    environ = {"JDBC_URL": "jdbc:mariadb://host/zoo", "JDBC_USER": "me", "HOME": "/home/me"}
+    with External(tmp_path, environ).serving("mariadb", 100, "sleep-10") as found:
+        assert found.env == {"JDBC_URL": "jdbc:mariadb://host/zoo", "JDBC_USER": "me"}
+        assert found.died() is None
 
 
 @pytest.mark.usefixtures("listening")
-def test_a_cell_gets_containers_of_its_own_and_none_is_left(tmp_path: Path) -> None:
-    with Containers(engine(tmp_path, RUNNING)).serving("postgresql", 1100, wire=True) as env:
-        assert env["JDBC_URL"] == "jdbc:postgresql://127.0.0.1:5432/zoo"
+def test_a_cell_gets_containers_of_its_own_and_none_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    controls: list[str] = []
+
+    @contextmanager
+    def slow_wire(serving: Serving, ms: int, tools: Path, environ: Mapping[str, str]) -> Iterator[Serving]:
+        controls.append(environ["TOXIPROXY_URL"])
+        yield Serving({**serving.env, "JDBC_WIRE_MS": str(ms)})
+
+    monkeypatch.setattr(services, "slow_wire", slow_wire)
+    port = services.PORTS["postgres"]
+    with Containers(engine(tmp_path, RUNNING)).serving("postgresql", 1100, "wire-10") as found:
+        env = found.env
+        assert env["JDBC_URL"] == f"jdbc:postgresql://127.0.0.1:{port}/zoo"
         assert (env["JDBC_USER"], env["JDBC_ORIGIN"]) == ("zoo", "container")
-        assert env["TOXIPROXY_URL"].startswith("http://127.0.0.1:")
+        assert env["JDBC_WIRE_MS"] == "10"
+        assert controls == [f"http://127.0.0.1:{port}"]
         password, _ = (tmp_path / "passwords").read_text(encoding="utf-8").splitlines()
         assert env["JDBC_PASSWORD"] == password
         assert asked(tmp_path, "rm") == []
@@ -101,7 +104,7 @@ def test_a_database_that_ended_in_mid_run_is_told_from_other_failures(tmp_path: 
     containers = Containers(engine(tmp_path, RUNNING))
 
     def fail(state: dict[str, object]) -> None:
-        with containers.serving("mariadb", 100, wire=False):
+        with containers.serving("mariadb", 100, "none"):
             (tmp_path / "state.json").write_text(json.dumps(state), encoding="utf-8")
             raise LaunchFailure(Failure(kind="failed", message="no connection"))
 
@@ -115,7 +118,7 @@ def test_a_database_that_ended_in_mid_run_is_told_from_other_failures(tmp_path: 
 def test_an_engine_whose_containers_are_out_of_reach_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     away: dict[str, object] = {**RUNNING, "NetworkSettings": {"Networks": {"bridge": {"IPAddress": ""}}}}
     with pytest.raises(EngineError, match="RUNTIME=process"):  # noqa: SIM117
-        with Containers(engine(tmp_path, away)).serving("postgresql", 100, wire=False):
+        with Containers(engine(tmp_path, away)).serving("postgresql", 100, "none"):
             pass
     assert len(asked(tmp_path, "rm")) == 1
 
@@ -131,7 +134,7 @@ def test_databases_that_outlive_their_engine_are_ended_where_this_kernel_runs_th
     try:
         said = "were ended without it" if here else "may be left"
         with pytest.raises(EngineError, match=f"Cannot connect to the Docker daemon.*{said}"):  # noqa: SIM117
-            with containers.serving("postgresql", 100, wire=False):
+            with containers.serving("postgresql", 100, "none"):
                 (tmp_path / "gone").touch()
         assert (database.wait(PATIENCE_S) if here else database.poll()) == (-9 if here else None)
     finally:

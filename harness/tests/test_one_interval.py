@@ -20,13 +20,13 @@ from zoo.claims.estimates import ClaimEvidence, Estimate
 from zoo.claims.evidence import Archive, jdbc_case
 from zoo.claims.ledger import ClaimPoint
 from zoo.claims.quantities import QUANTITIES
-from zoo.jdbc import pairs as databases
+from zoo.jdbc import analysis as databases
 from zoo.jdbc.analysis import rows
 from zoo.jdbc.records import Cell
 from zoo.jdbc.store import JdbcStore
 from zoo.model.measurement import Turn
 from zoo.model.record import Record
-from zoo.report.jdbc import readme, wording
+from zoo.report.jdbc import text
 
 ROUNDS, WINDOWS = 4, 4
 TIERS = ("100", "1k", "25k")
@@ -113,7 +113,7 @@ def test_a_claim_and_a_document_about_databases_have_the_figure_of_the_report(tm
         a, b = (WIRE.model_copy(update={"executor": e, "database": pair.scenario.split()[0]}) for e in (pair.a, pair.b))
         assert same(claimed(made, point(a), point(b), "operations"), printed)
         assert databases.paired(found, databases.OPS, rows(records)[a], rows(records)[b]) == printed
-    assert wording.ratio(pairs[-1].comparisons[databases.OPS].ratio) in readme.results(store.run(), records, "run")
+    assert text.ratio(pairs[-1].comparisons[databases.OPS].ratio) in text.results(store.run(), records, "run")
 
 
 def point(cell: Cell) -> ClaimPoint:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from zoo.cli.mistakes import plainly
 from zoo.cli.options import from_models
-from zoo.jdbc.request import JdbcWish
+from zoo.jdbc.plan import JdbcWish
 from zoo.model.option import Option, made, options_of, parse, words
 from zoo.plan.blocks import Design
 from zoo.plan.request import Wish

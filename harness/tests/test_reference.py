@@ -14,7 +14,7 @@ from zoo.catalog.build import source_hash
 from zoo.catalog.load import load_catalog
 from zoo.cli import app, checkout, child_process
 from zoo.jdbc import plan as databases
-from zoo.jdbc.request import JdbcWish
+from zoo.jdbc.plan import JdbcWish
 from zoo.jdbc.store import JdbcStore
 from zoo.model.option import parse
 from zoo.plan.request import Wish, plan_of

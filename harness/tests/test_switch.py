@@ -14,7 +14,7 @@ from zoo.analysis.pairs import Comparison, Kind, Pair, compare
 from zoo.analysis.stats.interval import Interval
 from zoo.analysis.stats.ratio import from_error
 from zoo.analysis.verdict import judge
-from zoo.jdbc.pairs import OPS
+from zoo.jdbc.analysis import OPS
 from zoo.report.text import switch
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"

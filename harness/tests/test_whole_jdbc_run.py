@@ -1,4 +1,4 @@
-"""`zoo jdbc` as a person runs it: real databases, JMH. Builds java-jdbc first, which tests its queries on both."""
+"""`zoo jdbc` as a person runs it: real databases, JMH. Builds java-jdbc first, and tests its queries on both."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import psutil
 import pytest
 from rich.console import Console
 
+from zoo.catalog import toolchain
 from zoo.cli import build_servers
 from zoo.cli.checkout import ROOT
 from zoo.cli.jdbc import FOLDER
@@ -21,6 +22,7 @@ from zoo.host.jdk import find_jdk
 from zoo.jdbc.launcher import project
 from zoo.jdbc.records import CellRecord, Measurement
 from zoo.jdbc.store import JdbcStore
+from zoo.runtime.databases import MARIADB, POSTGRESQL, Database, database
 
 SMOKE = [sys.executable, "-m", "zoo", "jdbc", "bench", "--profile", "smoke", "--runtime", "process", "--seed", "1"]
 ONE = ["--database", "postgresql", "--executor", "virtual", "--query", "update-and-group", "--pool", "10"]
@@ -67,15 +69,54 @@ def serving(run: subprocess.Popen[str], results: Path) -> psutil.Process:
         if any("# Warmup Iteration" in log.read_text(encoding="utf-8") for log in logs):
             for child in psutil.Process(run.pid).children(recursive=True):
                 with suppress(psutil.NoSuchProcess):
-                    if child.name() == "postgres" and _is_java(child.parent()):
+                    if child.name() == "postgres" and child.ppid() == run.pid:
                         return child
         time.sleep(0.05)
     raise AssertionError(f"no database was started: {ended(run)}")
 
 
-def _is_java(process: psutil.Process | None) -> bool:
-    """A server's own children have its name too."""
-    return process is not None and process.name() == "java"
+def test_the_queries_give_right_answers_on_both_databases() -> None:
+    jars, password = ROOT / FOLDER / "target" / "databases", "of both"
+    made = project(ROOT / FOLDER, find_jdk(wanted=os.environ.get("JDK")))
+    with (
+        database(POSTGRESQL, 20, jars, password) as postgresql,
+        database(MARIADB, 20, jars, password) as mariadb,
+    ):
+        urls = {"POSTGRESQL_URL": postgresql.env["JDBC_URL"], "MARIADB_URL": mariadb.env["JDBC_URL"]}
+        done = subprocess.run(
+            ["mvn", "-q", "-B", "test", "-Dtest=CountriesTest"],
+            cwd=ROOT / FOLDER,
+            env={**toolchain.environment(made), **urls, "JDBC_PASSWORD": password},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = (ROOT / FOLDER / "target" / "surefire-reports" / "zoo.CountriesTest.txt").read_text(encoding="utf-8")
+    assert "Tests run: 18, Failures: 0, Errors: 0, Skipped: 0" in report
+
+
+@pytest.mark.parametrize("kind", [POSTGRESQL, MARIADB], ids=lambda kind: kind.label)
+def test_a_database_leaves_nothing_behind(kind: Database) -> None:
+    with database(kind, 20, ROOT / FOLDER / "target" / "databases") as found:
+        server = psutil.Process(int(found.env["JDBC_PID"]))
+        assert server.name() == kind.server
+        assert server.uids().real != 0
+        assert {seen.laddr.ip for seen in server.net_connections() if seen.status == "LISTEN"} == {"127.0.0.1"}
+        folder = Path(server.cwd()).parent
+        assert found.died() is None
+        server.kill()
+        while (said := found.died()) is None:
+            time.sleep(0.05)
+        assert said.startswith(f"{kind.label} ended with exit code -9")
+    assert not folder.exists()
+
+
+def test_a_command_gets_a_database() -> None:
+    words = [*SMOKE[:4], "exec", "--database", "mariadb", "--", "sh", "-c", "echo $JDBC_USER at $JDBC_URL; exit 7"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 7, done.stderr
+    assert "zoo at jdbc:mariadb://127.0.0.1:" in done.stdout
 
 
 def test_a_small_run_measures_both_databases_and_reports(tmp_path: Path) -> None:

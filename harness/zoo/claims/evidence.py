@@ -16,7 +16,7 @@ from zoo.analysis.trials import rate_made
 from zoo.analysis.verdict import spoiled
 from zoo.claims.ledger import ClaimPoint, asked
 from zoo.claims.quantities import SPOILT, JsonRecord, at
-from zoo.jdbc import pairs as databases
+from zoo.jdbc import analysis as databases
 from zoo.jdbc.analysis import rows
 from zoo.jdbc.records import Cell, CellRecord, Profile
 from zoo.model.cores import Cores

@@ -8,7 +8,7 @@ from typing import Any
 
 from zoo.analysis import flags
 from zoo.analysis.metrics import CPU, LEAST_ANSWERS, LEAST_CPU_S, PEAK_RSS, PER_CONNECTION, REQUESTS, Class, Metric
-from zoo.jdbc.pairs import OPS
+from zoo.jdbc.analysis import OPS
 
 JsonRecord = Mapping[str, Any]
 """A record as JSON: a figure is named by its place, as in `zoo export`."""

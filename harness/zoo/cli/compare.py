@@ -15,7 +15,7 @@ from zoo.catalog.manifest import Catalog
 from zoo.cli import checkout
 from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
-from zoo.jdbc import pairs as jdbc
+from zoo.jdbc import analysis as jdbc
 from zoo.jdbc.store import JdbcStore, is_jdbc
 from zoo.model.errors import BenchError
 from zoo.plan.share import percent

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -23,20 +25,22 @@ from zoo.host.begun import begun, now
 from zoo.host.engine import Engine, EngineError
 from zoo.host.interrupts import interruptible
 from zoo.host.jdk import find_jdk
-from zoo.jdbc import plan, request
+from zoo.jdbc import plan
 from zoo.jdbc.launcher import Launcher, project, recorded
+from zoo.jdbc.plan import JdbcWish
 from zoo.jdbc.records import PROTOCOL, CellRecord, FloodRecord, JdbcRun, PlanFacts
-from zoo.jdbc.request import JdbcWish
-from zoo.jdbc.services import Containers, Databases, Embedded, has_wire
+from zoo.jdbc.services import Containers, Databases, External, Processes
 from zoo.jdbc.session import Session
 from zoo.jdbc.store import JdbcStore
-from zoo.model.errors import BenchError
+from zoo.model.errors import BenchError, RuntimeFailure
 from zoo.model.jdk import Jdk
 from zoo.plan.resume import check_unchanged
 from zoo.plan.tier import PlanError
 from zoo.reference import reports
 from zoo.report.formatting import format_duration, format_number
 from zoo.report.text import terminal
+from zoo.runtime.databases import DATABASES
+from zoo.runtime.toxiproxy import find_toxiproxy
 
 FOLDER = "java-jdbc"
 app = typer.Typer(
@@ -107,6 +111,37 @@ def bench(
     _carry_out(store, launcher, databases, console)
 
 
+@app.command("exec", context_settings={"ignore_unknown_options": True})
+@plainly()
+def execute(
+    command: Annotated[list[str], typer.Argument(help="the command and its arguments, after --")],
+    database: Annotated[str, typer.Option(help="postgresql or mariadb")] = "postgresql",
+    latency: Annotated[str, typer.Option(help="wire-N: N ms by Toxiproxy, as JDBC_WIRE_URL")] = "none",
+    max_connections: Annotated[int, typer.Option(help="that the database allows")] = 100,
+    runtime: Annotated[str, typer.Option(envvar="RUNTIME", help="process or container")] = "auto",
+) -> None:
+    """Start a database, run a command that finds it by JDBC_URL, JDBC_USER and JDBC_PASSWORD, and stop it.
+
+    Example: zoo jdbc exec --latency wire-10 -- java -jar java-jdbc/target/java-jdbc.jar -p latency=wire-10
+    """
+    if database not in DATABASES:
+        raise BenchError(f'--database must be one of {", ".join(DATABASES)}, got "{database}"')
+    if not re.fullmatch(r"none|wire-\d{1,4}", latency):
+        raise BenchError(f'--latency must be none or wire-N with N in milliseconds, got "{latency}"')
+    be_alone(checkout.ROOT / "results")
+    where = _databases(_runtime(runtime), screen.make())
+    try:
+        with interruptible(), where.serving(database, max_connections, latency) as found:
+            code = subprocess.run(command, env={**os.environ, **found.env}, check=False).returncode
+    except KeyboardInterrupt:
+        code = 130
+    except RuntimeFailure as error:
+        raise BenchError(f"{error.message}\n{error.log_tail}".strip()) from error
+    except (EngineError, OSError) as error:
+        raise BenchError(f"{error}") from error
+    raise typer.Exit(code)
+
+
 def report(folder: Path, console: Console, *, quiet: bool, svg: Path | None = None) -> None:
     """Write a run's report.md and report.html from its files alone, and show it unless quiet."""
     sections, path = reports.write_jdbc(JdbcStore.open(folder), svg)
@@ -129,7 +164,8 @@ def _runtime(wanted: str) -> str:
 def _have_wire(planned: PlanFacts) -> None:
     """Latency on the wire is Toxiproxy's: without it an hour's run would find out at its first such cell."""
     late = [cell for cell in planned.cells if cell.latency.startswith("wire")]
-    if late and planned.runtime != "container" and not has_wire(checkout.ROOT / FOLDER, os.environ):
+    found = "TOXIPROXY_URL" in os.environ or find_toxiproxy(checkout.ROOT / ".tools", os.environ)
+    if late and planned.runtime != "container" and not found:
         raise BenchError(
             f"{len(late)} cell(s) have latency on the wire, for which Toxiproxy is missing: make toxiproxy (needs Go), "
             "or name it as TOXIPROXY=/path/to/toxiproxy-server, or leave them out, as with --latency none"
@@ -137,8 +173,10 @@ def _have_wire(planned: PlanFacts) -> None:
 
 
 def _databases(runtime: str, console: Console) -> Databases:
-    if runtime != "container":
-        return Embedded()
+    if runtime == "external":
+        return External(checkout.ROOT, os.environ)
+    if runtime == "process":
+        return Processes(checkout.ROOT, os.environ)
     containers = Containers(Engine())
     try:
         with console.status("building the databases' images"):
@@ -152,9 +190,9 @@ def _planned(wish: JdbcWish, seed: int) -> PlanFacts:
     """The plan of what was asked for."""
     runtime = _runtime(wish.runtime)
     if runtime != "external":
-        return request.plan_of(wish, seed=seed, runtime=runtime)
+        return plan.plan_of(wish, seed=seed, runtime=runtime)
     url = os.environ["JDBC_URL"]
-    planned = request.plan_of(wish, seed=seed, runtime=runtime, database=url.removeprefix("jdbc:").partition(":")[0])
+    planned = plan.plan_of(wish, seed=seed, runtime=runtime, database=url.removeprefix("jdbc:").partition(":")[0])
     if not (planned.cells or wish.only_floods):
         raise PlanError(f"JDBC_URL must begin with jdbc:postgresql: or jdbc:mariadb:, and a cell be of that: {url}")
     return planned

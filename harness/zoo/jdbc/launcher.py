@@ -2,53 +2,65 @@
 
 from __future__ import annotations
 
-import os
+import json
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from zoo.catalog.build import PROGRAM_SOURCES
 from zoo.catalog.manifest import Build, Language
 from zoo.catalog.project import Project
+from zoo.host import scratch
 from zoo.host.environment import CALLERS, FOLDER, chosen
+from zoo.host.interrupts import held
 from zoo.host.marked import mark
+from zoo.jdbc.records import Cell, Flood, FloodResult, Measurement, Profile
 from zoo.model.failure import Failure
 from zoo.model.jdk import Jdk
+from zoo.runtime.databases import Serving
 
 JAR = "target/java-jdbc.jar"
 LIGHT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m")
 """For the launcher alone, which starts others and shall take little from them; the measured JVMs do not inherit it."""
 
 TAIL_LINES = 15
-GRACE_S = 40
-"""The launcher ends a database on SIGTERM, which may write for a while."""
+GRACE_S = 20
+"""The launcher drops its table on SIGTERM."""
+
+LOOK_EVERY_S = 0.2
+WATCH_EVERY_S = 0.02
+PREPARE_S = 120
+FLOOD_POOL = 10
+FLOOD_HEAP = "512m"
+FLOOD_MEMORY_MB = 2_048
+FLOOD_S = 300
 
 
 def project(folder: Path, jdk: Jdk) -> Project:
-    """How java-jdbc is built: Maven's package tests the queries on both databases before anybody times them."""
+    """How java-jdbc is built."""
     build = Build(command=["mvn", "-q", "-B", "package"], makes=[JAR], sources=PROGRAM_SOURCES[folder.name])
     return Project(folder.name, folder, build, Language.JAVA, jdk)
 
 
-PASSED_ON = (
-    *("PATH", "JDBC_URL", "JDBC_USER", "JDBC_PASSWORD", "JDBC_ORIGIN", "JDBC_PID"),
-    *("TOXIPROXY", "TOXIPROXY_URL"),
-)
-"""The caller's variables that java-jdbc reads; it looks for Toxiproxy on the PATH."""
+READ = ("TOXIPROXY", "TOXIPROXY_URL")
+"""The caller's variables that choose a Toxiproxy; its JDBC_ variables go to java-jdbc."""
 
 
-def environment(environ: Mapping[str, str], folder: str) -> dict[str, str]:
-    """Return the variables that java-jdbc and the JVMs that it starts get."""
-    return {**chosen(folder), **{name: environ[name] for name in PASSED_ON if name in environ}}
+def environment(folder: str) -> dict[str, str]:
+    """Return the variables that java-jdbc and the JVMs that it starts get, next to those that name a database."""
+    return chosen(folder)
 
 
 def recorded(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the same as the run stores it: the caller's values may be secrets."""
-    return {**environment(environ, FOLDER), **{name: CALLERS for name in PASSED_ON if name in environ}}
+    """Return the variables as the run stores them: the caller's values may be secrets."""
+    return {**environment(FOLDER), **{n: CALLERS for n in environ if n in READ or n.startswith("JDBC_")}}
 
 
 class LaunchFailure(Exception):
@@ -65,31 +77,101 @@ class Launcher:
     def __init__(self, folder: Path, jdk: Jdk) -> None:
         self._folder = folder
         self._jdk = jdk
-        self._given = {**environment(os.environ, tempfile.gettempdir()), **mark()}
+        self._given = {**environment(tempfile.gettempdir()), **mark()}
 
-    def run(self, arguments: Sequence[str], log: Path, timeout_s: float, env: Mapping[str, str]) -> None:
-        """Run to the end; `LaunchFailure` when that fails or takes too long."""
-        command = [str(self._jdk.java), *LIGHT, "-jar", JAR, *arguments]
-        with log.open("wb") as out:
+    def run(self, arguments: Sequence[str], log: Path, timeout_s: float, serving: Serving) -> None:
+        """Run to the end; `LaunchFailure` when that fails, takes too long, or the database ends."""
+        with self._started([*LIGHT, "-jar", JAR, *arguments], log, serving) as process:
+            until = time.monotonic() + timeout_s
+            while not _has_ended(process, LOOK_EVERY_S):
+                _check_alive(serving)
+                if time.monotonic() > until:
+                    raise LaunchFailure(_failure("timeout", f"not done after {timeout_s:.0f} s", log))
+        if process.returncode:
+            raise LaunchFailure(_failure("failed", _reason(log) or f"ended with exit code {process.returncode}", log))
+
+    def flood(self, flood: Flood, latency: str, log: Path, serving: Serving) -> FloodResult:
+        """Run a flood in a JVM that is watched from outside and ended at its limits, as a container would end it.
+
+        A JVM that is out of memory cannot be trusted to report.
+        """
+        words = [flood.executor, str(flood.tasks), str(FLOOD_POOL), str(FLOOD_S)]
+        with scratch.folder("flood") as folder:
+            said = Path(folder) / "said"
+            self.run(["prepare", flood.database, latency], said, PREPARE_S, serving)
+            given = [line for line in _lines(said) if line.startswith("-Dzoo.")]
+            command = [f"-Xmx{FLOOD_HEAP}", *given, "-cp", JAR, "zoo.Flood", *words]
+            try:
+                with self._started(command, log, serving) as process:
+                    outcome, seconds, memory_kb, threads = _watched(process)
+            finally:
+                _check_alive(serving)
+                self.run(["drop"], said, PREPARE_S, serving)
+        return FloodResult(
+            pool=FLOOD_POOL,
+            server=passed(given, "zoo.server"),
+            added_ms=float(passed(given, "zoo.roundtrip.added")),
+            heap=FLOOD_HEAP,
+            memory_limit_mb=FLOOD_MEMORY_MB,
+            outcome=outcome,
+            seconds=seconds,
+            peak_rss_kb=memory_kb,
+            peak_threads=threads,
+            log_tail="\n".join(_lines(log)[-TAIL_LINES:]),
+        )
+
+    @contextmanager
+    def _started(self, words: Sequence[str], log: Path, serving: Serving) -> Iterator[psutil.Popen]:
+        """A JVM in java-jdbc's folder, ended with its context."""
+        with log.open("wb") as out, held():
             process = psutil.Popen(
-                command,
+                [str(self._jdk.java), *words],
                 cwd=self._folder,
-                env={**self._given, **env},
+                env={**self._given, **serving.env},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-            try:
-                code = process.wait(timeout_s)
-            except psutil.TimeoutExpired:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
                 _end(process)
-                raise LaunchFailure(_failure("timeout", f"not done after {timeout_s:.0f} s", log)) from None
-            except BaseException:
-                _end(process)
-                raise
-        if code:
-            raise LaunchFailure(_failure("failed", _reason(log) or f"ended with exit code {code}", log))
+
+
+def _check_alive(serving: Serving) -> None:
+    if said := serving.died():
+        message, _, tail = said.partition("\n")
+        raise LaunchFailure(Failure(kind="failed", message=message, log_tail=tail))
+
+
+def _watched(process: psutil.Popen) -> tuple[str, float, int, int]:
+    """Return how a flood ended, after how many seconds, and its highest resident memory in kB and thread count."""
+    start = time.monotonic()
+    memory_kb = threads = 0
+    outcome = None
+    while not _has_ended(process, WATCH_EVERY_S):
+        with suppress(psutil.Error), process.oneshot():
+            memory_kb = max(memory_kb, process.memory_info().rss // 1024)
+            threads = max(threads, process.num_threads())
+        if outcome is None and memory_kb > FLOOD_MEMORY_MB * 1024:
+            outcome = "ended at the memory limit"
+            process.kill()
+        elif outcome is None and time.monotonic() - start > FLOOD_S:
+            outcome = "ended at the time limit"
+            process.kill()
+    seconds, code = time.monotonic() - start, process.returncode
+    ended = "finished" if code == 0 else f"crashed with exit code {code if code > 0 else 128 - code}"
+    return outcome or ended, seconds, memory_kb, threads
+
+
+def _has_ended(process: psutil.Popen, within_s: float) -> bool:
+    try:
+        process.wait(within_s)
+    except psutil.TimeoutExpired:
+        return False
+    return True
 
 
 def _end(process: psutil.Popen) -> None:
@@ -110,10 +192,93 @@ def _lines(log: Path) -> list[str]:
 
 
 def _reason(log: Path) -> str | None:
-    """What the launcher itself said last, in one line."""
+    """Return the last message of the launcher itself, in one line."""
     said = [line for line in _lines(log) if line.startswith("java-jdbc: ")]
-    return re.sub(r"^java-jdbc: (failed: \{[^}]*\}: )?", "", said[-1]) if said else None
+    return re.sub(r"^java-jdbc: (failed: [a-z0-9-]+: )?", "", said[-1]) if said else None
 
 
 def _failure(kind: str, message: str, log: Path) -> Failure:
     return Failure(kind=kind, message=message, log_tail="\n".join(_lines(log)[-TAIL_LINES:]))
+
+
+def arguments(cell: Cell, used: Profile, out: str) -> list[str]:
+    """One fork of a cell."""
+    words = ["-f", "1", "-wi", str(used.warmups), "-w", f"{used.warmup_s}s"]
+    words += ["-i", str(used.iterations), "-r", f"{used.iteration_s}s", "-rf", "json", "-rff", out]
+    for name, value in _parameters(cell).items():
+        words += ["-p", f"{name}={value}"]
+    return [*words, f"JdbcBenchmark.{cell.form}$"]
+
+
+def _parameters(cell: Cell) -> dict[str, str]:
+    """As JdbcBenchmark.java names them."""
+    parameters = {
+        "database": cell.database,
+        "executor": cell.executor,
+        "query": cell.query,
+        "pool": str(cell.pool),
+        "latency": cell.latency,
+    }
+    if cell.max_connections is not None:
+        parameters["maxConnections"] = str(cell.max_connections)
+    return parameters
+
+
+def measurement(text: str, cell: Cell, raw: str) -> Measurement:
+    """The one result in JMH's JSON; `LaunchFailure` when it is another cell's or lacks something."""
+    try:
+        results = json.loads(text)
+        if len(results) != 1 or len(results[0]["primaryMetric"]["rawData"]) != 1:
+            raise _no_result(f"expected one fork of one benchmark, got {len(results)} result(s)")
+        return _measurement(results[0], cell, raw)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise _no_result(f"JMH's JSON is not as expected: {type(error).__name__}: {error}") from error
+
+
+def _no_result(message: str) -> LaunchFailure:
+    return LaunchFailure(Failure(kind="no result", message=message))
+
+
+def _measurement(result: dict[str, Any], cell: Cell, raw: str) -> Measurement:
+    parameters = result["params"]
+    asked = _parameters(cell)
+    got = {name: parameters[name] for name in asked}
+    if asked != got:
+        raise _no_result(f"asked for {asked}, got {got}")
+    metrics = result["secondaryMetrics"]
+
+    def score(name: str) -> float:
+        return float(metrics[name]["score"])
+
+    def known(name: str) -> float | None:
+        return score(name) if name in metrics else None
+
+    memory = known("memory.peak")
+    return Measurement(
+        ops_per_s=float(result["primaryMetric"]["score"]),
+        iterations=result["primaryMetric"]["rawData"][0],
+        max_connections=int(parameters["maxConnections"]),
+        connections=round(score("pool.connections")),
+        pinned_events=round(score("pinned.events")),
+        pinned_ms=score("pinned.time"),
+        threads_peak=round(score("threads.peak")),
+        memory_peak_kb=None if memory is None else round(memory),
+        gc_count=round(score("gc.count")),
+        gc_time_ms=round(score("gc.time")),
+        client_cpu_us=score("cpu.client"),
+        database_cpu_us=known("cpu.database"),
+        round_trip_ms=score("roundtrip.direct"),
+        added_ms=score("roundtrip.added"),
+        bound_ops_per_s=known("bound"),
+        server=passed(result["jvmArgs"], "zoo.server"),
+        jvm=f"{result['vmName']} {result['vmVersion']}",
+        jvm_args=[word for word in result["jvmArgs"] if not word.startswith("-Dzoo.")],
+        jmh=result["jmhVersion"],
+        raw=raw,
+    )
+
+
+def passed(arguments: list[str], name: str) -> str:
+    """Return a system property that java-jdbc passes to the JVMs that it measures."""
+    start = f"-D{name}="
+    return next(word.removeprefix(start) for word in arguments if word.startswith(start))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from zoo.jdbc.published import TABLES
@@ -189,26 +189,21 @@ def invocation_seconds(cell: Cell) -> float:
     return tasks * max(1 / RATES[cell.query], asleep_s, waits_s)
 
 
-def wire_s(latency: str) -> float:
-    """About what a round trip takes under this latency: `wire-10` has 10 ms on the wire; 0 where it has none."""
+def wire_ms(latency: str) -> int | None:
+    """The latency on the wire: 10 of `wire-10`; None where there is none."""
     kind, _, ms = latency.partition("-")
-    return int(ms) / 1000 + WIRE_MORE_S if kind == "wire" else 0.0
+    return int(ms) if kind == "wire" else None
+
+
+def wire_s(latency: str) -> float:
+    """About what a round trip takes under this latency; 0 where it has none on the wire."""
+    ms = wire_ms(latency)
+    return 0.0 if ms is None else ms / 1000 + WIRE_MORE_S
 
 
 def flood_seconds(flood: Flood) -> float:
     """About how long a flood takes that finishes."""
     return START_S + flood.tasks * wire_s(WIRE.latency) / 10
-
-
-def planned(choice: Choice, name: str = DEFAULT) -> PlanFacts:
-    """What a choice takes, by default: processes of its own; floods only where nothing is chosen."""
-    return PlanFacts(
-        cells=chosen(name, choice),
-        floods=[] if choice.is_made else floods(name, "postgresql"),
-        profile=profile(name),
-        seed=0,
-        runtime="process",
-    )
 
 
 def seconds(plan: PlanFacts) -> float:
@@ -292,3 +287,36 @@ def _known() -> dict[str, list[str]]:
         name: list(dict.fromkeys(str(getattr(cell, name)) for cell in found))
         for name in ("database", "executor", "query", "pool", "latency")
     }
+
+
+@dataclass(frozen=True)
+class JdbcWish:
+    """What was asked for on the command line, an option a field."""
+
+    profile: Annotated[
+        str, Option("--profile", f"{', '.join(PROFILES)}: which cells, and how long each is measured")
+    ] = DEFAULT
+    rounds: Annotated[int | None, Option("--rounds", "how often every cell is measured", least=1, most=1000)] = None
+    choice: Choice = field(default_factory=Choice)
+    floods: Annotated[
+        bool, Option("--floods/--no-floods", "5,000 to 50,000 tasks at once on executors without a bound")
+    ] = True
+    only_floods: Annotated[bool, Option("--only-floods", "the profile's floods and no cell")] = False
+    runtime: Annotated[
+        str,
+        Option("--runtime", "process: databases of its own; container: those of the compose file", variable="RUNTIME"),
+    ] = "auto"
+
+
+def plan_of(wish: JdbcWish, *, seed: int, runtime: str = "process", database: str = "postgresql") -> PlanFacts:
+    """The plan of a new run; `PlanError` for a profile or cells that there are not.
+
+    `external` names a server that is there: its cells are those of its database.
+    """
+    used, choice = profile(wish.profile, wish.rounds), wish.choice
+    found = [] if wish.only_floods else chosen(used.name, choice)
+    if runtime == "external":
+        found = on_another_server(found, database)
+    flooded = wish.floods and (wish.only_floods or not choice.is_made)
+    flooding = floods(used.name, database) if flooded else []
+    return PlanFacts(cells=found, floods=flooding, profile=used, seed=seed, runtime=runtime)

@@ -1,10 +1,8 @@
-"""Where the databases of a run are: processes of java-jdbc's own, or containers from the compose file's images."""
+"""Where the databases of a run are: processes, containers from the compose file's images, or another server."""
 
 from __future__ import annotations
 
-import os
 import secrets
-import shutil
 import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,44 +13,65 @@ from typing import Protocol
 
 from zoo.host.engine import Engine, EngineError, image
 from zoo.jdbc.launcher import LaunchFailure
-from zoo.runtime import orphans
+from zoo.jdbc.plan import wire_ms
+from zoo.runtime import databases, orphans
 from zoo.runtime.container import SAFE, is_here
+from zoo.runtime.databases import Serving
+from zoo.runtime.toxiproxy import slow_wire
 
 SERVICES = {"postgresql": "postgres", "mariadb": "mariadb"}
 PORTS = {"postgres": 5432, "mariadb": 3306, "toxiproxy": 8474}
-URLS = {
-    "postgresql": "jdbc:postgresql://{host}:5432/zoo",
-    # it has no certificate, as with java-jdbc's own
-    "mariadb": "jdbc:mariadb://{host}:3306/zoo?sslMode=disable",
-}
 WIRE = "toxiproxy"
 PIDS = 2_048
 READY_S = 90.0
 
-Serving = AbstractContextManager[Mapping[str, str]]
-"""A database while it is there, by the environment that names it to java-jdbc."""
+Start = AbstractContextManager[Serving]
 
 
-def has_wire(folder: Path, environment: Mapping[str, str]) -> bool:
-    """Whether java-jdbc, whose folder this is, will find Toxiproxy: as its `Wire` looks for it."""
-    if environment.keys() & {"TOXIPROXY", "TOXIPROXY_URL"}:
-        return True
-    tools = folder.parent / ".tools"
-    return shutil.which("toxiproxy-server", path=os.pathsep.join([str(tools), environment.get("PATH", "")])) is not None
+def slowed(serving: Serving, latency: str, root: Path, environ: Mapping[str, str]) -> Start:
+    """The same database, over a slow wire if the latency is one."""
+    ms = wire_ms(latency)
+    return nullcontext(serving) if ms is None else slow_wire(serving, ms, root / ".tools", environ)
 
 
 class Databases(Protocol):
-    """Where a cell's database comes from; `EngineError` when it does not come."""
+    """Where a cell's database comes from; `EngineError` or `RuntimeFailure` when it does not come."""
 
-    def serving(self, database: str, max_connections: int | None, *, wire: bool) -> Serving: ...
+    def serving(self, database: str, max_connections: int | None, latency: str) -> Start: ...
 
 
-class Embedded:
-    """java-jdbc starts them by itself, or is told of another server by the environment that it inherits."""
+@dataclass(frozen=True)
+class Processes:
+    """Fresh processes of the harness for every cell, by the programs that java-jdbc's build brings."""
 
-    def serving(self, database: str, max_connections: int | None, *, wire: bool) -> Serving:
-        del database, max_connections, wire
-        return nullcontext({})
+    root: Path
+    environ: Mapping[str, str]
+
+    @contextmanager
+    def serving(self, database: str, max_connections: int | None, latency: str) -> Iterator[Serving]:
+        jars = self.root / "java-jdbc" / "target" / "databases"
+        with (
+            databases.database(databases.DATABASES[database], max_connections or 100, jars) as started,
+            slowed(started, latency, self.root, self.environ) as found,
+        ):
+            yield found
+
+
+@dataclass(frozen=True)
+class External:
+    """The server that JDBC_URL names."""
+
+    root: Path
+    environ: Mapping[str, str]
+
+    def serving(self, database: str, max_connections: int | None, latency: str) -> Start:
+        del database, max_connections
+        return slowed(Serving(callers(self.environ)), latency, self.root, self.environ)
+
+
+def callers(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what the caller says of a server by JDBC_ variables."""
+    return {name: value for name, value in environ.items() if name.startswith("JDBC_")}
 
 
 @dataclass
@@ -67,7 +86,7 @@ class Containers:
         self.engine.compose_build(root, list(PORTS), {})
 
     @contextmanager
-    def serving(self, database: str, max_connections: int | None, *, wire: bool) -> Iterator[Mapping[str, str]]:
+    def serving(self, database: str, max_connections: int | None, latency: str) -> Iterator[Serving]:
         password = secrets.token_hex(16)
         service = SERVICES[database]
         settings = {"PASSWORD": password, "MAX_CONNECTIONS": str(max_connections or 100)}
@@ -77,7 +96,7 @@ class Containers:
             state = self.engine.inspect(name)
             pid = int(state["State"]["Pid"])
             env = {
-                "JDBC_URL": URLS[database].format(host=self._address(name, service)),
+                "JDBC_URL": databases.DATABASES[database].url(self._address(name, service), PORTS[service]),
                 "JDBC_USER": "zoo",
                 "JDBC_PASSWORD": password,
                 "JDBC_ORIGIN": "container",
@@ -85,14 +104,16 @@ class Containers:
             here = is_here(pid, str(state["Id"]))
             if here:
                 env["JDBC_PID"] = str(pid)
-            if wire:
+            wire = {}
+            if wire_ms(latency) is not None:
                 host = self._address(self._start(WIRE, {}), WIRE)
-                env["TOXIPROXY_URL"] = f"http://{host}:{PORTS[WIRE]}"
-            try:
-                yield env
-            except LaunchFailure:
-                self._refuse_dead(name)  # tells a death from other failures
-                raise
+                wire["TOXIPROXY_URL"] = f"http://{host}:{PORTS[WIRE]}"
+            with slowed(Serving(env), latency, Path(), wire) as found:
+                try:
+                    yield found
+                except LaunchFailure:
+                    self._refuse_dead(name)  # tells a death from other failures
+                    raise
         finally:
             orphans.clear(self.engine, self.run_id, here=here)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -12,33 +12,35 @@ from typing import Protocol
 from zoo.host import scratch
 from zoo.host.begun import now
 from zoo.host.engine import EngineError
-from zoo.jdbc import jmh, plan
-from zoo.jdbc.jmh import JmhError
+from zoo.jdbc import launcher, plan
 from zoo.jdbc.launcher import LaunchFailure
 from zoo.jdbc.plan import Step
-from zoo.jdbc.records import Cell, CellRecord, Flood, FloodRecord, Measurement
+from zoo.jdbc.records import CellRecord, Flood, FloodRecord, FloodResult, Measurement
 from zoo.jdbc.services import Databases
 from zoo.jdbc.store import JdbcStore
+from zoo.model.errors import RuntimeFailure
 from zoo.model.failure import Failure
+from zoo.runtime.databases import Serving
 
 PATIENCE = 3
 SLACK_S = 240
 """A pool of 1,000 that the server does not allow, and a database that is slow to stop."""
 
-FLOOD_LIMIT_S = 420
-"""java-jdbc ends a flood after 300 s by itself."""
-
-FAULTS = (LaunchFailure, JmhError, EngineError, OSError)
+FAULTS = (LaunchFailure, EngineError, RuntimeFailure, OSError)
 """Of one cell: it has failed, and the run goes on."""
 
 FLOOD_CONNECTIONS = 100
 """That its server allows; its pool takes 10."""
 
+FLOOD_LATENCY = "wire-10"
+
 
 class Runs(Protocol):
     """Runs java-jdbc to its end; `LaunchFailure` when that fails."""
 
-    def run(self, arguments: Sequence[str], log: Path, timeout_s: float, env: Mapping[str, str]) -> None: ...
+    def run(self, arguments: Sequence[str], log: Path, timeout_s: float, serving: Serving) -> None: ...
+
+    def flood(self, flood: Flood, latency: str, log: Path, serving: Serving) -> FloodResult: ...
 
 
 Told = Callable[[CellRecord | FloodRecord], None]
@@ -79,15 +81,15 @@ class Session:
         failure: Failure | None = None
         try:
             with (
-                self.databases.serving(cell.database, cell.max_connections, wire=_on_wire(cell)) as env,
+                self.databases.serving(cell.database, cell.max_connections, cell.latency) as serving,
                 scratch.folder("jdbc") as folder,
             ):
                 out = Path(folder) / "jmh.json"
                 limit = PATIENCE * plan.cell_seconds(cell, used) + SLACK_S
-                self.launcher.run(jmh.arguments(cell, used, str(out)), self._log(name), limit, env)
+                self.launcher.run(launcher.arguments(cell, used, str(out)), self._log(name), limit, serving)
                 text = out.read_text(encoding="utf-8")
             raw = self.store.write_raw(name, _without_paths(text))
-            measured = jmh.measurement(text, cell, raw)
+            measured = launcher.measurement(text, cell, raw)
         except FAULTS as error:
             failure = _failure(error)
         return CellRecord(
@@ -102,14 +104,9 @@ class Session:
     def _flood(self, flood: Flood) -> FloodRecord:
         started = now()
         try:
-            with (
-                self.databases.serving(flood.database, FLOOD_CONNECTIONS, wire=True) as env,
-                scratch.folder("jdbc") as folder,
-            ):
-                out = Path(folder) / "flood.json"
+            with self.databases.serving(flood.database, FLOOD_CONNECTIONS, FLOOD_LATENCY) as serving:
                 log = self._log(_slug(str(flood)))
-                self.launcher.run(jmh.flood_arguments(flood, str(out)), log, FLOOD_LIMIT_S, env)
-                result = jmh.flood_result(out.read_text(encoding="utf-8"))
+                result = self.launcher.flood(flood, FLOOD_LATENCY, log, serving)
         except FAULTS as error:
             return FloodRecord(flood=flood, started_at=started, failure=_failure(error))
         return FloodRecord(flood=flood, started_at=started, result=result)
@@ -130,12 +127,10 @@ def _without_paths(text: str) -> object:
 def _failure(error: Exception) -> Failure:
     if isinstance(error, LaunchFailure):
         return error.failure
+    if isinstance(error, RuntimeFailure):
+        return Failure(kind=error.kind, message=error.message, log_tail=error.log_tail)
     message, _, rest = str(error).partition("\n")
     return Failure(kind="engine" if isinstance(error, EngineError) else "no result", message=message, log_tail=rest)
-
-
-def _on_wire(cell: Cell) -> bool:
-    return cell.latency.startswith("wire")
 
 
 def _slug(text: str) -> str:

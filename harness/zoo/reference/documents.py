@@ -16,7 +16,7 @@ from zoo.model.errors import UserError
 from zoo.model.run import schema
 from zoo.reference import claims_page, findings, method, percentiles, readme_answers, readme_table, server_readme
 from zoo.reference.runs import Committed, Reference
-from zoo.report.jdbc import readme as databases
+from zoo.report.jdbc import text as databases
 
 SCHEMAS = {"records": schema, "jdbc": jdbc.schema, "jvm": jvm_run.schema}
 """The functions that make the schemas of stored data, by the name of their file in docs/."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from zoo.analysis.pairs import Kind, Pair
 from zoo.catalog.manifest import Catalog
-from zoo.jdbc import pairs as database_pairs
+from zoo.jdbc import analysis as database_pairs
 from zoo.jdbc.store import JdbcStore
 from zoo.model.entry_id import server_of
 from zoo.model.run import Run

@@ -15,8 +15,7 @@ from typing import Any
 from zoo.catalog.build import program_hash
 from zoo.catalog.manifest import Catalog
 from zoo.jdbc import plan as databases
-from zoo.jdbc import request as jdbc_request
-from zoo.jdbc.request import JdbcWish
+from zoo.jdbc.plan import JdbcWish
 from zoo.measure import bare_jvm, soak
 from zoo.model.entry_id import server_of
 from zoo.model.errors import BenchError, UserError
@@ -106,7 +105,7 @@ def time_of(run: CommittedRun, root: Path) -> CommandTime:
             case ["bench", *words]:
                 return time_of_bench(parse(Wish, words), run.env, run.catalog(root), root)
             case ["jdbc", "bench", *words]:
-                planned = jdbc_request.plan_of(parse(JdbcWish, words), seed=0)
+                planned = databases.plan_of(parse(JdbcWish, words), seed=0)
                 return CommandTime(databases.seconds(planned), len(planned.cells))
             case ["jvm"]:
                 return CommandTime(bare_jvm.seconds())

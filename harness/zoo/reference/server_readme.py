@@ -11,7 +11,7 @@ from zoo.reference.origin import HeldRun, held, origin, preferred
 from zoo.reference.runs import Committed
 from zoo.report.columns import COLUMNS, title_of
 from zoo.report.formatting import format_interval
-from zoo.report.jdbc import readme as databases
+from zoo.report.jdbc import text as databases
 from zoo.report.section import NONE, Table
 from zoo.report.summary import Summary
 from zoo.report.text.markdown import render_table

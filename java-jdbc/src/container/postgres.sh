@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes a PostgreSQL for one measurement and serves it: user and database zoo, PASSWORD, MAX_CONNECTIONS. Settings as in
-# Engine.java.
+# harness/zoo/runtime/databases.py.
 set -eu
 : "${PASSWORD:?}" "${MAX_CONNECTIONS:=100}"
 data=/tmp/data

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from zoo.analysis.pairs import Kind
-from zoo.jdbc.analysis import Row, last_floods, rows
-from zoo.jdbc.pairs import BASELINE, OPS, VIRTUAL, Records, compare
+from zoo.jdbc.analysis import BASELINE, OPS, VIRTUAL, Records, Row, compare, last_floods, rows
 from zoo.jdbc.published import TABLES
 from zoo.jdbc.records import Cell, FloodRecord
 from zoo.report.charts import forest

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from zoo.jdbc.pairs import Records
+from zoo.jdbc.analysis import Records
 from zoo.jdbc.records import JdbcRun
 from zoo.report.charts.figure import Figure, Group
 from zoo.report.charts.looks import KINDS, OUTLINES

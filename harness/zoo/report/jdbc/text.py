@@ -1,24 +1,33 @@
-"""What a database run's report says: the published tables beside ours. Pure."""
+"""The text of a database run's report and of the documents' parts about database runs. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from zoo.analysis.pairs import Compared, Kind
+from zoo.analysis.stats import Ratio
+from zoo.analysis.summary import spread
 from zoo.jdbc import plan
-from zoo.jdbc.analysis import Row, last_floods, rows
-from zoo.jdbc.pairs import BASELINE, OPS, VIRTUAL, Records, compare, paired
+from zoo.jdbc.analysis import BASELINE, OPS, VIRTUAL, Records, Row, compare, last_floods, paired, rows
 from zoo.jdbc.published import SOURCE, TABLES
 from zoo.jdbc.published import Table as Published
-from zoo.jdbc.records import Cell, FloodRecord, JdbcRun
+from zoo.jdbc.records import Cell, FloodRecord, JdbcRun, PlanFacts, Profile
 from zoo.model.failure import last_error
 from zoo.report.columns import title_of
 from zoo.report.findings import BAD, GOOD, Finding, findings
-from zoo.report.formatting import format_memory, format_number, format_percent, format_ratio
-from zoo.report.jdbc.wording import median, ratio
+from zoo.report.formatting import (
+    format_duration,
+    format_interval,
+    format_memory,
+    format_number,
+    format_percent,
+    format_ratio,
+    format_spread,
+)
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text.comparisons import Titles
 from zoo.report.text.comparisons import sections as compared_sections
+from zoo.report.text.markdown import render_table
 
 BOUND_MARK = "⊤"
 RESOURCES = (title_of("rss_peak_mb"), title_of("threads_peak"))
@@ -284,3 +293,70 @@ def _ops(row: Row | None) -> str:
         return f"failed: {list(row.failures.values())[-1]}"
     mark = f" {BOUND_MARK}" if row.at_bound else ""
     return median(row, "ops_per_s") + mark
+
+
+def median(row: Row | None, field: str, scale: float = 1.0) -> str:
+    """The median over rounds, with the lowest and the highest."""
+    return format_spread(spread(row.values(field) if row else []), scale)
+
+
+def ratio(found: Ratio | None) -> str:
+    """`1.22 [1.10, 1.35]`; ○: it may be 1."""
+    if found is None:
+        return NONE
+    return format_interval(found, format_ratio) + (" ○" if found.differs is False else "")
+
+
+OTHER = "forkjoin-15"
+
+
+def profiles() -> str:
+    """What each profile measures, and how long that takes."""
+    body = [_profile(used) for used in plan.PROFILES.values()]
+    return render_table(Table("profiles", ["profile", "a fork", "rounds", "cells", "floods", "about"], body, text=2))
+
+
+def _profile(used: Profile) -> list[str]:
+    planned = PlanFacts(
+        cells=plan.cells(used.name),
+        floods=plan.floods(used.name, "postgresql"),
+        profile=used,
+        seed=0,
+        runtime="process",
+    )
+    name = f"`{used.name}`" + (" (default)" if used.name == plan.DEFAULT else "")
+    fork = f"{used.warmups} × {used.warmup_s} s warm-up, {used.iterations} × {used.iteration_s} s"
+    about = format_duration(plan.seconds(planned))
+    return [name, fork, str(used.rounds), str(len(planned.cells)), str(len(planned.floods)), about]
+
+
+def results(run: JdbcRun, records: Records, link: str) -> str:
+    """The published ratios beside ours, and what the run answers."""
+    found = rows(records)
+    compared = compare(records)
+    table = render_table(_ratios(found, compared))
+    bullets = "\n".join(f"- {text}" for text in answer(found, compared, last_floods(records)).bullets)
+    host = run.host
+    source = (
+        f"Profile {run.plan.profile.name}, {run.plan.profile.rounds} rounds; in brackets the 95 % interval; ○: it "
+        f"contains 1. {host.cpu_model}, {host.shared('client and database')}, databases: "
+        f"{run.plan.runtime}, commit {(run.commit or 'unknown')[:12]}, JDK {run.jdk}."
+    )
+    return f"Measured in a [committed run]({link}):\n\n{table}\n\n{bullets}\n\n{source}"
+
+
+def _ratios(found: dict[Cell, Row], compared: Compared) -> Table:
+    columns = ["published table", "connections", f"{VIRTUAL} ÷ {BASELINE}", "published"]
+    columns += [f"{OTHER} ÷ {BASELINE}", "published", f"{VIRTUAL} ops/s", "bound"]
+    body = []
+    for table in TABLES:
+        limits = {c.max_connections for c in found if c.base == table.cell("*", c.max_connections)}
+        for limit in sorted(limits, key=lambda n: n or 0):
+            baseline, virtual, other = (found.get(table.cell(name, limit)) for name in (BASELINE, VIRTUAL, OTHER))
+            line = [f"{table.title} ({table.claims})", median(virtual, "connections")]
+            for name, row in ((VIRTUAL, virtual), (OTHER, other)):
+                ours = paired(compared, OPS, row, baseline) if row and baseline else None
+                published = table.over(BASELINE, name)
+                line += [ratio(ours), NONE if published is None else format_ratio(published)]
+            body.append([*line, median(virtual, "ops_per_s"), median(virtual, "bound_ops_per_s")])
+    return Table("results", columns, body)

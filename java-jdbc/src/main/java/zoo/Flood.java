@@ -7,7 +7,7 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 
-/** The JVM that {@link FloodMain} watches: all tasks at once, one time. */
+/** All tasks at once, one time, in a JVM that the harness watches and ends at a memory limit. */
 final class Flood {
     private static final int WARM_UP = 100;
 
@@ -30,9 +30,7 @@ final class Flood {
     }
 
     private static void flood(Workers workers, int tasks, int size, Duration patience) throws Exception {
-        Link link = Link.told();
-        Countries countries =
-                new Countries(Pool.open(link.url(), link.readCredentials(), size, patience));
+        Countries countries = new Countries(Pool.open(Database.passed().url(), size, patience));
         Batch batch = new Batch(workers, size);
         Callable<Optional<Country>> task = () -> countries.findByCode("AD");
         batch.run(Collections.nCopies(WARM_UP, task));

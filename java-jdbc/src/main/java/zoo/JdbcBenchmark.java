@@ -1,9 +1,6 @@
 package zoo;
 
 import com.zaxxer.hikari.HikariDataSource;
-import java.io.IOException;
-import java.sql.Connection;
-import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Random;
@@ -80,12 +77,14 @@ public class JdbcBenchmark {
         private Batch batch;
 
         @Setup(Level.Trial)
-        public void open() throws IOException, SQLException, InterruptedException {
-            Link link = Link.told();
-            connections = Pool.open(link.url(), link.readCredentials(), pool, Duration.ofMinutes(1));
-            refuseOtherServer();
+        public void open() throws InterruptedException {
+            Database server = Database.passed();
+            if (server.maxConnections() != maxConnections) { // a result must not carry a label that is not true
+                throw new Refusal("max_connections is " + server.maxConnections() + " there, not " + maxConnections);
+            }
+            connections = Pool.open(server.url(), pool, Duration.ofMinutes(1));
             tasks = tasks(Query.of(query), Latency.of(latency), new Countries(connections));
-            Watch.over(connections, this, link);
+            Watch.over(connections, this, server);
         }
 
         @Setup(Level.Iteration)
@@ -118,16 +117,6 @@ public class JdbcBenchmark {
                         return query.run(countries, code);
                     })
                     .toList();
-        }
-
-        /** A result must not carry a label that is not true. */
-        private void refuseOtherServer() throws SQLException {
-            try (Connection connection = connections.getConnection()) {
-                int allowed = Engine.of(database).maxConnections(connection);
-                if (allowed != maxConnections) {
-                    throw new Refusal("max_connections is " + allowed + " on the server, not " + maxConnections);
-                }
-            }
         }
     }
 }

@@ -6,11 +6,8 @@ import java.io.RandomAccessFile;
 import java.nio.file.Path;
 import java.sql.SQLException;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.results.RunResult;
 import org.openjdk.jmh.results.format.ResultFormatFactory;
@@ -23,22 +20,25 @@ import org.openjdk.jmh.runner.options.CommandLineOptions;
 import org.openjdk.jmh.runner.options.OptionsBuilder;
 
 /**
- * Takes JMH's command line; starts and stops a database (and a slow wire to it) around each combination of
- * parameters. A parameter that is not named has its first value.
+ * Takes JMH's command line and measures one executor after the other on the database that JDBC_URL names. A parameter
+ * that is not given has its first value. {@code prepare} fills the table for {@link Flood} and prints the arguments of
+ * its JVM; {@code drop} removes the table.
  */
 public final class Main {
-    private static final List<String> PARAMETERS =
-            List.of("database", "executor", "query", "pool", "maxConnections", "latency");
     private static final String DEFAULT_BENCHMARK = "JdbcBenchmark.standing";
+
+    private static volatile boolean stopping;
 
     private Main() {}
 
     public static void main(String[] args) throws Exception {
-        int code;
+        int code = 0;
         try {
-            code = args.length > 0 && args[0].equals("flood")
-                    ? FloodMain.run(Arrays.copyOfRange(args, 1, args.length))
-                    : run(new CommandLineOptions(args));
+            switch (args.length == 0 ? "" : args[0]) {
+                case "prepare" -> prepare(args[1], args[2]).jvmArguments().forEach(System.out::println);
+                case "drop" -> Database.dropTable();
+                default -> code = run(new CommandLineOptions(args));
+            }
         } catch (Refusal | CommandLineOptionException e) {
             System.err.println("java-jdbc: " + e.getMessage());
             code = 2;
@@ -46,20 +46,32 @@ public final class Main {
         System.exit(code);
     }
 
-    private static int run(CommandLineOptions asked) throws IOException, InterruptedException, SQLException {
+    private static Database prepare(String database, String latency) throws SQLException {
+        return Database.prepare(Engine.of(database), Latency.of(latency), System.getenv());
+    }
+
+    private static int run(CommandLineOptions asked) throws IOException, SQLException {
         if (asked.shouldHelp()) {
             asked.showHelp();
             return 0;
         }
         ignoreForeignLock();
+        List<Workers> executors = values(asked, "executor").stream().map(Workers::of).toList();
+        values(asked, "query").forEach(Query::of);
+        Database database = prepare(only(asked, "database"), only(asked, "latency"));
+        Runtime.getRuntime().addShutdownHook(new Thread(Main::stop));
+        System.out.println("# " + database.describe());
         List<RunResult> results = new ArrayList<>();
-        int failed = 0;
-        for (Map<String, String> cell : cells(asked)) {
+        int code = 0;
+        for (Workers workers : executors) {
+            if (stopping) {
+                break;
+            }
             try {
-                results.addAll(measure(cell, asked));
-            } catch (Refusal | RunnerException e) {
-                failed++;
-                System.err.println("java-jdbc: failed: " + cell + ": " + e.getMessage());
+                results.addAll(new Runner(options(workers, database, asked).build()).run());
+            } catch (RunnerException e) {
+                code = 1;
+                System.err.println("java-jdbc: failed: " + workers.label + ": " + Database.problem(e.getMessage()));
             }
         }
         if (asked.getResult().hasValue()) {
@@ -67,7 +79,14 @@ public final class Main {
                 ResultFormatFactory.getInstance(ResultFormatType.JSON, out).writeOut(results);
             }
         }
-        return failed == 0 ? 0 : 1;
+        return code;
+    }
+
+    /** Ends the benchmark's JVMs when this one is stopped, and leaves no table behind in either case. */
+    private static void stop() {
+        stopping = true;
+        ProcessHandle.current().children().forEach(ProcessHandle::destroyForcibly);
+        Database.dropTable();
     }
 
     /** JMH locks a file that belongs to whoever measured first on this machine; nobody else could measure then. */
@@ -80,82 +99,46 @@ public final class Main {
         }
     }
 
-    private static Collection<RunResult> measure(Map<String, String> cell, CommandLineOptions asked)
-            throws IOException, InterruptedException, SQLException, RunnerException {
-        Engine engine = Engine.of(cell.get("database"));
-        Workers workers = Workers.of(cell.get("executor"));
-        Query.of(cell.get("query"));
-        Latency latency = Latency.of(cell.get("latency"));
-        try (Stage stage = Stage.set(engine, number(cell, "maxConnections"), latency)) {
-            cell.put("maxConnections", Integer.toString(stage.maxConnections()));
-            stage.onDeath(Stage::endForks);
-            System.out.println("# " + stage.link().describe());
-            try {
-                return new Runner(options(cell, workers, stage.link(), asked).build()).run();
-            } catch (RunnerException e) {
-                stage.refuseDead();
-                throw e;
-            }
-        }
-    }
-
-    private static ChainedOptionsBuilder options(
-            Map<String, String> cell, Workers workers, Link link, CommandLineOptions asked) {
-        List<String> arguments = new ArrayList<>(link.jvmArguments());
+    private static ChainedOptionsBuilder options(Workers workers, Database database, CommandLineOptions asked) {
+        List<String> arguments = new ArrayList<>(database.jvmArguments());
         if (workers.jvmArgument() != null) {
             arguments.add(workers.jvmArgument());
         }
-        if (asked.getJvmArgsAppend().hasValue()) {
-            arguments.addAll(asked.getJvmArgsAppend().get());
-        }
+        asked.getJvmArgsAppend().orElse(List.of()).forEach(arguments::add);
         ChainedOptionsBuilder options = new OptionsBuilder()
                 .parent(asked)
                 .shouldFailOnError(true)
                 .addProfiler(Watch.class)
-                .jvmArgsAppend(arguments.toArray(String[]::new));
+                .jvmArgsAppend(arguments.toArray(String[]::new))
+                .param("maxConnections", Integer.toString(database.maxConnections()))
+                .param("executor", workers.label);
+        for (String name : List.of("database", "query", "pool", "latency")) {
+            options.param(name, values(asked, name).toArray(String[]::new));
+        }
         if (asked.getIncludes().isEmpty()) {
             options.include(DEFAULT_BENCHMARK);
         }
         if (!asked.getJvmArgs().hasValue()) {
-            options.jvmArgs(); // none: else JMH takes the launcher's own
+            options.jvmArgs(); // none: otherwise JMH takes the launcher's own
         }
-        cell.forEach(options::param);
         return options;
     }
 
-    /** Every combination of the values asked for. */
-    private static List<Map<String, String>> cells(CommandLineOptions asked) {
-        List<Map<String, String>> cells = List.of(Map.of());
-        for (String name : PARAMETERS) {
-            Collection<String> values = asked.getParameter(name).hasValue()
-                    ? asked.getParameter(name).get()
-                    : List.of(firstValue(name));
-            List<Map<String, String>> more = new ArrayList<>();
-            for (Map<String, String> cell : cells) {
-                for (String value : values) {
-                    Map<String, String> longer = new LinkedHashMap<>(cell);
-                    longer.put(name, value);
-                    more.add(longer);
-                }
-            }
-            cells = more;
+    private static String only(CommandLineOptions asked, String parameter) {
+        Collection<String> values = values(asked, parameter);
+        if (values.size() != 1) {
+            throw new Refusal("one " + parameter + " at a time, got " + values);
         }
-        return cells;
+        return values.iterator().next();
     }
 
-    private static String firstValue(String parameter) {
+    /** The values that were given for a parameter; otherwise its first. */
+    private static Collection<String> values(CommandLineOptions asked, String parameter) {
         try {
-            return JdbcBenchmark.Cell.class.getField(parameter).getAnnotation(Param.class).value()[0];
+            String first = JdbcBenchmark.Cell.class.getField(parameter).getAnnotation(Param.class).value()[0];
+            return asked.getParameter(parameter).orElse(List.of(first));
         } catch (NoSuchFieldException e) {
             throw new IllegalStateException(e);
-        }
-    }
-
-    private static int number(Map<String, String> cell, String name) {
-        try {
-            return Integer.parseInt(cell.get(name));
-        } catch (NumberFormatException e) {
-            throw new Refusal(name + " must be a number, got \"" + cell.get(name) + "\"");
         }
     }
 }

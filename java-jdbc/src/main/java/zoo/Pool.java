@@ -14,12 +14,11 @@ final class Pool {
     private Pool() {}
 
     /** A pool that has as many connections as it will get; a task waits {@code patience} for one of them. */
-    static HikariDataSource open(String url, Credentials credentials, int size, Duration patience)
-            throws InterruptedException {
+    static HikariDataSource open(String url, int size, Duration patience) throws InterruptedException {
         HikariConfig config = new HikariConfig();
         config.setJdbcUrl(url);
-        config.setUsername(credentials.user());
-        config.setPassword(credentials.password());
+        config.setUsername(Database.user());
+        config.setPassword(Database.password());
         config.setMaximumPoolSize(size);
         config.setConnectionTimeout(patience.toMillis());
         config.setRegisterMbeans(false);

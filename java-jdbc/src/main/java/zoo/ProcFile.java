@@ -27,14 +27,9 @@ final class ProcFile {
     }
 
     static OptionalLong peakMemoryKb() {
-        return status("self", "VmHWM");
-    }
-
-    /** A number of /proc/PID/status. */
-    static OptionalLong status(String pid, String key) {
         try {
-            return Files.readAllLines(Path.of("/proc", pid, "status")).stream()
-                    .filter(line -> line.startsWith(key + ":"))
+            return Files.readAllLines(Path.of("/proc/self/status")).stream()
+                    .filter(line -> line.startsWith("VmHWM:"))
                     .mapToLong(line -> Long.parseLong(line.replaceAll("[^0-9]", "")))
                     .findFirst();
         } catch (IOException e) {
@@ -43,7 +38,7 @@ final class ProcFile {
     }
 
     /**
-     * Of a server, its children (PostgreSQL has one for each connection) and those that have ended. The children are
+     * CPU time of a server, its children (PostgreSQL has one for each connection) and those that have ended. The children are
      * read in nanoseconds: a thousand of them may work for less than a tick each.
      */
     static OptionalDouble cpuSeconds(long pid) {
@@ -58,7 +53,7 @@ final class ProcFile {
         return OptionalDouble.of(own.getAsLong() / TICKS_PER_SECOND + children);
     }
 
-    /** Of a process with one thread; in ticks where the kernel keeps no finer account. */
+    /** CPU time of a process with one thread; in ticks where the kernel keeps no finer account. */
     private static double runSeconds(long pid) {
         try {
             String account = Files.readString(Path.of("/proc", Long.toString(pid), "schedstat"));

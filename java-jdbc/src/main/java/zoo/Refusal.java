@@ -1,7 +1,8 @@
 package zoo;
 
+import java.util.Arrays;
+import java.util.function.Function;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 /** Something a person can mend; the message says what was expected. */
 final class Refusal extends RuntimeException {
@@ -15,7 +16,13 @@ final class Refusal extends RuntimeException {
         super(message, cause);
     }
 
-    static Refusal oneOf(String name, Stream<String> known, String got) {
-        return new Refusal(name + " must be one of " + known.collect(Collectors.joining(", ")) + ", got \"" + got + "\"");
+    /** The value with this label; the refusal names all of them. */
+    static <T> T unlessOneOf(String name, T[] values, Function<T, String> labelOf, String label) {
+        return Arrays.stream(values)
+                .filter(value -> labelOf.apply(value).equals(label))
+                .findFirst()
+                .orElseThrow(() -> new Refusal(name + " must be one of "
+                        + Arrays.stream(values).map(labelOf).collect(Collectors.joining(", "))
+                        + ", got \"" + label + "\""));
     }
 }

@@ -34,7 +34,7 @@ public final class Watch implements InternalProfiler {
     /** What the benchmark told when it had set itself up; a profiler is made before. */
     private static volatile Subject subject;
 
-    private record Subject(HikariDataSource connections, JdbcBenchmark.Cell cell, Link link) {}
+    private record Subject(HikariDataSource connections, JdbcBenchmark.Cell cell, Database database) {}
 
     private record Counters(long gcCount, long gcMillis, long clientNanos, OptionalDouble serverSeconds) {}
 
@@ -46,13 +46,13 @@ public final class Watch implements InternalProfiler {
     private Recording recording;
     private Counters before;
 
-    static void over(HikariDataSource connections, JdbcBenchmark.Cell cell, Link link) {
-        subject = new Subject(connections, cell, link);
+    static void over(HikariDataSource connections, JdbcBenchmark.Cell cell, Database database) {
+        subject = new Subject(connections, cell, database);
     }
 
     /** At the end of an iteration, while connections are open. */
     static void endOfIteration() {
-        ending = new Ending(Pool.connections(subject.connections), ProcFile.cpuSeconds(subject.link.serverPid()));
+        ending = new Ending(Pool.connections(subject.connections), ProcFile.cpuSeconds(subject.database.serverPid()));
     }
 
     @Override
@@ -88,7 +88,7 @@ public final class Watch implements InternalProfiler {
         }
         addPinned(found);
         if (subject != null) {
-            addLink(found, subject);
+            addDatabase(found, subject);
         }
         return found;
     }
@@ -115,14 +115,14 @@ public final class Watch implements InternalProfiler {
         found.add(sum("pinned.time", time.toNanos() / 1e6, "ms"));
     }
 
-    private static void addLink(List<ScalarResult> found, Subject subject) {
+    private static void addDatabase(List<ScalarResult> found, Subject subject) {
         JdbcBenchmark.Cell cell = subject.cell;
         found.add(mean("pool.connections", ending.connections, "connections"));
-        found.add(mean("roundtrip.direct", subject.link.directMillis(), "ms"));
-        found.add(mean("roundtrip.added", subject.link.addedMillis(), "ms"));
+        found.add(mean("roundtrip.direct", subject.database.directMillis(), "ms"));
+        found.add(mean("roundtrip.added", subject.database.addedMillis(), "ms"));
         Bound.opsPerSecond(
                         Latency.of(cell.latency),
-                        subject.link.addedMillis(),
+                        subject.database.addedMillis(),
                         Query.of(cell.query).roundTrips,
                         Workers.of(cell.executor).limit,
                         ending.connections)
@@ -134,7 +134,7 @@ public final class Watch implements InternalProfiler {
                 collectors(GarbageCollectorMXBean::getCollectionCount),
                 collectors(GarbageCollectorMXBean::getCollectionTime),
                 SYSTEM.getProcessCpuTime(),
-                subject == null ? OptionalDouble.empty() : ProcFile.cpuSeconds(subject.link.serverPid()));
+                subject == null ? OptionalDouble.empty() : ProcFile.cpuSeconds(subject.database.serverPid()));
     }
 
     private static long collectors(ToLongFunction<GarbageCollectorMXBean> read) {

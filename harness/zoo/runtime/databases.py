@@ -1,0 +1,381 @@
+"""PostgreSQL and MariaDB as processes of the harness: found, made, started, awaited and stopped."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tarfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from zoo.host import scratch
+from zoo.host.environment import chosen
+from zoo.host.interrupts import held
+from zoo.host.marked import mark
+from zoo.model.errors import RuntimeFailure
+
+READY_S = 90.0
+STOP_S = 20.0
+TAIL_LINES = 15
+SUBSTITUTES = ("postgres", "mysql", "nobody")
+"""Accounts that root starts a database as: both refuse to run as root."""
+
+PROGRAM_FOLDERS = ("bin", "sbin", "scripts", "libexec")
+"""Where programs are below a home folder; packagers choose different ones."""
+
+
+def _unknown() -> str | None:
+    """Report no death: the service is not a process of this host."""
+    return None
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A database while it is there: the environment that names it to java-jdbc, and why it ended, if it has."""
+
+    env: Mapping[str, str]
+    died: Callable[[], str | None] = _unknown
+
+
+class Service:
+    """A process that serves others, with its log; `RuntimeFailure` when it cannot be started."""
+
+    def __init__(self, name: str, command: Sequence[str], log: Path, stop_signal: signal.Signals) -> None:
+        self.name, self.log, self._stop_signal = name, log, stop_signal
+        with log.open("ab") as out:
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    cwd=log.parent,
+                    env={**chosen(str(log.parent)), **mark()},
+                    stdin=subprocess.PIPE,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise RuntimeFailure("not_started", f"{command[0]}: {error.strerror}") from error
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def died(self) -> str | None:
+        """Say how it ended; None while it runs."""
+        code = self._process.poll()
+        return None if code is None else f"{self.name} ended with exit code {code}\n{self._tail()}"
+
+    def check_alive(self) -> None:
+        """Raise `RuntimeFailure` if it has ended."""
+        if said := self.died():
+            message, _, tail = said.partition("\n")
+            raise RuntimeFailure("crashed", message, tail)
+
+    def complete(self, text: str = "") -> None:
+        """Send a text and wait for the end of a command that ends by itself; `RuntimeFailure` when it fails."""
+        try:
+            self._process.communicate(text.encode(), READY_S)
+        except BaseException as error:
+            self._kill()
+            if isinstance(error, subprocess.TimeoutExpired):
+                message = f"{self.name} was not done within {READY_S:.0f} s"
+                raise RuntimeFailure("not_started", message, self._tail()) from None
+            raise
+        if self._process.returncode:
+            self.check_alive()
+
+    def await_ready(self, is_ready: Callable[[], bool], within_s: float = READY_S) -> None:
+        """Wait until it serves; `RuntimeFailure` when it ends before, or takes too long."""
+        until = time.monotonic() + within_s
+        while not is_ready():
+            self.check_alive()
+            if time.monotonic() > until:
+                raise RuntimeFailure("not_started", f"{self.name} was not ready within {within_s:.0f} s", self._tail())
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """End it and what it has started; an interrupt waits until that is done."""
+        with held():
+            if self._process.poll() is None:
+                self._process.send_signal(self._stop_signal)
+                try:
+                    self._process.wait(STOP_S)
+                except subprocess.TimeoutExpired:
+                    self._kill()
+            if self._process.stdin:
+                self._process.stdin.close()
+
+    def _kill(self) -> None:
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def _tail(self) -> str:
+        return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:])
+
+
+@contextmanager
+def running(name: str, command: Sequence[str], log: Path, stop_signal: signal.Signals) -> Iterator[Service]:
+    """Start a service, and stop it with its context."""
+    with held():
+        service = Service(name, command, log, stop_signal)
+    try:
+        yield service
+    finally:
+        service.stop()
+
+
+class Account:
+    """The account that a database runs as: our own, or another where this is root."""
+
+    def __init__(self, other: pwd.struct_passwd | None) -> None:
+        self._other = other
+
+    @classmethod
+    def find(cls) -> Account:
+        """Return it; `RuntimeFailure` where root has no other account to choose."""
+        if os.geteuid():
+            return cls(None)
+        known = {entry.pw_name: entry for entry in pwd.getpwall()}
+        found = next((known[name] for name in SUBSTITUTES if name in known), None)
+        if found is None:
+            names = ", ".join(SUBSTITUTES)
+            raise RuntimeFailure("not_started", f"a database does not run as root, and no account is one of {names}")
+        return cls(found)
+
+    def command(self, words: Sequence[str]) -> list[str]:
+        """Return the command that runs another one as this account."""
+        if self._other is None:
+            return list(words)
+        ids = [f"--reuid={self._other.pw_uid}", f"--regid={self._other.pw_gid}"]
+        return ["setpriv", *ids, "--clear-groups", "--no-new-privs", *words]
+
+    def own(self, *paths: Path) -> None:
+        """Give files to it."""
+        for path in paths:
+            if self._other is not None:
+                os.chown(path, self._other.pw_uid, self._other.pw_gid, follow_symlinks=False)
+
+    def reaches(self, folder: Path) -> bool:
+        """Whether it can get at a folder: a checkout in root's home is closed to others."""
+        parents = [folder.absolute(), *folder.absolute().parents]
+        return self._other is None or all(path.stat().st_mode & stat.S_IXOTH for path in parents)
+
+
+@dataclass(frozen=True)
+class Database:
+    """One kind of database; its commands are given the programs' home, its own folder, and a password."""
+
+    label: str
+    server: str
+    package: str
+    port: int
+    stop_signal: signal.Signals
+    options: str = ""
+    """What ends its JDBC URL."""
+
+    def url(self, host: str, port: int) -> str:
+        return f"jdbc:{self.label}://{host}:{port}/zoo{self.options}"
+
+    def homes(self) -> list[Path]:
+        """Return where this system may have its programs, the newest version first."""
+        versions = sorted(Path("/usr/lib/postgresql").glob("*"), reverse=True) if self is POSTGRESQL else []
+        return [*versions, Path("/usr"), Path("/usr/local")]
+
+
+POSTGRESQL = Database("postgresql", "postgres", "postgresql", 5432, signal.SIGINT)
+"""SIGINT is its fast shutdown; on SIGTERM it would wait for its clients."""
+MARIADB = Database("mariadb", "mariadbd", "mariadb-server", 3306, signal.SIGTERM, "?sslMode=disable")
+DATABASES = {one.label: one for one in (POSTGRESQL, MARIADB)}
+
+
+@contextmanager
+def database(kind: Database, max_connections: int, jars: Path, password: str | None = None) -> Iterator[Serving]:
+    """A new server on loopback with an empty database `zoo`, gone with its context; `RuntimeFailure` without it.
+
+    `jars` is the folder in which java-jdbc's build puts the programs; without them the system's are taken. The
+    password is random unless one is given.
+    """
+    account = Account.find()
+    with scratch.folder("jdbc") as name:
+        folder = Path(name)
+        folder.chmod(0o711)  # the account passes through
+        home, origin = find_programs(kind, account, jars, folder)
+        work = folder / "server"
+        work.mkdir(0o700)
+        log = work / "server.log"
+        password = password or secrets.token_hex(16)
+
+        def run(command: Sequence[str], text: str = "") -> None:
+            account.own(work, *work.iterdir())
+            with running(kind.label, account.command(command), log, signal.SIGTERM) as making:
+                making.complete(text)
+
+        port = _free_port()
+        if kind is POSTGRESQL:
+            command = _make_postgresql(home, work, password, run)
+            command += ["-p", str(port), "-c", f"max_connections={max_connections}"]
+        else:
+            command = _make_mariadb(home, work, password, run)
+            command += [f"--port={port}", f"--max-connections={max_connections}"]
+        with running(kind.label, account.command(command), log, kind.stop_signal) as service:
+            service.await_ready(lambda: _accepts(kind, work, port))
+            env = {
+                "JDBC_URL": kind.url("127.0.0.1", port),
+                "JDBC_USER": "zoo",
+                "JDBC_PASSWORD": password,
+                "JDBC_ORIGIN": origin,
+                "JDBC_PID": str(service.pid),
+            }
+            yield Serving(env, service.died)
+
+
+def _make_postgresql(home: Path, work: Path, password: str, run: Callable[[Sequence[str], str], None]) -> list[str]:
+    """Make its files and return the command that serves them."""
+    data = str(work / "data")
+    (work / "password").write_text(password, encoding="utf-8")
+    run(
+        [
+            *(program(home, "initdb"), f"--pgdata={data}", "--username=administrator"),
+            *(f"--pwfile={work / 'password'}", "--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "--no-sync"),
+        ],
+        "",
+    )
+    # an ordinary user: an administrator has connections beyond the limit
+    text = f"CREATE ROLE zoo LOGIN PASSWORD '{password}'\nCREATE DATABASE zoo OWNER zoo\n"
+    server = program(home, POSTGRESQL.server)
+    run([server, "--single", "-D", data, "-c", "fsync=off", "postgres"], text)
+    settings = (
+        "listen_addresses=127.0.0.1",
+        "unix_socket_directories=",
+        # the table is thrown away, and the disk is not what is measured
+        "fsync=off",
+    )
+    return [server, "-D", data, *(word for setting in settings for word in ("-c", setting))]
+
+
+def _make_mariadb(home: Path, work: Path, password: str, run: Callable[[Sequence[str], str], None]) -> list[str]:
+    """Make its files and return the command that serves them."""
+    (work / "init.sql").write_text(
+        "CREATE DATABASE zoo;\n"
+        f"CREATE USER 'zoo'@'127.0.0.1' IDENTIFIED BY '{password}';\n"
+        "GRANT ALL ON zoo.* TO 'zoo'@'127.0.0.1';\n",
+        encoding="utf-8",
+    )
+    plain = work / "home"
+    plain.symlink_to(home.absolute())  # the script takes a path with a space for two
+    run(
+        [
+            *(
+                program(plain, "mariadb-install-db"),
+                "--no-defaults",
+                f"--basedir={plain}",
+                f"--datadir={work / 'data'}",
+            ),
+            *("--auth-root-authentication-method=socket", "--auth-root-socket-user=root"),
+            *("--skip-name-resolve", "--skip-test-db"),
+        ],
+        "",
+    )
+    return [
+        *(program(home, MARIADB.server), "--no-defaults", f"--basedir={home}", f"--datadir={work / 'data'}"),
+        *(f"--tmpdir={work}", f"--socket={work / 'socket'}", f"--pid-file={work / 'pid'}"),
+        *(f"--init-file={work / 'init.sql'}", "--bind-address=127.0.0.1", "--skip-name-resolve"),
+        # no client asks for TLS here, and making a certificate takes seconds of CPU time at the start
+        "--skip-ssl",
+        *("--character-set-server=utf8mb4", "--sort-buffer-size=1024K"),
+        # for the reason of fsync=off above
+        "--innodb-flush-log-at-trx-commit=2",
+    ]
+
+
+def _accepts(kind: Database, work: Path, port: int) -> bool:
+    """Whether clients can log in: PostgreSQL writes so into a file, MariaDB greets only then."""
+    try:
+        if kind is POSTGRESQL:
+            return (work / "data" / "postmaster.pid").read_text(encoding="utf-8").rstrip().endswith("\nready")
+        with socket.create_connection(("127.0.0.1", port), timeout=1.0) as client:
+            return bool(client.recv(1))
+    except OSError:
+        return False
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def find_programs(kind: Database, account: Account, jars: Path, spare: Path) -> tuple[Path, str]:
+    """Return the programs' home and where they came from; `RuntimeFailure` where none run here.
+
+    `spare` is where to unpack them when the build's folder is closed to the account.
+    """
+    jar = max(jars.glob(f"{kind.label}-*.jar"), key=lambda path: path.stat().st_ctime, default=None)
+    homes = [] if jar is None else [(_unpacked(jar, jars if account.reaches(jars) else spare), "embedded")]
+    for home, origin in [*homes, *((home, "system") for home in kind.homes())]:
+        if _runs(kind, home):
+            return home, origin
+    raise RuntimeFailure(
+        "not_started",
+        f"{kind.label}: the programs that the build brings do not run here and the system has none; "
+        f"install them (Debian, Ubuntu: apt-get install {kind.package}) or set JDBC_URL to a server",
+    )
+
+
+def program(home: Path, name: str) -> str:
+    """Return a program's path; `RuntimeFailure` if the home folder has none of that name."""
+    found = shutil.which(name, path=os.pathsep.join(str(home / folder) for folder in PROGRAM_FOLDERS))
+    if found is None:
+        raise RuntimeFailure("not_started", f"{name} is missing below {home}")
+    return found
+
+
+def _runs(kind: Database, home: Path) -> bool:
+    try:
+        command = [program(home, kind.server), "--version"]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except (RuntimeFailure, OSError):
+        return False
+
+
+def _unpacked(jar: Path, into: Path) -> Path:
+    """Unpack a jar's programs unless that is done, and return their home.
+
+    PostgreSQL's jar holds one compressed archive; MariaDB's holds the files below a folder named after the system.
+    """
+    home = into / jar.stem
+    if home.exists():
+        return home
+    part = home.with_name(f"{home.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    with zipfile.ZipFile(jar) as archive:
+        packed = next((name for name in archive.namelist() if name.endswith(".txz")), None)
+        if packed:
+            with archive.open(packed) as file, tarfile.open(fileobj=file, mode="r:xz") as tar:
+                tar.extractall(part, filter="data")
+        else:
+            server = next(name for name in archive.namelist() if name.endswith(f"/bin/{MARIADB.server}"))
+            root = server.removesuffix(f"bin/{MARIADB.server}")
+            archive.extractall(part, [name for name in archive.namelist() if name.startswith(root)])
+            for path in (*(part / root / "bin").iterdir(), *(part / root / "scripts").iterdir()):
+                path.chmod(0o755)
+            (part / root).rename(home)
+    if packed:
+        part.rename(home)
+    shutil.rmtree(part, ignore_errors=True)
+    for path in (home, *home.rglob("*")):
+        if path.is_dir():
+            path.chmod(0o755)
+        elif not path.is_symlink():
+            path.chmod(path.stat().st_mode | 0o444)
+    return home
