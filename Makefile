@@ -116,7 +116,7 @@ browser: # Chromium for the tests of the HTML report, which are skipped without 
 
 qemu: $(VENV)/.ready # QEMU and a guest's kernel, for RUNTIME=vm
 	@harness/install-qemu.sh
-	@$(VENV)/bin/python -I -m zoo.runtime.vm.kernel .tools/vm/kernel
+	@$(VENV)/bin/python -I -m zoo.runtime.vm.machine .tools/guest
 
 build: $(VENV)/.ready ## Develop: build the servers (SERVER= for one)
 	@$(HARNESS) build $(call options,server,$(SERVER))

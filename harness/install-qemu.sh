@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 . containers/apt.sh
 
 SOUND=8.1
-PACKAGE=qemu-system-x86
+PACKAGE="qemu-system-x86 busybox-static"
 
 version() {
     qemu-system-x86_64 --version | sed -n '1s/^QEMU emulator version \([0-9.]*\).*/\1/p'
@@ -41,7 +41,7 @@ install_backport() (
     install "-o Dir::Etc::SourceList=$work/sources.list -o APT::Default-Release=$1" 2>&1 | without_hosts
 )
 
-if ! command -v qemu-system-x86_64 >/dev/null; then
+if ! command -v qemu-system-x86_64 >/dev/null || ! command -v busybox >/dev/null; then
     install
     if ! sound && command -v apt-get >/dev/null; then
         install_backport "$(codename)-backports" || true

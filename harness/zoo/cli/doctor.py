@@ -16,7 +16,7 @@ from zoo.host.engine import Engine, EngineError
 from zoo.host.jdk import JdkError, find_jdk
 from zoo.load.vegeta import BUILT
 from zoo.model.host import EngineFacts
-from zoo.runtime.vm import qemu
+from zoo.runtime.vm import machine
 
 
 @plainly()
@@ -26,8 +26,8 @@ def command() -> None:
         jdk = find_jdk()
     except JdkError:
         jdk = None
-    here, lacking = facts.gather(jdk), qemu.missing()
-    guest = doctors.virtual_host(here, lacking, None if lacking else qemu.version(), qemu.has_device())
+    here, lacking = facts.gather(jdk), machine.missing()
+    guest = doctors.virtual_host(here, lacking, None if lacking else machine.qemu_version(), machine.has_device())
     found = [
         *doctors.checks(here, tools.rust_needed(checkout.ROOT)),
         _generators(),

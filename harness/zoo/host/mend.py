@@ -12,7 +12,7 @@ BY_HAND = {
     "docker": "install Docker Engine as its documentation says",
     "compose": "install docker-compose-plugin (Docker's own packages), docker-compose-v2 (Ubuntu), docker-compose "
     "(Debian 13, Arch) or docker-cli-compose (Alpine)",
-    "qemu": "RUNTIME=vm takes Debian on x86_64, with its package qemu-system-x86",
+    "qemu": "RUNTIME=vm takes Debian on x86_64, with its packages qemu-system-x86 and busybox-static",
 }
 
 PACKAGES = {
@@ -21,7 +21,7 @@ PACKAGES = {
         "maven": "sudo apt-get install -y maven",
         "wrk": "sudo apt-get install -y wrk",
         "docker": "sudo apt-get install -y docker.io",
-        "qemu": "sudo apt-get install -y --no-install-recommends qemu-system-x86",
+        "qemu": "sudo apt-get install -y --no-install-recommends qemu-system-x86 busybox-static",
     },
     "fedora": {
         "jdk": "sudo dnf install -y java-21-openjdk-devel",

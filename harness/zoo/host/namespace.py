@@ -13,6 +13,7 @@ import shutil
 import socket
 import struct
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from zoo.model.host import Limits
@@ -44,14 +45,14 @@ def widened(limits: Limits) -> Limits:
     return limits.model_copy(update={"port_low": int(low), "port_high": int(high)})
 
 
-def prepare(proc: Path = Path("/proc/sys")) -> list[str]:
+def prepare(proc: Path = Path("/proc/sys"), settings: Mapping[str, str] = SETTINGS) -> list[str]:
     """Inside: loopback up, wide limits. Gives the names of settings that could not be made."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         request = struct.pack("16sh14x", b"lo", 0)
         flags = struct.unpack("16sh14x", fcntl.ioctl(control, SIOCGIFFLAGS, request))[1]
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | IFF_UP))
     refused = []
-    for name, value in SETTINGS.items():
+    for name, value in settings.items():
         try:
             (proc / name).write_text(value, encoding="ascii")
         except OSError:

@@ -25,7 +25,7 @@ from zoo.runtime.condition_checks import check_release_setting, checked, release
 from zoo.runtime.hosts import hosts_of
 from zoo.runtime.resources import resources_of
 from zoo.runtime.swarm.places import places_of, swarm_of
-from zoo.runtime.vm import settings as vm_settings
+from zoo.runtime.vm import machine
 
 RUNTIMES = ("auto", "process", "container", "vm", "fit", "hosts", "swarm")
 COMPARED = {"process", "container", "swarm"}
@@ -109,8 +109,8 @@ def _condition(runtime: str, entries: Sequence[Entry], root: Path, *, targets: b
     version = found.version if found else None
     if runtime == "vm":
         try:
-            by, memory = vm_settings.accelerator(root, os.environ), vm_settings.memory_of(os.environ)
-        except vm_settings.VmError as error:
+            by, memory = machine.choose_accelerator(root, os.environ), machine.memory_of(os.environ)
+        except machine.VmError as error:
             raise BenchError(str(error)) from None
         return Condition(runtime=runtime, network=runtime, jdk=version, env=env, memory=memory, accelerator=by)
     network = "private" if not targets and namespace.wrapper() else "host"

@@ -24,14 +24,14 @@ from zoo.runtime.process import ProcessRuntime
 from zoo.runtime.resources import resources_of
 from zoo.runtime.swarm.places import places_of, swarm_of
 from zoo.runtime.swarm.runtime import SwarmRuntime
-from zoo.runtime.vm import init, settings
+from zoo.runtime.vm import guest, machine
 from zoo.runtime.vm import runtime as vm
 
 
 def limits_for(root: Path, condition: Condition, host: HostFacts) -> Limits:
     """The limits that a run under this condition will meet."""
     if condition.runtime == "vm":
-        return init.limits()
+        return guest.limits()
     if condition.runtime not in IN_IMAGES:
         return namespace.widened(host.limits) if condition.network == "private" else host.limits
     with hosting(root, {"": condition}, []) as (_, seen):
@@ -79,9 +79,9 @@ def _enclosed(
 def _guests(root: Path, condition: Condition, entries: Sequence[Entry]) -> Iterator[tuple[Runtime, HostFacts]]:
     by, memory = condition.accelerator or "", condition.memory or ""
     try:
-        with vm.hosting(root, by, memory, jdk_for(entries, condition.jdk), entries) as hosted:
+        with vm.hosting(root, by, memory, jdk_for(entries, condition.jdk)) as hosted:
             yield hosted
-    except settings.VmError as error:
+    except machine.VmError as error:
         raise BenchError(str(error)) from None
 
 

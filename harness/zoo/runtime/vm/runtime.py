@@ -6,17 +6,14 @@ start is the guest's console: what the server prints, and what the kernel has to
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
-from zoo.catalog.manifest import Entry, Server
 from zoo.host import facts, scratch
 from zoo.load.ab import Benchmarker
 from zoo.load.base import Generator
@@ -33,9 +30,8 @@ from zoo.runtime.base import Launch
 from zoo.runtime.effect import Evidence, fault
 from zoo.runtime.environment import of_contract
 from zoo.runtime.process import command
-from zoo.runtime.vm import guest, image, kernel, qemu
-from zoo.runtime.vm.qemu import GuestMachine
-from zoo.runtime.vm.settings import FOLDER, VmError
+from zoo.runtime.vm import guest, machine
+from zoo.runtime.vm.machine import FOLDER, GuestKernel, GuestMachine, VmError
 from zoo.sample.instruments import Instruments
 from zoo.sample.jvm import Info
 
@@ -54,18 +50,6 @@ class Patience:
     answer: float = 120.0
     alive: float = 30.0
     times: float = 10.0  # as long as elsewhere, for a server's own answers
-
-
-class Files(Protocol):
-    """What a guest boots."""
-
-    @property
-    def kernel(self) -> kernel.GuestKernel: ...
-    @property
-    def folder(self) -> Path: ...
-    def parts(self, server: Server | None) -> Sequence[Path]:
-        """Archives that follow one another; made here when they are not there."""
-        ...
 
 
 class Guest:
@@ -119,33 +103,22 @@ class HostedGuest:
     def __init__(self, host: Guest, launch: Launch, slow: float) -> None:
         self._host = host
         self._launch = launch
-        self._pid = 0
-        self._ready_s = 0.0
+        self.url = f"http://127.0.0.1:{launch.entry.server.manifest.port}"
+        self.pid = 0
+        self.ready_s = 0.0
         self.instruments: Instruments = AgentInstruments(host.agent, slow)
         self.generator: Generator = Wrk(AgentShards(host.agent, guest.OVERRUN_S))
         self.attacker: Attacker = AgentVegeta(host.agent)
         self.benchmarker: Benchmarker = AgentAb(host.agent)
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._launch.entry.server.manifest.port}"
-
-    @property
-    def pid(self) -> int:
-        return self._pid
-
-    @property
-    def ready_s(self) -> float:
-        return self._ready_s
-
     def start(self, words: Sequence[str], timeout_s: float) -> None:
         """Return when the server listens; `RuntimeFailure` when it does not."""
         entry, started = self._launch.entry, time.monotonic()
         env = of_contract(entry, self._launch.env, "127.0.0.1", str(entry.server.manifest.port))
-        folder = image.folder_of(entry.server)
-        self._pid = self._host.agent.call(INT, "start", command=words, folder=folder, env=env)
+        folder = str(entry.server.folder.resolve())
+        self.pid = self._host.agent.call(INT, "start", command=words, folder=folder, env=env)
         self._host.wait_for(f"listening on {self.url} ({entry.id})", timeout_s, self._fault)
-        self._ready_s = time.monotonic() - started
+        self.ready_s = time.monotonic() - started
 
     def probe(self) -> Info:
         info = self.instruments.probe(self.url, self._launch.entry)
@@ -188,32 +161,19 @@ class HostedGuest:
 
 @dataclass
 class VmRuntime:
-    """Starts entries in guests of this machine; `broken` has the servers whose files could not be put together."""
+    """Starts entries in guests of this machine; `folder` has the files of a guest while it boots."""
 
-    files: Files
+    folder: Path
+    kernel: GuestKernel
     machine: GuestMachine
     jdk: Jdk | None = None
     patience: Patience = Patience()
-    broken: dict[str, str] = field(default_factory=dict)
     name: str = "vm"
-    _parts: dict[str | None, Sequence[Path]] = field(default_factory=dict)
-
-    def build(self, servers: Sequence[Server]) -> None:
-        """A server that lacks something fails its cells, not the run; what changes later is not in its guests."""
-        self._parts[None] = self.files.parts(None)
-        for server in servers:
-            try:
-                self._parts[server.name] = self.files.parts(server)
-            except (image.ImageError, OSError) as error:
-                self.broken[server.name] = str(error)
 
     def start(self, launch: Launch, ready_timeout_s: float | None = None) -> HostedGuest:
-        entry = launch.entry
-        if entry.server.name in self.broken:
-            raise RuntimeFailure("no_image", "its files could not be put together", self.broken[entry.server.name])
-        words = command(entry, Path(image.JAVA), launch.jvm_flags)
-        host = self.boot(entry.server, launch.log)
-        hosted = HostedGuest(host, launch, self.patience.times if self.machine.accelerator == qemu.TCG else 1.0)
+        words = command(launch.entry, self.jdk.java if self.jdk else None, launch.jvm_flags)
+        host = self.boot(launch.log)
+        hosted = HostedGuest(host, launch, self.patience.times if self.machine.accelerator == machine.TCG else 1.0)
         try:
             hosted.start(words, self.patience.ready if ready_timeout_s is None else ready_timeout_s)
         except LoadError as error:
@@ -224,17 +184,14 @@ class VmRuntime:
             raise
         return hosted
 
-    def boot(self, server: Server | None, console: Path) -> Guest:
-        """A guest whose agent is ready. Its files are gone again by then: they are in its memory."""
+    def boot(self, console: Path) -> Guest:
+        """Return a guest whose agent is ready. Its first files are removed by then: they are in its memory."""
         console.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self.files.folder, suffix=GUEST) as files:
-            for part in self._parts[server.name if server else None]:
-                with part.open("rb") as archive:
-                    shutil.copyfileobj(archive, files)
-            files.flush()
+        with tempfile.NamedTemporaryFile(dir=self.folder, suffix=GUEST) as files:
+            machine.write_boot_files(self.kernel, Path(files.name))
             with console.open("ab") as log:
                 child = subprocess.Popen(
-                    self.machine.command(self.files.kernel.image, Path(files.name), console),
+                    self.machine.command(self.kernel.image, Path(files.name), console),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
@@ -249,19 +206,20 @@ class VmRuntime:
         return host
 
     def facts(self) -> HostFacts:
-        """The guest, with what it cannot know: the tools and the JDK it was made of, and what runs it."""
+        """Return the guest's facts, the tools and the JDK it shares with this host, and what runs it."""
         with scratch.folder("guest") as folder:
-            host = self.boot(None, Path(folder) / "console.log")
+            host = self.boot(Path(folder) / "console.log")
             try:
                 seen = AgentInstruments(host.agent).facts()
             finally:
                 host.end()
         here = facts.gather(self.jdk)
-        kind = "hardware virtualisation (KVM)" if self.machine.accelerator == qemu.KVM else "emulated (TCG)"
+        kind = "hardware virtualisation (KVM)" if self.machine.accelerator == machine.KVM else "emulated (TCG)"
         return seen.model_copy(
             update={
-                "virtualization": f"QEMU {qemu.version(self.machine.binary) or 'of unknown version'}, {kind}",
+                "virtualization": f"QEMU {machine.qemu_version(self.machine.binary) or 'of unknown version'}, {kind}",
                 "distribution": f"the zoo's own guest, made of {here.distribution or here.system}",
+                "container": False,  # the files of this host may be those of a container
                 "tools": here.tools,
                 "jdk": JdkFacts.of(self.jdk) if self.jdk else None,
             }
@@ -269,20 +227,15 @@ class VmRuntime:
 
 
 @contextmanager
-def hosting(
-    root: Path, accelerated_by: str, memory: str, jdk: Jdk | None, entries: Sequence[Entry]
-) -> Iterator[tuple[VmRuntime, HostFacts]]:
-    """The runtime with the files of these entries ready, and what is known of its guests."""
+def hosting(root: Path, accelerated_by: str, memory: str, jdk: Jdk | None) -> Iterator[tuple[VmRuntime, HostFacts]]:
+    """Yield the runtime, and the facts of its guests."""
     folder = root / FOLDER
     for left in folder.glob(f"*{GUEST}"):  # of a run that was killed while a guest booted
         left.unlink(missing_ok=True)
+    kernel = machine.find_kernel(folder)
+    runtime = VmRuntime(folder, kernel, GuestMachine(accelerated_by, memory, machine.cores()), jdk)
     try:
-        files = image.Images(root, folder, kernel.kernel(folder / "kernel"), jdk)
-        runtime = VmRuntime(files, GuestMachine(accelerated_by, memory, qemu.cores()), jdk)
-        runtime.build(list({e.server.name: e.server for e in entries}.values()))
         seen = runtime.facts()
-    except (image.ImageError, kernel.KernelError) as error:
-        raise VmError(str(error)) from None
     except RuntimeFailure as failure:
         raise VmError(f"the guest does not boot: {failure.message}\n{failure.log_tail}") from failure
     yield runtime, seen
