@@ -17,10 +17,10 @@ import psutil
 import pytest
 from fakes import ManualTime
 
+from zoo.host.network import Accepting, Listener, is_local, reached, resolve
 from zoo.load.spec import LoadSpec
 from zoo.model.entry_id import is_target
 from zoo.model.run import Target
-from zoo.runtime.listeners import Accepting, Listener, is_local, reached, resolve
 from zoo.runtime.target import HostedTarget, check, condition, listening
 from zoo.runtime.target_url import TargetError, home, origin, targets
 from zoo.sample.proc import LINUX

@@ -11,7 +11,7 @@ from zoo.cli.screen import console
 from zoo.host import run_lock
 from zoo.host.engine import Engine
 from zoo.host.environment import left_behind
-from zoo.host.revision import revision
+from zoo.host.run_metadata import revision
 from zoo.runtime import hosts, orphans
 from zoo.store.writing import check_writable
 
@@ -29,7 +29,7 @@ def be_alone(runs: Path) -> None:
     Says what a killed run has left, and why the commit is not known where it is not.
     """
     check_writable(runs)
-    left = run_lock.be_alone(checkout.ROOT)
+    left = run_lock.acquire_run_lock(checkout.ROOT)
     for engine in dict.fromkeys([Engine(), *hosts.engines(os.environ)]):
         left = [*left, *orphans.left(engine)]
     if left:

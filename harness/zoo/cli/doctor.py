@@ -10,7 +10,7 @@ from zoo.cli import checkout
 from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
 from zoo.host import doctor as doctors
-from zoo.host import facts, tools
+from zoo.host import facts
 from zoo.host.doctor import Check
 from zoo.host.engine import Engine, EngineError
 from zoo.host.jdk import JdkError, find_jdk
@@ -29,7 +29,7 @@ def command() -> None:
     here, lacking = facts.gather(jdk), machine.missing()
     guest = doctors.virtual_host(here, lacking, None if lacking else machine.qemu_version(), machine.has_device())
     found = [
-        *doctors.checks(here, tools.rust_needed(checkout.ROOT)),
+        *doctors.checks(here, facts.rust_needed(checkout.ROOT)),
         _generators(),
         doctors.container_engine(here, _engine()),
         guest,

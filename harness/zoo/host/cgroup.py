@@ -141,9 +141,5 @@ def _read(path: str) -> str | None:
 
 
 def usable_cpus(limits: CgroupLimits) -> float | None:
-    """CPUs this process may use, by affinity and by quota."""
-    try:
-        cpus: int | None = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS
-        cpus = os.cpu_count()
-    return _least([float(cpus) if cpus else None, limits.cpus])
+    """Return the CPUs this process may use, by affinity and by quota."""
+    return _least([float(len(os.sched_getaffinity(0))), limits.cpus])

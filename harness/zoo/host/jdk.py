@@ -10,7 +10,7 @@ from pathlib import Path
 from zoo.model.errors import UserError
 from zoo.model.jdk import MINIMUM, Jdk, major_of, version_key
 
-# Where Debian, RHEL, SUSE, container images, SDKMAN, asdf, mise, IDEs, macOS and Homebrew put JDK homes.
+# Where Debian, RHEL, SUSE, container images, SDKMAN, asdf, mise and IDEs put JDK homes.
 FOLDERS = (
     "/usr/lib/jvm/*",
     "/usr/lib64/jvm/*",
@@ -22,18 +22,14 @@ FOLDERS = (
     "~/.asdf/installs/java/*",
     "~/.local/share/mise/installs/java/*",
     "~/.jdks/*",
-    "/Library/Java/JavaVirtualMachines/*/Contents/Home",
-    "~/Library/Java/JavaVirtualMachines/*/Contents/Home",
-    "/opt/homebrew/opt/openjdk*/libexec/openjdk.jdk/Contents/Home",
-    "/usr/local/opt/openjdk*/libexec/openjdk.jdk/Contents/Home",
 )
 
-# macOS keeps launchers in /usr/bin that only look like a JDK.
+# Its launchers only link to a JDK.
 NOT_A_HOME = Path("/usr")
 
 HOW_TO_GET_ONE = (
     "install one (Debian/Ubuntu: apt install openjdk-{n}-jdk, Fedora/RHEL: dnf install java-{n}-openjdk-devel, "
-    "macOS: brew install openjdk@{n}, or Eclipse Temurin by SDKMAN: sdk install java) or set JAVA_HOME to one"
+    "or Eclipse Temurin by SDKMAN: sdk install java) or set JAVA_HOME to one"
 )
 
 

@@ -23,10 +23,7 @@ SPEEDS = ("cpu_capacity", "cpufreq/cpuinfo_max_freq")
 SAME_KIND = 0.85
 """Cores of one kind differ by less: favoured cores of desktops reach about 1.1 times the clock of the others."""
 
-AFFINITY = hasattr(os, "sched_getaffinity")
-"""False on macOS, where containers run in a machine of their own and processes are not placed."""
-
-ALLOWED = frozenset(os.sched_getaffinity(0) if AFFINITY else range(os.cpu_count() or 1))
+ALLOWED = frozenset(os.sched_getaffinity(0))
 """Those this process was started with; a control group's cpuset is in it."""
 
 
@@ -79,9 +76,9 @@ def _by_speed(told: Mapping[int, str]) -> dict[int, int]:
 
 
 @contextmanager
-def placed(processors: Collection[int] | None) -> Iterator[None]:
-    """Processes and threads that this thread starts meanwhile run on these processors; None changes nothing."""
-    if processors is None or not AFFINITY:
+def cpu_affinity(processors: Collection[int] | None) -> Iterator[None]:
+    """Run the processes and threads that this thread starts meanwhile on these processors; None changes nothing."""
+    if processors is None:
         yield
         return
     before = os.sched_getaffinity(0)

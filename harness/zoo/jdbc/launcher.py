@@ -15,7 +15,7 @@ from zoo.catalog.build import PROGRAM_SOURCES
 from zoo.catalog.manifest import Build, Language
 from zoo.catalog.project import Project
 from zoo.host.environment import CALLERS, FOLDER, chosen
-from zoo.host.marked import mark
+from zoo.host.run_lock import run_mark
 from zoo.model.failure import Failure
 from zoo.model.jdk import Jdk
 
@@ -65,7 +65,7 @@ class Launcher:
     def __init__(self, folder: Path, jdk: Jdk) -> None:
         self._folder = folder
         self._jdk = jdk
-        self._given = {**environment(os.environ, tempfile.gettempdir()), **mark()}
+        self._given = {**environment(os.environ, tempfile.gettempdir()), **run_mark()}
 
     def run(self, arguments: Sequence[str], log: Path, timeout_s: float, env: Mapping[str, str]) -> None:
         """Run to the end; `LaunchFailure` when that fails or takes too long."""

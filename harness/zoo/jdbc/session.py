@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from zoo.host import scratch
-from zoo.host.begun import now
+from zoo.host import run_lock
 from zoo.host.engine import EngineError
+from zoo.host.run_metadata import now
 from zoo.jdbc import jmh, plan
 from zoo.jdbc.jmh import JmhError
 from zoo.jdbc.launcher import LaunchFailure
@@ -80,7 +80,7 @@ class Session:
         try:
             with (
                 self.databases.serving(cell.database, cell.max_connections, wire=_on_wire(cell)) as env,
-                scratch.folder("jdbc") as folder,
+                run_lock.scratch_folder("jdbc") as folder,
             ):
                 out = Path(folder) / "jmh.json"
                 limit = PATIENCE * plan.cell_seconds(cell, used) + SLACK_S
@@ -104,7 +104,7 @@ class Session:
         try:
             with (
                 self.databases.serving(flood.database, FLOOD_CONNECTIONS, wire=True) as env,
-                scratch.folder("jdbc") as folder,
+                run_lock.scratch_folder("jdbc") as folder,
             ):
                 out = Path(folder) / "flood.json"
                 log = self._log(_slug(str(flood)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from zoo.host import scratch
+from zoo.host import run_lock
 from zoo.load.children import BusyThreads, Children, hard_nofile, program, run_briefly
 from zoo.load.spec import LoadError
 
@@ -96,7 +96,7 @@ class LocalAb:
     def run(self, spec: AbSpec, on_tick: Callable[[float], None] | None = None) -> AbOutcome:
         try:
             with (
-                scratch.folder("ab") as name,
+                run_lock.scratch_folder("ab") as name,
                 Children(hard_nofile(), BusyThreads(), self._processors) as children,
             ):
                 self._children = children

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 
 from zoo.host.environment import chosen
-from zoo.host.interrupts import held
-from zoo.host.marked import mark
-from zoo.host.processors import placed
+from zoo.host.interrupts import defer_signals
+from zoo.host.processors import cpu_affinity
+from zoo.host.run_lock import run_mark
 from zoo.load.spec import LoadError
 
 MOST_FILES = 1_048_576  # the kernel's own ceiling (fs.nr_open), where the hard limit names none
@@ -57,8 +57,8 @@ class Children:
             STARTING,
             output.open("wb") as stream,
             _nofile_at_least(self._nofile),
-            placed(self._processors),
-            held(),
+            cpu_affinity(self._processors),
+            defer_signals(),
         ):
             process = subprocess.Popen(
                 command,
@@ -140,7 +140,7 @@ def own_environment() -> dict[str, str]:
     It gets nothing else of the user's: a proxy, a preloaded library or a setting of Go's runtime would change the load.
     """
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    return {**chosen(tempfile.gettempdir()), **kept, **mark()}
+    return {**chosen(tempfile.gettempdir()), **kept, **run_mark()}
 
 
 def hard_nofile() -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from zoo import ROOT
-from zoo.host import scratch
+from zoo.host import run_lock
 from zoo.load.children import BusyThreads, Children, hard_nofile, program, run_briefly, tail
 from zoo.load.spec import LoadError, LoadSpec
 
@@ -118,7 +118,7 @@ class LocalShards:
         began_s = time.monotonic()
         try:
             with (
-                scratch.folder("wrk") as name,
+                run_lock.scratch_folder("wrk") as name,
                 Children(nofile, busy, self._processors) as children,
             ):
                 self._children = children

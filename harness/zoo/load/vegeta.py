@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from zoo import ROOT
-from zoo.host import scratch
+from zoo.host import run_lock
 from zoo.load.children import BusyThreads, Children, hard_nofile, program, run_briefly
 from zoo.load.spec import LoadError
 from zoo.model.hits import DESCRIPTORS, PORTS, Hits
@@ -117,7 +117,7 @@ class LocalVegeta:
         limit_s = attack.duration_s + attack.timeout_s + self._overrun_s
         try:
             with (
-                scratch.folder("vegeta") as name,
+                run_lock.scratch_folder("vegeta") as name,
                 Children(self._nofile, BusyThreads(), self._processors) as children,
             ):
                 self._children = children

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-from zoo.host import begun
+from zoo.host import run_metadata
 
 
 class Clock(Protocol):
@@ -31,4 +31,4 @@ class RealClock:
         return time.monotonic()
 
     def now(self) -> str:
-        return begun.now()
+        return run_metadata.now()

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from zoo import ROOT
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog, Entry
-from zoo.host import facts, revision
+from zoo.host import facts, run_metadata
 from zoo.load.shards import LocalShards, Shard
 from zoo.load.spec import LoadSpec
 from zoo.load.wrk import Report, read_report, split
@@ -123,7 +123,7 @@ def measure(entry: Entry, connections: int) -> Printed:
         jdk=jdk.version if jdk else None,
         cpu_model=host.cpu_model,
         cores=host.cores,
-        commit=revision.revision(ROOT).commit,
+        commit=run_metadata.revision(ROOT).commit,
         output=ran.outputs[0],
         report=json.loads(ran.reports[0]),
     )

@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from pathlib import Path
 
 from zoo.catalog.manifest import Entry
-from zoo.host import facts, namespace
+from zoo.host import facts, network
 from zoo.host.engine import Engine, EngineError
-from zoo.host.processors import placed
+from zoo.host.processors import cpu_affinity
 from zoo.model.condition import IN_IMAGES, Condition
 from zoo.model.errors import BenchError
 from zoo.model.host import HostFacts, Limits
@@ -33,7 +33,7 @@ def limits_for(root: Path, condition: Condition, host: HostFacts) -> Limits:
     if condition.runtime == "vm":
         return guest.limits()
     if condition.runtime not in IN_IMAGES:
-        return namespace.widened(host.limits) if condition.network == "private" else host.limits
+        return network.namespace_limits(host.limits) if condition.network == "private" else host.limits
     with hosting(root, {"": condition}, []) as (_, seen):
         return seen.limits
 
@@ -63,7 +63,7 @@ def hosting(
                 found.append(seen)
             runtimes[name] = shared[condition.runtime]
         apart = conditions[""].cores if "" in conditions else None
-        stack.enter_context(placed(apart.generator if apart else None))
+        stack.enter_context(cpu_affinity(apart.generator if apart else None))
         least = min(found, key=lambda f: f.limits.nofile_hard or math.inf)
         yield runtimes, found[0].model_copy(update={"limits": least.limits, "engine": found[-1].engine})
 

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from zoo.host import scratch
+from zoo.host import run_lock
 from zoo.sample import jcmd
 
 FLAG = b"-XX:FlightRecorderOptions"
@@ -38,7 +38,7 @@ def counted(pid: int) -> int | None:
     """Since `begin`; None where nothing was recorded."""
     if not jcmd.started_with(pid, FLAG):
         return None
-    with scratch.folder("jfr") as folder:
+    with run_lock.scratch_folder("jfr") as folder:
         written = Path(folder, "recording.jfr")
         told = jcmd.said(pid, "JFR.dump", NAME, f"filename={written}")
         return _waits(pid, written) if told is not None and written.exists() else None

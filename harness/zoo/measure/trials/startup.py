@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from zoo.analysis.flags import by_machine
-from zoo.host import scratch
+from zoo.host import run_lock
 from zoo.measure.trials import starts as timed
 from zoo.measure.trials.base import TrialCell
 from zoo.measure.trials.starts import Started, Startup
@@ -26,7 +26,7 @@ def trial(cell: TrialCell) -> Trial:
     if cell.runtime.name in IN_IMAGES:
         found = _contained(cell, way, starts)
     else:
-        with scratch.folder("archives") as archives:
+        with run_lock.scratch_folder("archives") as archives:
             found = timed.measure(cell.launch(), cell.runtime.jdk, way, Path(archives), starts)
     rested = [start for start in found.starts if start.rss_kb is not None]
     result = StartupResult(

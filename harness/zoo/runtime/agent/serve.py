@@ -21,7 +21,7 @@ from typing import Any, TextIO
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from zoo.host import facts, limits
+from zoo.host import facts
 from zoo.load.ab import AbOutcome, AbSpec, LocalAb
 from zoo.load.children import STARTING
 from zoo.load.shards import LocalShards, Ran, Shard
@@ -76,7 +76,7 @@ class Agent:
             "cpu_s": time.process_time,
             "clock": time.monotonic,
             "link": link,
-            "limits": limits.read_limits,
+            "limits": facts.read_limits,
             "facts": facts.gather,
             "wrk_version": self._wrk.version,
             "wrk_nofile": self._wrk.nofile,

@@ -10,9 +10,9 @@ import tty
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from zoo.host import namespace
+from zoo.host import network
 from zoo.host.environment import PATHS
-from zoo.host.limits import parse_range
+from zoo.host.facts import parse_range
 from zoo.load.shards import LocalShards
 from zoo.model.host import Limits
 from zoo.runtime.agent.serve import Agent, serve
@@ -28,7 +28,7 @@ HZ = 2.0
 
 NOFILE = 1_048_576
 SETTINGS = {
-    **namespace.SETTINGS,
+    **network.NAMESPACE_SETTINGS,
     "fs/nr_open": str(NOFILE),
     "fs/file-max": str(4 * NOFILE),
     "kernel/pid_max": "4194304",
@@ -87,7 +87,7 @@ def limits() -> Limits:
 
 def prepare() -> None:
     """Bring loopback up, and set limits that are in nobody's way."""
-    if refused := namespace.prepare(settings=SETTINGS):
+    if refused := network.prepare_namespace(settings=SETTINGS):
         print("zoo guest: could not set", *refused, flush=True)
     socket.sethostname("guest")
     resource.setrlimit(resource.RLIMIT_NOFILE, (1_024, NOFILE))

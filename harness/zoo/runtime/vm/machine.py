@@ -19,9 +19,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo.host import mend, system
+from zoo.host import doctor, facts
 from zoo.host.cgroup import read_cgroup
-from zoo.host.tools import parse_version
+from zoo.host.facts import parse_version
 
 FOLDER = Path(".tools/guest")
 PACKAGE = "linux-image-amd64"
@@ -104,7 +104,7 @@ class GuestMachine:
 
     def _boot(self) -> str:
         """Huge pages are set as on this host: they change the memory of a process."""
-        pages = system.huge_pages()
+        pages = facts.huge_pages()
         words = [ALWAYS, "" if self.accelerator == KVM else EMULATED, f"transparent_hugepage={pages}" if pages else ""]
         return " ".join(filter(None, words))
 
@@ -147,7 +147,7 @@ def write_boot_files(kernel: GuestKernel, archive: Path) -> None:
 def choose_accelerator(root: Path, environment: Mapping[str, str]) -> str:
     """Return what would run a guest here: `kvm` or `tcg`."""
     if (reason := missing()) is not None:
-        remedy = mend.install("qemu", system.distribution()[1])
+        remedy = doctor.install_command("qemu", facts.distribution()[1])
         raise VmError(f"RUNTIME=vm does not work here: {reason} ({remedy})")
     return accelerator(environment.get("ACCEL", "auto"), lambda: find_kernel(root / FOLDER).image)
 
@@ -170,7 +170,7 @@ def memory_of(environment: Mapping[str, str]) -> str:
     """Return VM_MEMORY; without it half of what may be used here, which a guest takes only as it uses it."""
     wanted = environment.get("VM_MEMORY")
     if wanted is None:
-        usable_kb = min(kb for kb in (system.memory_kb()[0], read_cgroup().memory_kb, MOST_KB) if kb)
+        usable_kb = min(kb for kb in (facts.memory_kb()[0], read_cgroup().memory_kb, MOST_KB) if kb)
         return f"{max(1, usable_kb // 2 >> 20)}g"
     if not re.fullmatch(r"[1-9]\d*[mg]", wanted):
         raise VmError(f'VM_MEMORY must be an amount such as 6g or 512m, got "{wanted}"')

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo.host import facts, scratch
+from zoo.host import facts, run_lock
 from zoo.load.ab import Benchmarker
 from zoo.load.base import Generator
 from zoo.load.spec import LoadError
@@ -207,7 +207,7 @@ class VmRuntime:
 
     def facts(self) -> HostFacts:
         """Return the guest's facts, the tools and the JDK it shares with this host, and what runs it."""
-        with scratch.folder("guest") as folder:
+        with run_lock.scratch_folder("guest") as folder:
             host = self.boot(Path(folder) / "console.log")
             try:
                 seen = AgentInstruments(host.agent).facts()
