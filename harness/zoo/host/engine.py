@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -20,7 +20,7 @@ ENGINE_EXIT = 125
 
 
 class EngineError(Exception):
-    """The engine refused or did not answer; the message is its own. `lacks` is what has to be installed, for `mend`."""
+    """The engine refused or did not answer; the message is its own. `lacks` is what has to be installed."""
 
     def __init__(self, message: str, lacks: str | None = None) -> None:
         super().__init__(message)
@@ -65,28 +65,10 @@ class Engine:
         return found
 
     def is_usable(self) -> bool:
-        """Return whether containers can be used."""
-        try:
-            self.usable()
-        except EngineError:
-            return False
-        return True
-
-    def _check_compose(self) -> None:
-        try:
-            self.call("compose", "version", timeout_s=10.0)
-        except EngineError:
-            raise EngineError(
-                "the `docker` command has no compose plugin, which builds the images", "compose"
-            ) from None
+        return _succeeds(self.usable)
 
     def answers(self) -> bool:
-        """True when there is an engine to work with."""
-        try:
-            self.facts()
-        except EngineError:
-            return False
-        return True
+        return _succeeds(self.facts)
 
     def inspect(self, container: str) -> dict[str, Any]:
         """`EngineError` when there is no such container."""
@@ -97,7 +79,7 @@ class Engine:
         return self.call("info", "--format", "{{.OSType}}/{{.Architecture}}", timeout_s=10.0).strip()
 
     def has_image(self, image: str, build: str) -> bool:
-        """True where it has just this build of it."""
+        """Return whether it has just this build of it."""
         try:
             return self.image_id(image) == build
         except EngineError:
@@ -121,21 +103,12 @@ class Engine:
         return told
 
     def log_tail(self, container: str, lines: int = 15) -> str:
-        """The last lines of what it printed; empty when it is gone."""
+        """Return the last lines of what it printed; empty when it is gone."""
         try:
-            done = subprocess.run(
-                self._words("logs", "--tail", str(lines), container),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                timeout=COMMAND_S,
-                check=False,
-            )
+            done = self._run("logs", "--tail", str(lines), container, timeout=COMMAND_S, stderr=subprocess.STDOUT)
         except subprocess.TimeoutExpired:
             return ""
-        return done.stdout.strip() if done.returncode == 0 else ""
+        return str(done.stdout).strip() if done.returncode == 0 else ""
 
     def remove(self, containers: Sequence[str]) -> None:
         """End and remove; those that are gone already are no error."""
@@ -144,30 +117,19 @@ class Engine:
 
     def compose_build(self, root: Path, services: Sequence[str], settings: Mapping[str, str]) -> None:
         """Build images by the compose file with these variables; `EngineError` with the builder's last lines."""
-        command = self._words("compose", "--profile", "generator", "--profile", "jdbc", "build", *services)
-        done = subprocess.run(
-            command,
-            cwd=root,
-            env={**os.environ, **settings},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        profiles = ("--profile", "generator", "--profile", "jdbc")
+        done = self._run("compose", *profiles, "build", *services, cwd=root, env={**os.environ, **settings})
         if done.returncode:
             self._check_compose()
             raise EngineError("\n".join((done.stdout + done.stderr).splitlines()[-30:]))
 
     def copy_images(self, images: Sequence[str], to: Engine) -> None:
-        """`EngineError` with what the other engine says of it."""
+        """Load images into another engine; `EngineError` with what it says of them."""
         with subprocess.Popen(self._words("save", *images), stdout=subprocess.PIPE) as saved:
-            load = to._words("load", "--quiet")
-            done = subprocess.run(load, stdin=saved.stdout, capture_output=True, text=True, check=False)
+            done = to._run("load", "--quiet", stdin=saved.stdout)
         if done.returncode or saved.returncode:
-            raise EngineError(
-                f"{', '.join(images)} could not be copied: {reason(done.stderr) or '`docker save` failed'}"
-            )
+            why = reason(done.stderr) or "`docker save` failed"
+            raise EngineError(f"{', '.join(images)} could not be copied: {why}")
 
     def push(self, image: str) -> str:
         """To the registry that it names; the reference of just this build there, by its digest."""
@@ -191,27 +153,34 @@ class Engine:
         env: Mapping[str, str] | None = None,
         given: str = "",
     ) -> str:
-        """What the command prints, `given` as its input; `EngineError` when it fails, but for messages that contain a
-        tolerated one.
+        """Return what the command prints, `given` as its input.
+
+        `EngineError` when it fails, unless each line of its messages contains a tolerated one.
         """
+        environment = None if env is None else {**os.environ, **env}
+        options = {"timeout": timeout_s, "env": environment, "start_new_session": True}
         try:
-            done = subprocess.run(
-                self._words(*arguments),
-                input=given,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=timeout_s,
-                check=False,
-                start_new_session=True,
-                env=None if env is None else {**os.environ, **env},
-            )
+            done = self._run(*arguments, stdin=None, input=given, **options)
         except subprocess.TimeoutExpired:
             raise EngineError(f"the engine did not answer `{arguments[0]}` within {timeout_s:.0f} s") from None
-        told = done.stderr.strip()
-        if done.returncode and not (told and all(any(t in line for t in tolerate) for line in told.splitlines())):
-            raise EngineError(reason(told) or f"`docker {arguments[0]}` failed")
-        return done.stdout
+        lines = done.stderr.strip().splitlines()
+        if done.returncode and not (lines and all(any(t in line for t in tolerate) for line in lines)):
+            raise EngineError(reason(done.stderr.strip()) or f"`docker {arguments[0]}` failed")
+        return str(done.stdout)
+
+    def _check_compose(self) -> None:
+        try:
+            self.call("compose", "version", timeout_s=10.0)
+        except EngineError:
+            raise EngineError(
+                "the `docker` command has no compose plugin, which builds the images", "compose"
+            ) from None
+
+    def _run(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:  # noqa: ANN401
+        """Run a command without input, and keep what it prints; `options` are those of `subprocess.run`."""
+        pipe, text = subprocess.PIPE, {"text": True, "errors": "replace"}
+        kept = {"stdin": subprocess.DEVNULL, "stdout": pipe, "stderr": pipe, **text, **options}
+        return subprocess.run(self._words(*arguments), check=False, **kept)
 
     def _json(self, *arguments: str, timeout_s: float = COMMAND_S) -> dict[str, Any]:
         try:
@@ -227,18 +196,23 @@ class Engine:
         return shown.strip()
 
     def _words(self, *arguments: str) -> list[str]:
-        return [self._path(), *self.where, *arguments]
-
-    def _path(self) -> str:
         path = shutil.which(self.binary)
         if path is None:
             raise EngineError(f"there is no `{self.binary}` command; RUNTIME=process needs none", lacks="docker")
-        return path
+        return [path, *self.where, *arguments]
 
 
 def engine_of(name: str) -> Engine:
     """By a context's name, or by a URL."""
     return Engine(where=("--host" if "://" in name else "--context", name))
+
+
+def _succeeds(ask: Callable[[], object]) -> bool:
+    try:
+        ask()
+    except EngineError:
+        return False
+    return True
 
 
 def reason(told: str) -> str:
