@@ -109,8 +109,11 @@ def cores() -> str:
 
 def distribution() -> tuple[str | None, str | None]:
     """Return the name people know, and the family of package managers."""
-    fields = parse_os_release(read_text("/etc/os-release") or read_text("/usr/lib/os-release"))
-    return fields.get("PRETTY_NAME") or fields.get("NAME"), family_of(fields)
+    try:
+        fields = platform.freedesktop_os_release()
+    except OSError:
+        return None, None
+    return fields["PRETTY_NAME"], family_of(fields)
 
 
 def memory_kb() -> tuple[int | None, int | None]:
@@ -161,12 +164,6 @@ def parse_cpu_model(cpuinfo: str) -> str | None:
     """Return the first model name of /proc/cpuinfo (x86, or some ARM kernels)."""
     found = re.search(r"^(?:model name|Model|cpu model)[ \t]*:[ \t]*(\S[^\n]*)", cpuinfo, re.MULTILINE)
     return found.group(1).strip() if found else None
-
-
-def parse_os_release(text: str) -> dict[str, str]:
-    """Return the fields of /etc/os-release without their quotes."""
-    fields = re.findall(r"^([A-Z_][A-Z0-9_]*)=(.*)$", text, re.MULTILINE)
-    return {key: value.strip().strip("\"'") for key, value in fields}
 
 
 def family_of(os_release: dict[str, str]) -> str | None:
