@@ -46,39 +46,23 @@ BY_HAND = {
     "qemu": "RUNTIME=vm takes Debian on x86_64, with its packages qemu-system-x86 and busybox-static",
 }
 
+INSTALL = {
+    "debian": "sudo apt-get install -y",
+    "fedora": "sudo dnf install -y",
+    "suse": "sudo zypper install -y",
+    "arch": "sudo pacman -S --needed",
+    "alpine": "sudo apk add",
+}
+
 PACKAGES = {
     "debian": {
-        "jdk": "sudo apt-get install -y openjdk-21-jdk-headless",
-        "maven": "sudo apt-get install -y maven",
-        "wrk": "sudo apt-get install -y wrk",
-        "docker": "sudo apt-get install -y docker.io",
-        "qemu": "sudo apt-get install -y --no-install-recommends qemu-system-x86 busybox-static",
+        **{"jdk": "openjdk-21-jdk-headless", "maven": "maven", "wrk": "wrk", "docker": "docker.io"},
+        "qemu": "--no-install-recommends qemu-system-x86 busybox-static",
     },
-    "fedora": {
-        "jdk": "sudo dnf install -y java-21-openjdk-devel",
-        "cargo": "sudo dnf install -y cargo",
-        "maven": "sudo dnf install -y maven",
-    },
-    "suse": {
-        "jdk": "sudo zypper install -y java-21-openjdk-devel",
-        "cargo": "sudo zypper install -y cargo",
-        "maven": "sudo zypper install -y maven",
-        "docker": "sudo zypper install -y docker",
-    },
-    "arch": {
-        "jdk": "sudo pacman -S --needed jdk21-openjdk",
-        "cargo": "sudo pacman -S --needed rust",
-        "maven": "sudo pacman -S --needed maven",
-        "wrk": "sudo pacman -S --needed wrk",
-        "docker": "sudo pacman -S --needed docker",
-    },
-    "alpine": {
-        "jdk": "sudo apk add openjdk21",
-        "cargo": "sudo apk add cargo",
-        "maven": "sudo apk add maven",
-        "wrk": "sudo apk add wrk",
-        "docker": "sudo apk add docker",
-    },
+    "fedora": {"jdk": "java-21-openjdk-devel", "cargo": "cargo", "maven": "maven"},
+    "suse": {"jdk": "java-21-openjdk-devel", "cargo": "cargo", "maven": "maven", "docker": "docker"},
+    "arch": {"jdk": "jdk21-openjdk", "cargo": "rust", "maven": "maven", "wrk": "wrk", "docker": "docker"},
+    "alpine": {"jdk": "openjdk21", "cargo": "cargo", "maven": "maven", "wrk": "wrk", "docker": "docker"},
 }
 
 # Releases whose packages have no JDK 21.
@@ -182,7 +166,8 @@ def install_command(tool: str, family: str | None, distribution: str | None = No
     """Return how to get `jdk`, `cargo`, `maven`, `wrk`, `docker`, `compose` or `qemu`."""
     if tool == "jdk" and (distribution or "").startswith(WITHOUT_JDK_21):
         return BY_HAND[tool]
-    return PACKAGES.get(family or "", {}).get(tool, BY_HAND[tool])
+    package = PACKAGES.get(family or "", {}).get(tool)
+    return f"{INSTALL[family]} {package}" if family and package else BY_HAND[tool]
 
 
 def host_limit_fix(setting: Setting, connections: int) -> str:

@@ -13,7 +13,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -219,31 +218,20 @@ def _processor(accelerator: str) -> list[str]:
 def _download(folder: Path) -> Path:
     """Unpack the newest kernel of the package, and the modules without their compression; neither needs root."""
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = re.compile(rf"({'|'.join(MODULES)})\.ko(\.xz)?|vmlinuz-.+")
-    images: dict[str, bytes] = {}
     with tempfile.TemporaryDirectory(dir=folder) as name:
+        work = Path(name)
         depends = re.findall(r"Depends: (linux-image-\S+)", _run("apt-cache", "depends", PACKAGE))
         if not depends:
             raise VmError(f"the package {PACKAGE} is not known here; `apt-get update` may help")
-        _run("apt-get", "-q", "download", depends[0], at=Path(name))
-        package = next(Path(name).glob("*.deb"))
-        with (
-            subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as unpacking,
-            tarfile.open(fileobj=unpacking.stdout, mode="r|") as tar,
-        ):
-            for member in tar:
-                file = Path(member.name).name
-                content = tar.extractfile(member) if member.isfile() and wanted.fullmatch(file) else None
-                if content is None:
-                    continue
-                if file.startswith("vmlinuz-"):
-                    images[file] = content.read()
-                else:
-                    plain = lzma.decompress(content.read()) if file.endswith(".xz") else content.read()
-                    (folder / file.removesuffix(".xz")).write_bytes(plain)
-    for file, data in images.items():  # last, as it says that all is there
-        (folder / file).write_bytes(data)
-        return folder / file
+        _run("apt-get", "-q", "download", depends[0], at=work)
+        package = next(work.glob("*.deb"))
+        _run("dpkg-deb", "--extract", str(package), "tree", at=work)
+        for module in MODULES:
+            for file in work.glob(f"tree/**/{module}.ko*"):
+                data = file.read_bytes()
+                (folder / f"{module}.ko").write_bytes(lzma.decompress(data) if file.suffix == ".xz" else data)
+        for image in work.glob("tree/boot/vmlinuz-*"):  # last, as it says that all is there
+            return image.replace(folder / image.name)
     raise VmError(f"{package.name} contains no kernel")
 
 
