@@ -421,8 +421,8 @@ class TestDoctor:
         assert re.fullmatch(r"1\.[0-9]+", facts.rust_needed(ROOT) or "")
 
     def test_generators_of_other_scenarios_are_named(self) -> None:
-        assert doctor.further_generators({"vegeta": True, "ab": True}).state == "ok"
-        row = doctor.further_generators({"vegeta": False, "ab": True})
+        assert doctor.load_generators({"vegeta": True, "ab": True}).state == "ok"
+        row = doctor.load_generators({"vegeta": False, "ab": True})
         assert (row.state, row.found) == ("warn", "ab; no vegeta")
         assert "make answer" in row.meaning
         assert row.fix == "make tools (vegeta needs Go)"

@@ -49,4 +49,4 @@ def _engine() -> EngineFacts | EngineError:
 def _generators() -> Check:
     """Those that scenarios need besides wrk."""
     there = {"vegeta": BUILT.exists() or shutil.which("vegeta"), "ab": shutil.which("ab")}
-    return doctors.further_generators({name: bool(path) for name, path in there.items()})
+    return doctors.load_generators({name: bool(path) for name, path in there.items()})

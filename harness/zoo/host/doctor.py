@@ -97,7 +97,7 @@ def checks(facts: HostFacts, rust: str | None = None) -> list[Check]:
     ]
 
 
-def further_generators(found: Mapping[str, bool]) -> Check:
+def load_generators(found: Mapping[str, bool]) -> Check:
     """Return the row of load generators besides wrk; `found` says which are there."""
     lacking = [name for name, there in found.items() if not there]
     if not lacking:

@@ -36,24 +36,24 @@ class Engine:
     """Options that name another engine than the usual one: `--context NAME`, `--host URL`."""
 
     def facts(self) -> EngineFacts:
-        """What the engine says of itself; `EngineError` when it does not answer within 10 s."""
-        told = self._json("info", "--format", "{{json .}}", timeout_s=10.0)
-        if not told.get("ServerVersion") and {"host", "store", "version"} <= told.keys():
+        """Return what the engine says of itself; `EngineError` when it does not answer within 10 s."""
+        info = self._json("info", "--format", "{{json .}}", timeout_s=10.0)
+        if not info.get("ServerVersion") and {"host", "store", "version"} <= info.keys():
             raise EngineError(
                 "the `docker` command is Podman's, which builds and reports differently; RUNTIME=process needs none",
                 lacks="docker",
             )
-        if not told.get("ServerVersion"):
-            raise EngineError("; ".join(told.get("ServerErrors") or ["no container engine answers"]))
-        security = told.get("SecurityOptions") or []
-        memory = told.get("MemTotal")
+        if not info.get("ServerVersion"):
+            raise EngineError("; ".join(info.get("ServerErrors") or ["no container engine answers"]))
+        security = info.get("SecurityOptions") or []
+        memory = info.get("MemTotal")
         return EngineFacts(
-            version=told["ServerVersion"],
-            system=told.get("OperatingSystem") or "unknown",
-            kernel=told.get("KernelVersion") or "unknown",
-            cgroup=f"v{told['CgroupVersion']}" if told.get("CgroupVersion") else None,
-            storage=told.get("Driver"),
-            cores=told.get("NCPU"),
+            version=info["ServerVersion"],
+            system=info.get("OperatingSystem") or "unknown",
+            kernel=info.get("KernelVersion") or "unknown",
+            cgroup=f"v{info['CgroupVersion']}" if info.get("CgroupVersion") else None,
+            storage=info.get("Driver"),
+            cores=info.get("NCPU"),
             memory_kb=memory // 1024 if memory else None,
             rootless=any("rootless" in option for option in security),
         )
@@ -75,7 +75,7 @@ class Engine:
         return self._json("inspect", "--type", "container", "--format", "{{json .}}", container)
 
     def platform(self) -> str:
-        """System and architecture of what it runs, such as `linux/x86_64`."""
+        """Return the system and architecture of what it runs, such as `linux/x86_64`."""
         return self.call("info", "--format", "{{.OSType}}/{{.Architecture}}", timeout_s=10.0).strip()
 
     def has_image(self, image: str, build: str) -> bool:
@@ -93,14 +93,14 @@ class Engine:
         self.call("stop", "--time", str(max(0, round(grace_s))), container, timeout_s=grace_s + COMMAND_S)
 
     def labelled(self, label: str) -> list[str]:
-        """Containers with this label, running or not."""
+        """List the containers with this label, running or not."""
         return self.call("ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={label}").split()
 
     def removed(self, label: str) -> list[str]:
-        """Remove the containers with this label; their names."""
-        told = self.call("ps", "--all", "--format", "{{.Names}}", "--filter", f"label={label}").split()
-        self.remove(told)
-        return told
+        """Remove the containers with this label, and return their names."""
+        names = self.call("ps", "--all", "--format", "{{.Names}}", "--filter", f"label={label}").split()
+        self.remove(names)
+        return names
 
     def log_tail(self, container: str, lines: int = 15) -> str:
         """Return the last lines of what it printed; empty when it is gone."""
@@ -111,7 +111,7 @@ class Engine:
         return str(done.stdout).strip() if done.returncode == 0 else ""
 
     def remove(self, containers: Sequence[str]) -> None:
-        """End and remove; those that are gone already are no error."""
+        """End and remove containers; those that are gone already are no error."""
         if containers:
             self.call("rm", "--force", "--volumes", *containers, tolerate=("No such container", "already in progress"))
 
@@ -132,7 +132,7 @@ class Engine:
             raise EngineError(f"{', '.join(images)} could not be copied: {why}")
 
     def push(self, image: str) -> str:
-        """To the registry that it names; the reference of just this build there, by its digest."""
+        """Push to the registry that it names; return the reference of just this build there, by its digest."""
         self.call("push", "--quiet", image, timeout_s=PUSH_S)
         kept = self.call("image", "inspect", "--format", '{{join .RepoDigests "\\n"}}', image).split()
         repository = image.rpartition(":")[0]
@@ -141,7 +141,7 @@ class Engine:
     def popen(
         self, arguments: Sequence[str], stdin: int, stdout: int | IO[bytes], stderr: int | IO[bytes]
     ) -> subprocess.Popen[bytes]:
-        """A command that stays attached, out of Ctrl-C's reach."""
+        """Start a command that stays attached, out of Ctrl-C's reach."""
         command = self._words(*arguments)
         return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
 
@@ -191,7 +191,7 @@ class Engine:
         return found
 
     def endpoint(self, context: str) -> str:
-        """The URL that a context names."""
+        """Return the URL that a context names."""
         shown = self.call("context", "inspect", "--format", "{{.Endpoints.docker.Host}}", context)
         return shown.strip()
 
@@ -203,7 +203,7 @@ class Engine:
 
 
 def engine_of(name: str) -> Engine:
-    """By a context's name, or by a URL."""
+    """Return the engine of a context's name, or of a URL."""
     return Engine(where=("--host" if "://" in name else "--context", name))
 
 
@@ -215,18 +215,18 @@ def _succeeds(ask: Callable[[], object]) -> bool:
     return True
 
 
-def reason(told: str) -> str:
-    """Why a command failed: what it told, without warnings before and the hint at its help behind."""
-    lines = [line.strip() for line in told.splitlines()]
+def reason(printed: str) -> str:
+    """Return why a command failed, without the warnings before and the hint at its help behind."""
+    lines = [line.strip() for line in printed.splitlines()]
     hints = ("WARNING:", "See 'docker ", "Run 'docker ")
     return next((line for line in lines if line and not line.startswith(hints)), lines[-1] if lines else "")
 
 
 def image(name: str, environment: Mapping[str, str] = os.environ, release: str | None = None) -> str:
-    """The image of a server or of the generator, as the compose file names it."""
+    """Return the image of a server or of the generator, as the compose file names it."""
     return f"{environment.get('ZOO_IMAGES', 'server-zoo')}/{name}:{tag(environment, release)}"
 
 
 def tag(environment: Mapping[str, str], release: str | None) -> str:
-    """Of images, one of its own for another release than the usual one."""
+    """Return the tag of images; another release than the usual one has its own."""
     return "-".join(filter(None, [environment.get("ZOO_TAG", "latest"), release]))

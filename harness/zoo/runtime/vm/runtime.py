@@ -1,7 +1,7 @@
-"""Servers in a small virtual host with a kernel and limits of its own; generator and instruments are there too.
+"""Starts servers in a small virtual host with its own kernel and limits; generator and instruments are there too.
 
-Each start of a server boots a fresh guest, so one that panics or runs out of memory takes nothing along. The log of a
-start is the guest's console: what the server prints, and what the kernel has to say.
+Each start of a server boots a fresh guest, so a panic or a lack of memory affects one cell. The log of a start is the
+guest's console: what the server prints and what the kernel reports.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from zoo.sample.jvm import Info
 PANIC = "Kernel panic"
 TICK_S = 0.05
 GUEST = ".guest"
-"""How the files of a guest end that is being booted."""
+"""The suffix of the files that a guest boots; they are removed once it is ready."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Guest:
         return self._child.poll() is None
 
     def wait_for(self, line: str, timeout_s: float, fault: Callable[[], str | None]) -> None:
-        """Until the console shows it; `RuntimeFailure` when the guest ends, there is a fault, or it takes too long."""
+        """Wait until the console shows the line; `RuntimeFailure` for a guest that ends, a fault, or a timeout."""
         started = time.monotonic()
         while line not in self._text():
             wrong = fault() if self.running() else "the guest ended"
@@ -76,13 +76,13 @@ class Guest:
             time.sleep(TICK_S)
 
     def tail(self, lines: int = 20) -> str:
-        """The console's last lines; of a panic also its first, as a trace may be longer."""
-        told = self._text().splitlines()
-        panic = [line for line in told[:-lines] if PANIC in line]
-        return "\n".join([*panic[:1], *told[-lines:]])
+        """Return the console's last lines, and the first line of a panic, whose trace may be longer."""
+        printed = self._text().splitlines()
+        panic = [line for line in printed[:-lines] if PANIC in line]
+        return "\n".join([*panic[:1], *printed[-lines:]])
 
     def end(self) -> None:
-        """At once; nothing in it is worth keeping."""
+        """Kill it; nothing in it is worth keeping."""
         self._child.kill()
         self._child.wait()
         self.agent.close()
@@ -127,7 +127,7 @@ class HostedGuest:
         return info
 
     def alive(self) -> bool:
-        """Of a guest that does not answer nothing else is known than that it runs."""
+        """Return whether the server runs, or at least its guest where that does not answer."""
         try:
             return self._host.running() and self._exit_code() is None
         except LoadError:
@@ -140,7 +140,7 @@ class HostedGuest:
         return self._host.tail(lines)
 
     def thread_dump(self, to: Path) -> bool:
-        """A dump of tens of thousands of threads is too much for a serial line."""
+        """Dump nothing: tens of thousands of threads are too much for a serial line."""
         return False
 
     def stop(self, grace_s: float = 15.0) -> int | None:
