@@ -105,18 +105,18 @@ $(VENV)/.ready: harness/requirements.lock harness/setup.sh
 	@PYTHON=$(call quoted,$(PYTHON)) sh harness/setup.sh $(VENV)
 
 wrk: # from the system's packages, where that needs no password
-	@command -v wrk >/dev/null || sh harness/install-wrk.sh
+	@command -v wrk >/dev/null || harness/install.sh wrk
 
 tools: ## Develop: vegeta and ab, which the scenarios open, rate, ramp and ab need besides wrk
 	@sh harness/install-vegeta.sh
-	@command -v ab >/dev/null || sh harness/install-ab.sh
+	@command -v ab >/dev/null || harness/install.sh ab
 
 browser: # Chromium for the tests of the HTML report, which are skipped without it
-	@sh harness/install-browser.sh
+	@harness/install.sh browser
 
 qemu: $(VENV)/.ready # QEMU and a guest's kernel, for RUNTIME=vm
-	@harness/install-qemu.sh
-	@$(VENV)/bin/python -I -m zoo.runtime.vm.kernel .tools/vm/kernel
+	@harness/install.sh qemu
+	@$(VENV)/bin/python -I -m zoo.runtime.vm.machine .tools/guest
 
 build: $(VENV)/.ready ## Develop: build the servers (SERVER= for one)
 	@$(HARNESS) build $(call options,server,$(SERVER))

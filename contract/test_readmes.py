@@ -15,11 +15,13 @@ from kit.readme import ReadmeError, Step, steps
 from kit.server import CONTRACT_VARIABLES, Environment
 from kit.targets import Target, java_home
 
-from zoo.host import namespace
+from zoo.host import network
 
 CURL_PATIENCE = 60
 QUIET = {"-q", "--quiet"}
-PREPARED = "import os, sys; from zoo.host import namespace; namespace.prepare(); os.execvp(sys.argv[1], sys.argv[1:])"
+PREPARED = (
+    "import os, sys; from zoo.host import network; network.prepare_namespace(); os.execvp(sys.argv[1], sys.argv[1:])"
+)
 
 
 def plan_of(target: Target) -> list[Step]:
@@ -54,10 +56,10 @@ def test_readme_commands_work_as_printed(folder_target: Target) -> None:
                 compare(step, output_of(folder_target, script))
 
 
-@pytest.mark.skipif(namespace.wrapper() is None, reason="this system refuses network namespaces")
+@pytest.mark.skipif(network.namespace_command() is None, reason="this system refuses network namespaces")
 def test_the_printed_port_is_the_servers_default(folder_target: Target) -> None:
     """In a network of its own, where nothing else listens and loopback is up."""
-    alone = [*(namespace.wrapper() or ()), sys.executable, "-I", "-c", PREPARED]
+    alone = [*(network.namespace_command() or ()), sys.executable, "-I", "-c", PREPARED]
     env: Environment = {"VARIANT": None, "PORT": None, "HOST": "0.0.0.0"}
     with ProcessServer(folder_target, folder_target.port, env, within=alone) as server:
         server.wait_ready()

@@ -13,6 +13,9 @@ fail() {
     exit 2
 }
 
+[ "$(uname -s)" = Linux ] ||
+    fail "the harness needs Linux, as it reads /proc; elsewhere run it in a Linux virtual machine"
+
 # What these settings are made for breaks an environment of its own; mirrors and proxies stay.
 unset PYTHONHOME PYTHONPATH PYTHONOPTIMIZE PIP_TARGET PIP_PREFIX PIP_ROOT PIP_PYTHON PIP_CONSTRAINT
 export PIP_USER=0 PIP_DRY_RUN=0 PIP_NO_DEPS=0

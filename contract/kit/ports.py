@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from zoo.host.ports import is_free
+from zoo.host.network import is_free
 
 PORTS = range(21500, 22000)
 """Below the range from which the kernel takes ports for outgoing connections."""

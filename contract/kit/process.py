@@ -15,9 +15,9 @@ from kit.paths import CONTRACT
 from kit.ports import free_port
 from kit.server import LOW_NOFILE, Environment, Runtime, Server, ServerFailed
 from kit.targets import Target
-from zoo.host import scratch
+from zoo.host import run_lock
 from zoo.host.environment import chosen
-from zoo.host.marked import mark
+from zoo.host.run_lock import run_mark
 
 LAUNCH = (sys.executable, "-I", "-S", str(CONTRACT / "kit" / "launch.py"))
 
@@ -41,10 +41,10 @@ class ProcessServer(Server):
             raise ServerFailed(f"{target.server} is not built, missing: {', '.join(missing)}")
         super().__init__(target, port)
         # what a killed one leaves behind goes with it
-        self._tmp = scratch.folder("contract")
+        self._tmp = run_lock.scratch_folder("contract")
         own = {**target.env, "VARIANT": target.variant, "PORT": str(port)}
         passed_on = {name: os.environ[name] for name in target.passed_on if name in os.environ}
-        full = {**chosen(self._tmp.name), **mark(), **passed_on, **own, **(env or {})}
+        full = {**chosen(self._tmp.name), **run_mark(), **passed_on, **own, **(env or {})}
         program, *words = target.argv()
         if Path(program).name == "java":  # which does not know TMPDIR
             words[:0] = [f"-Djava.io.tmpdir={full['TMPDIR']}", f"-Duser.home={full['HOME']}"]

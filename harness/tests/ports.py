@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
-from zoo.host.ports import is_free
+from zoo.host.network import is_free
 
 PORTS = range(22_500, 27_500)
 """Below the range from which the kernel takes ports for outgoing connections."""

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.host.processors import cores, placed
+from zoo.host.processors import cores, cpu_affinity
 from zoo.load.execute import BusyThreads, Children
 from zoo.model.condition import Condition
 from zoo.model.cores import Cores, PhysicalCore, numbers, ranges
@@ -272,7 +272,7 @@ def test_a_server_may_use_all_or_its_own_or_some_of_these(tmp_path: Path) -> Non
 
 
 def by_popen(tmp_path: Path) -> str:
-    with placed(HERE[-1:]):
+    with cpu_affinity(HERE[-1:]):
         return subprocess.run(ASK, capture_output=True, text=True, check=True).stdout
 
 

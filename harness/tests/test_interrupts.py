@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, field_serializer
 from pydantic_core import PydanticSerializationError
 
-from zoo.host.interrupts import held, interruptible
+from zoo.host.interrupts import defer_signals, interruptible
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 
@@ -26,7 +26,7 @@ class Interrupted(BaseModel):
 
 
 def written(done: list[str], number: int) -> None:
-    with interruptible(), held():
+    with interruptible(), defer_signals():
         done.append(Interrupted(number=number).model_dump_json())
 
 
@@ -45,7 +45,7 @@ def test_what_is_not_held_is_a_fault_of_the_data(number: int) -> None:
 
 
 def interrupted_and_faulty() -> None:
-    with interruptible(), held():
+    with interruptible(), defer_signals():
         signal.raise_signal(signal.SIGINT)
         raise ValueError("in the middle")
 
@@ -59,7 +59,7 @@ def test_a_fault_in_what_is_held_is_told_with_the_interrupt() -> None:
 def test_a_closed_terminal_ends_nothing_under_nohup() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with interruptible(), held():
+        with interruptible(), defer_signals():
             signal.raise_signal(signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
@@ -70,13 +70,13 @@ def test_handlers_are_as_before_and_other_threads_hold_nothing() -> None:
     found = []
 
     def other() -> None:
-        with held():
+        with defer_signals():
             found.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=other)
     thread.start()
     thread.join()
-    with held():
+    with defer_signals():
         assert signal.getsignal(signal.SIGINT) is not before
     assert signal.getsignal(signal.SIGINT) is before
     assert found == [before]

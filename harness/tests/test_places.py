@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import builders
 import pytest
 
-from zoo.host import mend
+from zoo.host import doctor
 from zoo.host.engine import Engine, EngineError
 from zoo.host.swarm import Node, Swarm
 from zoo.model.condition import Condition
@@ -101,13 +101,13 @@ def test_a_limit_names_its_host_and_the_command_that_raises_it() -> None:
     found = connections(between(ports, nofile_hard=1_048_576), 100_000)
     assert (found.actual, found.limited_by) == (20_000, "ip_local_port_range 50000-60999 on c")
     assert found.setting == "ports"
-    assert mend.on_host("ports", 100_000) == 'sudo sysctl -w net.ipv4.ip_local_port_range="1024 65535"'
+    assert doctor.host_limit_fix("ports", 100_000) == 'sudo sysctl -w net.ipv4.ip_local_port_range="1024 65535"'
     few = connections(between({"b": ports["b"]}, nofile_hard=20_000), 25_000)
     assert (few.limited_by, few.setting) == ("nofile hard limit 20,000 on a", "descriptors")
-    assert mend.on_host("descriptors", 25_000).startswith("dockerd --default-ulimit nofile=25500:25500")
+    assert doctor.host_limit_fix("descriptors", 25_000).startswith("dockerd --default-ulimit nofile=25500:25500")
     kernel = connections(between({"b": ports["b"]}, nofile_hard=None, file_max=30_000), 25_000)
     assert (kernel.limited_by, kernel.setting) == ("fs.file-max 30,000 on a", "files")
-    assert mend.on_host("files", 25_000) == "sudo sysctl -w fs.file-max=51000"
+    assert doctor.host_limit_fix("files", 25_000) == "sudo sysctl -w fs.file-max=51000"
 
 
 def between(generators: Mapping[str, Limits], **server: int | None) -> Limits:

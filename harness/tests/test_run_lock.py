@@ -1,4 +1,4 @@
-"""One run at a time, on whatever file system the checkout is."""
+"""One run at a time, on whatever file system the checkout is; and the temporary folders of a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from zoo.host import run_lock
-from zoo.host.marked import RUN
+from zoo.host.run_lock import RUN
 from zoo.model.errors import BenchError
 
 
@@ -36,9 +36,9 @@ def refuse(monkeypatch: pytest.MonkeyPatch, number: int, below: Path) -> None:
 
 
 def test_a_second_run_is_refused_while_the_first_one_lasts(tmp_path: Path) -> None:
-    run_lock.be_alone(tmp_path)
+    run_lock.acquire_run_lock(tmp_path)
     with pytest.raises(BenchError, match="another run is being measured"):
-        run_lock.be_alone(tmp_path)
+        run_lock.acquire_run_lock(tmp_path)
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL])
@@ -48,16 +48,43 @@ def test_without_locks_in_the_checkout_one_of_this_machine_is_taken(
     for name in ("clone", "another"):
         (tmp_path / name).mkdir()
         refuse(monkeypatch, number, tmp_path / name)
-    run_lock.be_alone(tmp_path / "clone")
+    run_lock.acquire_run_lock(tmp_path / "clone")
     with pytest.raises(BenchError, match="another run is being measured"):
-        run_lock.be_alone(tmp_path / "clone")
-    run_lock.be_alone(tmp_path / "another")
+        run_lock.acquire_run_lock(tmp_path / "clone")
+    run_lock.acquire_run_lock(tmp_path / "another")
 
 
 def test_where_nothing_can_be_locked_the_reason_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refuse(monkeypatch, errno.ENOLCK, tmp_path)
     with pytest.raises(BenchError) as caught:
-        run_lock.be_alone(tmp_path)
+        run_lock.acquire_run_lock(tmp_path)
     assert "another run" not in str(caught.value)
     assert f"{tmp_path / 'results/.lock'} cannot be locked: {os.strerror(errno.ENOLCK)}" in str(caught.value)
     assert "TMPDIR" in str(caught.value)
+
+
+def left_by(mark: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a file in it, as a killed run of this mark leaves it."""
+    monkeypatch.setenv(RUN, mark)
+    with run_lock.scratch_folder("wrk") as folder:
+        kept = Path(f"{folder}kept")
+    kept.mkdir()
+    (kept / "0.json").touch()
+    return kept
+
+
+def test_a_folder_goes_with_its_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(RUN, raising=False)
+    with run_lock.scratch_folder("wrk") as folder:
+        assert Path(folder).is_dir()
+    assert not Path(folder).exists()
+
+
+def test_those_of_a_killed_run_go_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = tmp_path / "temporary"
+    others = [left_by(mark, monkeypatch) for mark in ("1:23.", "1:3.", "11:2.")]
+    (temporary / "zoo-of-a-person").mkdir()
+    left = left_by("1:2.", monkeypatch)
+    run_lock.clear_scratch()
+    assert not left.exists()
+    assert sorted(temporary.iterdir()) == sorted([*others, temporary / "zoo-of-a-person"])

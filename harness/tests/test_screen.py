@@ -175,6 +175,6 @@ def test_the_doctors_table_breaks_between_words(width: int) -> None:
 
 def test_a_command_on_several_lines_is_one_command() -> None:
     command = "printf '%s - nofile 65536\\n' '*' root | sudo tee /etc/security/limits.d/zoo.conf"
-    shown = doctor.broken(command, 40)
+    shown = doctor.wrap_command(command, 40)
     assert max(map(len, shown.splitlines())) <= 40
     assert shlex.split(shown.replace("\\\n", "")) == shlex.split(command)

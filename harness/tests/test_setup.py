@@ -114,6 +114,16 @@ def test_a_folder_that_cannot_be_written_is_the_reason_given(tmp_path: Path) -> 
     assert "venv module" not in done.stderr
 
 
+def test_another_system_than_linux_is_the_reason_given(tmp_path: Path) -> None:
+    uname = tmp_path / "bin" / "uname"
+    uname.parent.mkdir()
+    uname.write_text("#!/bin/sh\necho Darwin\n", encoding="utf-8")
+    uname.chmod(0o755)
+    done = setup(clone(tmp_path / "it"), PATH=f"{uname.parent}{os.pathsep}{os.environ['PATH']}")
+    assert done.returncode == 2
+    assert done.stderr.startswith("setup: the harness needs Linux")
+
+
 def test_a_python_without_venv_is_the_reason_given(tmp_path: Path) -> None:
     lacking = tmp_path / "python"
     lacking.write_text('#!/bin/sh\ncase "$*" in *ensurepip*) exit 1 ;; esac\n', encoding="utf-8")

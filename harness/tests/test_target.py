@@ -17,10 +17,10 @@ import psutil
 import pytest
 from fakes import ManualTime
 
+from zoo.host.network import Accepting, Listener, is_local, reached, resolve
 from zoo.load.spec import LoadSpec
 from zoo.model.entry_id import is_target
 from zoo.model.run import Target
-from zoo.runtime.listeners import Accepting, Listener, is_local, reached, resolve
 from zoo.runtime.target import HostedTarget, TargetError, check, condition, home, listening, origin, targets
 
 NOWHERE = "http://192.0.2.1:9000/"

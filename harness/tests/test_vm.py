@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 import shlex
 import signal
 import subprocess
@@ -23,7 +21,7 @@ from fixtures import fake_qemu
 from waits import PATIENCE_S, until
 
 from zoo.catalog.load import load_catalog
-from zoo.catalog.manifest import Catalog, Server
+from zoo.catalog.manifest import Catalog
 from zoo.cli.checkout import ROOT
 from zoo.measure.session import Session
 from zoo.measure.window import RealClock
@@ -33,12 +31,9 @@ from zoo.model.record import Record
 from zoo.plan import tier
 from zoo.plan.defaults import EMULATED
 from zoo.runtime.base import Launch
-from zoo.runtime.vm import init, qemu
-from zoo.runtime.vm.image import Images
-from zoo.runtime.vm.kernel import GuestKernel
-from zoo.runtime.vm.qemu import GuestMachine
+from zoo.runtime.vm import guest, machine
+from zoo.runtime.vm.machine import GuestKernel, GuestMachine, VmError, choose_accelerator, memory_of
 from zoo.runtime.vm.runtime import Patience, VmRuntime
-from zoo.runtime.vm.settings import VmError, accelerator, memory_of
 from zoo.store.run_folder import Store
 
 FAKE_SERVER = ROOT / "contract" / "suite_proof" / "fake" / "fake.py"
@@ -67,17 +62,6 @@ summary = "one loop"
 """.replace("PORT", str(PORT))
 
 
-class NoFiles:
-    """What a made-up guest boots."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.kernel = GuestKernel("0", folder / "vmlinuz", ())
-
-    def parts(self, server: Server | None) -> list[Path]:
-        return []
-
-
 class Bed:
     """A server's folder, a store, and a QEMU that goes wrong as it is told."""
 
@@ -94,9 +78,8 @@ class Bed:
         words = shlex.join([sys.executable, fake_qemu.__file__, mode, str(self.folder / "fake")])
         binary.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
         binary.chmod(0o755)
-        runtime = VmRuntime(NoFiles(self.folder), GuestMachine("tcg", "1g", 1, str(binary)), patience=PATIENCE)
-        runtime.build(self.catalog.servers)
-        return runtime
+        kernel = GuestKernel("0", self.folder / "vmlinuz", ())
+        return VmRuntime(self.folder, kernel, GuestMachine("tcg", "1g", 1, str(binary)), patience=PATIENCE)
 
     def launch(self) -> Launch:
         return Launch(self.catalog.entries[0], self.log)
@@ -108,7 +91,7 @@ class Bed:
         Session(
             catalog=self.catalog,
             runtimes={"": self.runtime(mode)},
-            limits=init.limits(),
+            limits=guest.limits(),
             clock=RealClock(),
             store=self.store,
             profile=SHORT,
@@ -255,7 +238,7 @@ def test_a_guest_does_not_outlive_a_harness_that_is_killed(bed: Bed) -> None:
     script = (
         "import sys, time; sys.path.insert(0, sys.argv[2])\n"
         "from pathlib import Path; from test_vm import *\n"
-        "bed = Bed(Path(sys.argv[1])); bed.runtime('well').boot(None, bed.log)\n"
+        "bed = Bed(Path(sys.argv[1])); bed.runtime('well').boot(bed.log)\n"
         "print('up', flush=True); time.sleep(60)\n"
     )
     folder = bed.folder / "killed"
@@ -284,72 +267,77 @@ def test_memory_is_half_of_this_machine_unless_told() -> None:
 def test_without_qemu_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(VmError, match="RUNTIME=vm does not work here: there is no qemu-system-x86_64 here"):
-        accelerator(tmp_path, {})
+        choose_accelerator(tmp_path, {})
 
 
 def test_kvm_is_taken_where_it_runs_a_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A device that can be opened is not enough: some abort, some never start."""
     device, binary, kernel = tmp_path / "kvm", tmp_path / "qemu", tmp_path / "vmlinuz"
-    monkeypatch.setattr("zoo.runtime.vm.qemu.DEVICE", device)
+    monkeypatch.setattr("zoo.runtime.vm.machine.DEVICE", device)
 
     def says(script: str) -> None:
         binary.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         binary.chmod(0o755)
 
     says("echo 'Kernel panic - not syncing: VFS: Unable to mount root fs'")
-    assert qemu.accelerator("auto", lambda: kernel, str(binary)) == "tcg"  # there is no device
+    assert machine.accelerator("auto", lambda: kernel, str(binary)) == "tcg"  # there is no device
     device.touch()
-    assert qemu.accelerator("auto", lambda: kernel, str(binary)) == "kvm"
-    assert qemu.accelerator("tcg", lambda: kernel, str(binary)) == "tcg"
+    assert machine.accelerator("auto", lambda: kernel, str(binary)) == "kvm"
+    assert machine.accelerator("tcg", lambda: kernel, str(binary)) == "tcg"
     says("echo 'failed to set MSR 0x10a' >&2; exit 134")
-    assert qemu.accelerator("auto", lambda: kernel, str(binary)) == "tcg"
-    with pytest.raises(ValueError, match="runs no guest here"):
-        qemu.accelerator("kvm", lambda: kernel, str(binary))
-    with pytest.raises(ValueError, match='auto, kvm or tcg, got "xen"'):
-        qemu.accelerator("xen", lambda: kernel, str(binary))
+    assert machine.accelerator("auto", lambda: kernel, str(binary)) == "tcg"
+    with pytest.raises(VmError, match="runs no guest here"):
+        machine.accelerator("kvm", lambda: kernel, str(binary))
+    with pytest.raises(VmError, match='auto, kvm or tcg, got "xen"'):
+        machine.accelerator("xen", lambda: kernel, str(binary))
 
 
-def test_a_guest_has_neither_disk_nor_network_and_dies_with_its_parent(tmp_path: Path) -> None:
+def test_a_guest_cannot_write_to_this_host_has_no_network_and_dies_with_its_parent(tmp_path: Path) -> None:
     words = GuestMachine("tcg", "2g", 2).command(Path("/k"), Path("/f"), tmp_path / "a,b.log")
     assert words[:4] == ["setpriv", "--pdeathsig", "KILL", "--"]
     assert "-nodefaults" in words
-    assert not {"-drive", "-netdev", "-nic", "-device", "-hda"} & set(words)
+    assert not {"-drive", "-netdev", "-nic", "-hda"} & set(words)
+    shared = [words[place + 1] for place, word in enumerate(words) if word in ("-fsdev", "-device")]
+    assert shared == [
+        "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap",
+        "virtio-9p-pci,fsdev=host,mount_tag=host",
+    ]
     assert f"file,id=console,path={tmp_path}/a,,b.log,append=on" in words
 
 
 def test_the_agent_in_the_guest_needs_no_numpy() -> None:
     without = "import sys; sys.modules['numpy'] = sys.modules['scipy'] = None"
-    script = f"{without}; import zoo.runtime.vm.init, zoo.runtime.vm.guest"
+    script = f"{without}; import zoo.runtime.vm.guest"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-# --- files
+def test_a_guest_boots_the_modules_in_order_and_this_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program that stands in for busybox archives the names of the files, and INIT."""
+    tools, modules = tmp_path / "tools", [tmp_path / "virtio.ko", tmp_path / "9p.ko"]
+    tools.mkdir()
+    (tools / "busybox").write_text("#!/bin/sh\n/bin/cat - init\n", encoding="utf-8")
+    (tools / "busybox").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}")
+    monkeypatch.setattr(sys, "executable", "/a folder/python")
+    for module in modules:
+        module.touch()
+    machine.write_boot_files(GuestKernel("0", tmp_path / "vmlinuz", tuple(modules)), tmp_path / "archive")
+    text = (tmp_path / "archive").read_text(encoding="utf-8")
+    assert text.splitlines()[:6] == [
+        "bin",
+        "bin/busybox",
+        "init",
+        "modules",
+        "modules/00-virtio.ko",
+        "modules/01-9p.ko",
+    ]
+    assert f"export PATH={tools}\n" in text
+    assert text.endswith("/new '/a folder/python' -I -m zoo.runtime.vm.guest\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["9p.ko", "archive", "tools", "virtio.ko"]
 
 
-def test_a_servers_part_is_the_same_bytes_until_it_changes(tmp_path: Path) -> None:
-    made = tmp_path / "fake"
-    (made / "lib").mkdir(parents=True)
-    (made / "server.toml").write_text(
-        MANIFEST.replace('makes = ["server.toml"]', 'makes = ["it.jar"]').replace("PYTHON", "x"), encoding="utf-8"
-    )
-    for name in ("it.jar", "lib/other.jar"):
-        (made / name).write_bytes(os.urandom(100))
-    server = load_catalog(tmp_path).servers[0]
-    folders = [tmp_path / "one", tmp_path / "two"]
-    for folder in folders:
-        folder.mkdir()
-    kernel = GuestKernel("0", tmp_path / "vmlinuz", ())
-    first, second = (Images(tmp_path, folder, kernel, None)._server(server) for folder in folders)
-    assert first.read_bytes() == second.read_bytes()
-    assert listed(first) == ["zoo", "zoo/fake", "zoo/fake/it.jar", "zoo/fake/lib", "zoo/fake/lib/other.jar"]
-    (made / "lib" / "other.jar").write_bytes(b"changed")
-    third = Images(tmp_path, folders[0], kernel, None)._server(server)
-    assert third != first
-    assert list(folders[0].iterdir()) == [third]
-
-
-def listed(archive: Path) -> list[str]:
-    """Its names."""
-    found = re.findall(rb"070701[0-9A-F]{104}([^\0]+)\0", archive.read_bytes())
-    return [name.decode() for name in found if name != b"TRAILER!!!"]
+def test_without_busybox_no_files_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(VmError, match="no busybox here; `make qemu` installs it"):
+        machine.write_boot_files(GuestKernel("0", tmp_path / "vmlinuz", ()), tmp_path / "archive")

@@ -81,7 +81,7 @@ def test_a_guest_holds_a_thousand_connections(results: Path) -> None:
 
 
 def test_a_guest_without_enough_memory_says_so(results: Path) -> None:
-    run = bench(results, memory="160m")
+    run = bench(results, memory="80m")
     output, _ = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 2, output
     assert "the guest does not boot: the guest ended" in output

@@ -20,7 +20,7 @@ from fake_zoo import fake_zoo, measured
 from rich.console import Console
 
 from zoo.cli import build_servers
-from zoo.host import namespace
+from zoo.host import network
 from zoo.model.record import Record
 from zoo.store.run_folder import Store
 
@@ -173,20 +173,20 @@ def test_a_folder_with_a_manifest_is_all_it_takes_to_add_a_server(results: Path)
     assert [(r.entry, r.model, r.failure) for r in found] == [("fake:eventloop", "event-loop", None)]
 
 
-@pytest.mark.skipif(namespace.wrapper() is None, reason="this system refuses network namespaces")
+@pytest.mark.skipif(network.namespace_command() is None, reason="this system refuses network namespaces")
 def test_a_namespace_has_loopback_and_wide_limits_and_the_host_keeps_its_own() -> None:
     script = (
-        "from zoo.host import limits, namespace\n"
+        "from zoo.host import facts, network\n"
         "import socket\n"
-        "assert namespace.prepare() == []\n"
+        "assert network.prepare_namespace() == []\n"
         "server = socket.create_server(('127.0.0.1', 8101))\n"
         "socket.create_connection(('127.0.0.1', 8101), timeout=5)\n"
-        "found = limits.read_limits()\n"
+        "found = facts.read_limits()\n"
         "print(found.port_low, found.port_high, found.somaxconn)\n"
     )
     ports = Path("/proc/sys/net/ipv4/ip_local_port_range")
     before = ports.read_text(encoding="ascii")
-    wrapper = namespace.wrapper()
+    wrapper = network.namespace_command()
     assert wrapper is not None
     done = subprocess.run([*wrapper, sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["10240", "65535", "65535"], done.stderr

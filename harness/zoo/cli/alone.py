@@ -11,7 +11,7 @@ from zoo.cli.screen import console
 from zoo.host import run_lock
 from zoo.host.engine import Engine
 from zoo.host.environment import left_behind
-from zoo.host.revision import revision
+from zoo.host.run_metadata import revision
 from zoo.runtime import orphans
 from zoo.store.writing import check_writable
 
@@ -29,7 +29,7 @@ def be_alone(runs: Path) -> None:
     Says what a killed run has left, and why the commit is not known where it is not.
     """
     check_writable(runs)
-    if left := [*run_lock.be_alone(checkout.ROOT), *orphans.left(Engine())]:
+    if left := [*run_lock.acquire_run_lock(checkout.ROOT), *orphans.left(Engine())]:
         console.print(f"ended what a killed run had left behind: {', '.join(left)}")
     if unknown := revision(checkout.ROOT).unknown:
         console.print(f"the run is stored without a commit: {unknown}", markup=False, highlight=False)

@@ -18,7 +18,7 @@ from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Resume
 from zoo.cli.plan import announce
 from zoo.cli.screen import console
-from zoo.host import facts, mend, namespace
+from zoo.host import doctor, facts, network
 from zoo.measure import further
 from zoo.measure.run import new_run
 from zoo.model.condition import Condition
@@ -107,7 +107,7 @@ def _refuse_clamped(planned: PlanFacts, limits: Limits, strict: bool) -> None:
             raise BenchError(f"tier {name} cannot be run here: {allowed.limited_by} allows {allowed.actual:,}")
         more = "zoo doctor tells more"
         if allowed.setting and limits.server_host:
-            more = f"there: {mend.on_host(allowed.setting, tier.connections)}"
+            more = f"there: {doctor.host_limit_fix(allowed.setting, tier.connections)}"
         console.print(f"tier {name} runs at {allowed.actual:,} connections here: {allowed.limited_by} ({more})")
 
 
@@ -118,7 +118,7 @@ def _enter(store: Store, catalog: Catalog) -> NoReturn:
     if started := request.entries_of(planned, catalog):
         warn_of_environment(name for entry in started for name in entry.settings)
     console.print(f"run: {checkout.shown(store.folder)} (Ctrl-C keeps what is done)")
-    wrapper = namespace.wrapper() if planned.condition.network == "private" else None
+    wrapper = network.namespace_command() if planned.condition.network == "private" else None
     if planned.condition.network == "private" and wrapper is None:
         raise BenchError("this run was begun in a network namespace of its own, which is refused now; start a new run")
     if planned.targets:

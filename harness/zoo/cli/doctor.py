@@ -10,13 +10,13 @@ from zoo.cli import checkout
 from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
 from zoo.host import doctor as doctors
-from zoo.host import facts, tools
+from zoo.host import facts
 from zoo.host.doctor import Check
 from zoo.host.engine import Engine, EngineError
 from zoo.host.jdk import JdkError, find_jdk
 from zoo.load.vegeta import BUILT
 from zoo.model.host import EngineFacts
-from zoo.runtime.vm import qemu
+from zoo.runtime.vm import machine
 
 
 @plainly()
@@ -26,10 +26,10 @@ def command() -> None:
         jdk = find_jdk()
     except JdkError:
         jdk = None
-    here, lacking = facts.gather(jdk), qemu.missing()
-    guest = doctors.virtual_host(here, lacking, None if lacking else qemu.version(), qemu.has_device())
+    here, lacking = facts.gather(jdk), machine.missing()
+    guest = doctors.virtual_host(here, lacking, None if lacking else machine.qemu_version(), machine.has_device())
     found = [
-        *doctors.checks(here, tools.rust_needed(checkout.ROOT)),
+        *doctors.checks(here, facts.rust_needed(checkout.ROOT)),
         _generators(),
         doctors.container_engine(here, _engine()),
         guest,
@@ -49,4 +49,4 @@ def _engine() -> EngineFacts | EngineError:
 def _generators() -> Check:
     """Those that scenarios need besides wrk."""
     there = {"vegeta": BUILT.exists() or shutil.which("vegeta"), "ab": shutil.which("ab")}
-    return doctors.further_generators({name: bool(path) for name, path in there.items()})
+    return doctors.load_generators({name: bool(path) for name, path in there.items()})

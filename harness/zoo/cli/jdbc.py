@@ -21,10 +21,10 @@ from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Resume, from_models
 from zoo.cli.progress import time_left
 from zoo.host import facts
-from zoo.host.begun import begun, now
 from zoo.host.engine import Engine, EngineError
 from zoo.host.interrupts import interruptible
 from zoo.host.jdk import find_jdk
+from zoo.host.run_metadata import new_run_metadata, now
 from zoo.jdbc import plan
 from zoo.jdbc.launcher import Launcher, project, recorded
 from zoo.jdbc.plan import JdbcWish
@@ -211,7 +211,7 @@ def _announce(planned: PlanFacts, console: Console) -> None:
 
 
 def _new_run(planned: PlanFacts, jdk: Jdk) -> JdbcRun:
-    named = begun(checkout.ROOT, f"jdbc-{planned.profile.name}")
+    named = new_run_metadata(checkout.ROOT, f"jdbc-{planned.profile.name}")
     given = {FOLDER: recorded(os.environ)}
     host = facts.gather(jdk)
     return JdbcRun(**named, jdk=jdk.version, plan=planned, host=host, builds=_builds(), environment=given)

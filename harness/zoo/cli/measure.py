@@ -13,7 +13,7 @@ from zoo.cli import checkout, report
 from zoo.cli.mistakes import plainly
 from zoo.cli.progress import Live
 from zoo.cli.screen import console
-from zoo.host import namespace
+from zoo.host import network
 from zoo.measure.run import carry_out
 from zoo.store.run_folder import Store
 from zoo.store.writing import StoreError
@@ -26,7 +26,7 @@ def command(
 ) -> None:
     """Measure what the run in this folder lacks."""
     if private:
-        for name in namespace.prepare():
+        for name in network.prepare_namespace():
             console.print(f"{name} could not be set in the run's network namespace")
     catalog = checkout.catalog()
     _carry_out(Store.open(folder), catalog)

@@ -17,8 +17,8 @@ from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Servers
 from zoo.cli.screen import console
 from zoo.host import facts
-from zoo.host.begun import Begun, begun, now
 from zoo.host.interrupts import interruptible
+from zoo.host.run_metadata import NewRunMetadata, new_run_metadata, now
 from zoo.measure import soak as measuring
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError, RuntimeFailure
@@ -49,7 +49,7 @@ def command(
     be_alone(runs)
     warn_of_environment(name for entry in entries for name in entry.settings)
     build_servers.build_all(built_here(entries, [condition]), conditions.jdk_for(entries), console)
-    named = begun(checkout.ROOT, "soak")
+    named = new_run_metadata(checkout.ROOT, "soak")
     path = runs / "soak" / named["id"]
     path.mkdir(parents=True)
     console.print(
@@ -71,7 +71,7 @@ def command(
     _end(path)
 
 
-def _new(named: Begun, minutes: float, entries: list[Entry], condition: Condition) -> Soak:
+def _new(named: NewRunMetadata, minutes: float, entries: list[Entry], condition: Condition) -> Soak:
     return Soak(
         **named,
         jdk=condition.jdk,

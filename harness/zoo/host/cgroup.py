@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
@@ -16,43 +16,20 @@ MOUNTS = "/proc/self/mountinfo"
 
 N = TypeVar("N", int, float)
 Reader = Callable[[str], str | None]
-"""Gives a file's text, or None where there is no such file."""
+"""Returns a file's text, or None where there is no such file."""
 
 
 @dataclass(frozen=True)
 class Mount:
-    """One cgroup hierarchy: controllers is empty for version 2."""
+    """A mounted hierarchy of control groups; `controllers` is empty for version 2."""
 
     root: str
     point: str
     controllers: frozenset[str]
 
 
-def parse_membership(text: str) -> dict[str, str]:
-    """/proc/self/cgroup: controller -> path; version 2 stands under the empty name."""
-    paths: dict[str, str] = {}
-    for line in text.splitlines():
-        fields = line.split(":", 2)
-        if len(fields) == 3:
-            paths.update(dict.fromkeys(fields[1].split(","), fields[2]))
-    return paths
-
-
-def parse_mounts(text: str) -> list[Mount]:
-    """/proc/self/mountinfo: its cgroup mounts."""
-    mounts = []
-    for line in text.splitlines():
-        before, _, after = line.partition(" - ")
-        left, right = before.split(), after.split()
-        if len(left) < 5 or len(right) < 3 or right[0] not in ("cgroup", "cgroup2"):
-            continue
-        options = frozenset(right[2].split(",")) if right[0] == "cgroup" else frozenset()
-        mounts.append(Mount(_unescape(left[3]), _unescape(left[4]), options))
-    return mounts
-
-
 def parse_amount(text: str | None) -> int | None:
-    """A limit file's number; `max`, -1 and version 1's huge number are no limit."""
+    """Return the number in a limit file; `max`, -1 and version 1's huge number are no limit."""
     word = (text or "").strip()
     if not (word.isascii() and word.isdigit()):
         return None
@@ -67,47 +44,33 @@ def parse_cpu_max(text: str | None) -> float | None:
 
 
 def read_cgroup(read: Reader | None = None) -> CgroupLimits:
-    """The limits in force on this process: the tightest from its group up to the root that is visible."""
+    """Return the limits in force on this process: the tightest from its group up to the root that is visible."""
     read = read or _read
-    memory: list[int | None] = []
+
+    def amounts(controller: str, *names: str) -> list[int | None]:
+        return [parse_amount(read(f"{folder}/{name}")) for folder in levels(controller, read=read) for name in names]
+
     cpus: list[float | None] = []
-    pids: list[int | None] = []
-    for folder in levels("memory", read=read):
-        memory += [parse_amount(read(f"{folder}/{name}")) for name in ("memory.max", "memory.limit_in_bytes")]
-    for folder in levels("pids", read=read):
-        pids.append(parse_amount(read(f"{folder}/pids.max")))
     for folder in levels("cpu", read=read):
-        cpus.append(parse_cpu_max(read(f"{folder}/cpu.max")))
         quota, period = read(f"{folder}/cpu.cfs_quota_us"), read(f"{folder}/cpu.cfs_period_us")
-        cpus.append(_cpus(quota or "", period or ""))
-    bytes_ = _least(memory)
+        cpus += [parse_cpu_max(read(f"{folder}/cpu.max")), _cpus(quota or "", period or "")]
+    memory = _least(amounts("memory", "memory.max", "memory.limit_in_bytes"))
     return CgroupLimits(
-        version=version_of(parse_mounts(read(MOUNTS) or "")),
-        memory_kb=None if bytes_ is None else bytes_ // 1024,
+        version=_version(_mounts(read)),
+        memory_kb=None if memory is None else memory // 1024,
         cpus=_least(cpus),
-        pids=_least(pids),
+        pids=_least(amounts("pids", "pids.max")),
     )
 
 
 def levels(controller: str, pid: int | None = None, read: Reader | None = None) -> list[str]:
     """List the folders of a process's group and of its visible parents, the group first; this process without `pid`."""
     read = read or _read
-    paths = parse_membership(read(f"/proc/{pid or 'self'}/cgroup") or "")
-    return list(_folders(parse_mounts(read(MOUNTS) or ""), paths, controller))
-
-
-def version_of(mounts: list[Mount]) -> str | None:
-    """`v1`, `v2`, or `hybrid`: controllers under version 1, version 2 mounted beside them."""
-    v2 = any(not mount.controllers for mount in mounts)
-    v1 = any(mount.controllers & {"memory", "cpu", "pids"} for mount in mounts)
-    if v1:
-        return "hybrid" if v2 else "v1"
-    return "v2" if v2 else None
-
-
-def _folders(mounts: list[Mount], paths: dict[str, str], controller: str) -> Iterator[str]:
-    """The group's folder and those above it, in the hierarchy that has the controller."""
-    for mount in mounts:
+    lines = [line.split(":", 2) for line in (read(f"/proc/{pid or 'self'}/cgroup") or "").splitlines()]
+    # version 2 has no controllers on its line, and so the empty name
+    paths = {name: words[2] for words in lines if len(words) == 3 for name in words[1].split(",")}
+    folders: list[str] = []
+    for mount in _mounts(read):
         name = controller if mount.controllers else ""
         if name not in paths or (mount.controllers and controller not in mount.controllers):
             continue
@@ -116,8 +79,27 @@ def _folders(mounts: list[Mount], paths: dict[str, str], controller: str) -> Ite
         if inside.is_relative_to(mount.root):
             inside = inside.relative_to(mount.root)
         parts = [part for part in inside.parts if part not in ("/", "..")]
-        for depth in range(len(parts), -1, -1):
-            yield "/".join([mount.point, *parts[:depth]])
+        folders += ["/".join([mount.point, *parts[:depth]]) for depth in range(len(parts), -1, -1)]
+    return folders
+
+
+def _mounts(read: Reader) -> list[Mount]:
+    found = []
+    for line in (read(MOUNTS) or "").splitlines():
+        before, _, after = line.partition(" - ")
+        left, right = before.split(), after.split()
+        if len(left) < 5 or len(right) < 3 or right[0] not in ("cgroup", "cgroup2"):
+            continue
+        options = frozenset(right[2].split(",")) if right[0] == "cgroup" else frozenset()
+        found.append(Mount(_unescape(left[3]), _unescape(left[4]), options))
+    return found
+
+
+def _version(mounts: list[Mount]) -> str | None:
+    """Return `v1`, `v2`, or `hybrid`: controllers under version 1, version 2 mounted next to them."""
+    v1 = any(mount.controllers & {"memory", "cpu", "pids"} for mount in mounts)
+    v2 = any(not mount.controllers for mount in mounts)
+    return "hybrid" if v1 and v2 else "v1" if v1 else "v2" if v2 else None
 
 
 def _cpus(quota: str, period: str) -> float | None:
@@ -141,9 +123,5 @@ def _read(path: str) -> str | None:
 
 
 def usable_cpus(limits: CgroupLimits) -> float | None:
-    """CPUs this process may use, by affinity and by quota."""
-    try:
-        cpus: int | None = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS
-        cpus = os.cpu_count()
-    return _least([float(cpus) if cpus else None, limits.cpus])
+    """Return the CPUs this process may use, by affinity and by quota."""
+    return _least([float(len(os.sched_getaffinity(0))), limits.cpus])

@@ -1,9 +1,8 @@
-"""Explains what this host's limits and tools mean for each tier, and how to raise them. Changes nothing."""
+"""Explains what this host's limits and tools mean for each tier, and prints commands that fix them. Changes nothing."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 from rich.console import Console
@@ -11,12 +10,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from zoo.host import mend
 from zoo.host.engine import EngineError
-from zoo.model.host import EngineFacts, HostFacts
+from zoo.model.host import EngineFacts, HostFacts, Limits
 from zoo.model.jdk import MINIMUM
 from zoo.plan import feasible
-from zoo.plan.feasible import SERVER_DESCRIPTORS, SPARE_PORTS
+from zoo.plan.feasible import SERVER_DESCRIPTORS, SPARE_PORTS, Setting
 
 State = Literal["ok", "warn", "bad"]
 
@@ -33,34 +31,102 @@ CORES_WANTED = 4
 HIGHEST_SERVER_PORT = 8_105
 SIGNS: dict[State, tuple[str, str]] = {"ok": ("ok", "green"), "warn": ("warn", "yellow"), "bad": ("BAD", "bold red")}
 
+ROOM = 76
+"""Columns that the table needs for its longest words."""
+
+# For systems that do not pack a tool, or not a usable one.
+BY_HAND = {
+    "jdk": "unpack Eclipse Temurin 21 or newer and set JAVA_HOME, or with SDKMAN: sdk install java",
+    "cargo": "install Rust with rustup (see rustup.rs)",
+    "maven": "unpack Apache Maven and put its bin folder on PATH",
+    "wrk": "build wrk from its sources (github.com/wg/wrk): make, then put wrk on PATH",
+    "docker": "install Docker Engine as its documentation says",
+    "compose": "install docker-compose-plugin (Docker's own packages), docker-compose-v2 (Ubuntu), docker-compose "
+    "(Debian 13, Arch) or docker-cli-compose (Alpine)",
+    "qemu": "RUNTIME=vm takes Debian on x86_64, with its packages qemu-system-x86 and busybox-static",
+}
+
+INSTALL = {
+    "debian": "sudo apt-get install -y",
+    "fedora": "sudo dnf install -y",
+    "suse": "sudo zypper install -y",
+    "arch": "sudo pacman -S --needed",
+    "alpine": "sudo apk add",
+}
+
+PACKAGES = {
+    "debian": {
+        **{"jdk": "openjdk-21-jdk-headless", "maven": "maven", "wrk": "wrk", "docker": "docker.io"},
+        "qemu": "--no-install-recommends qemu-system-x86 busybox-static",
+    },
+    "fedora": {"jdk": "java-21-openjdk-devel", "cargo": "cargo", "maven": "maven"},
+    "suse": {"jdk": "java-21-openjdk-devel", "cargo": "cargo", "maven": "maven", "docker": "docker"},
+    "arch": {"jdk": "jdk21-openjdk", "cargo": "rust", "maven": "maven", "wrk": "wrk", "docker": "docker"},
+    "alpine": {"jdk": "openjdk21", "cargo": "cargo", "maven": "maven", "wrk": "wrk", "docker": "docker"},
+}
+
+# Releases whose packages have no JDK 21.
+WITHOUT_JDK_21 = ("Debian GNU/Linux 12", "Debian GNU/Linux 11", "Ubuntu 20.04")
+
 
 @dataclass(frozen=True)
 class Check:
-    """One row: what was found, what it means, and the command that mends it (None: nothing to mend)."""
+    """One row: what was found, what it means, and the command that fixes it (None: nothing to fix)."""
 
     name: str
     found: str
     meaning: str
     state: State
-    mend: str | None = None
+    fix: str | None = None
 
 
 def checks(facts: HostFacts, rust: str | None = None) -> list[Check]:
-    """Every row, limits first. `rust` is the oldest version of Rust that builds the servers."""
-    rows: list[Callable[[HostFacts], Check]] = [
-        _descriptors,
-        _ports,
-        _backlog,
-        _threads,
-        _cores,
-        _memory,
-        _clock,
-        _jdk,
-        partial(_cargo, needed=rust),
-        _maven,
-        _wrk,
+    """Return every row, limits first. `rust` is the oldest version of Rust that builds the servers."""
+    return [
+        _descriptors(facts),
+        _ports(facts.limits.ports),
+        _backlog(facts.limits),
+        _threads(facts.limits),
+        _cores(facts),
+        _memory(facts.memory_usable_kb),
+        _clock(facts),
+        _jdk(facts),
+        _cargo(facts, rust),
+        _tool(facts, "Maven", "maven", facts.tools.maven, "builds the Java servers"),
+        _tool(facts, "wrk", "wrk", facts.tools.wrk, "makes the load of every tier"),
     ]
-    return [row(facts) for row in rows]
+
+
+def load_generators(found: Mapping[str, bool]) -> Check:
+    """Return the row of load generators besides wrk; `found` says which are there."""
+    lacking = [name for name, there in found.items() if not there]
+    if not lacking:
+        return Check("generators", ", ".join(found), "make the load of open, rate, ramp and ab", "ok")
+    shown = "; ".join(filter(None, [", ".join(n for n in found if n not in lacking), f"no {', '.join(lacking)}"]))
+    meaning = "needed for make answer and the scenarios open, rate, ramp and ab"
+    return Check("generators", shown, meaning, "warn", "make tools (vegeta needs Go)")
+
+
+def container_engine(facts: HostFacts, found: EngineFacts | EngineError) -> Check:
+    """Return the row of containers; `found` is the result of the same check that a run in containers makes."""
+    if isinstance(found, EngineFacts):
+        return Check("container engine", f"Docker {found.version}", "containers can be used", "ok")
+    name = "none" if facts.tools.docker is None else f"docker {facts.tools.docker}, unusable"
+    why = "" if facts.tools.docker is None else f": {found}"
+    fix = _engine_fix(found, facts.family)
+    return Check("container engine", name, f"servers run as plain processes{why}", "warn", fix)
+
+
+def virtual_host(facts: HostFacts, lacking: str | None, qemu: str | None, device: bool) -> Check:
+    """Return the row of RUNTIME=vm; `lacking` is what it has not got, `device` whether KVM may work."""
+    if lacking is None:
+        speed = "" if device else "; emulated: for memory and threads, not for speed"
+        found = f"QEMU {qemu or 'unknown'}, {'/dev/kvm' if device else 'no KVM'}"
+        return Check("virtual host", found, f"RUNTIME=vm holds a true 25k{speed}", "ok")
+    if feasible.connections(facts.limits, HIGHEST).limited_by is None:
+        return Check("virtual host", "none", "not needed: processes hold every tier", "ok")
+    fix = install_command("qemu", facts.family)
+    return Check("virtual host", "none", f"RUNTIME=vm would hold a true 25k, but {lacking}", "warn", fix)
 
 
 def worst(found: list[Check]) -> State:
@@ -69,28 +135,24 @@ def worst(found: list[Check]) -> State:
 
 
 def show(found: list[Check], console: Console) -> None:
-    """A table that fits 80 columns; commands below it on lines of their own, to be copied."""
+    """Print a table that fits 80 columns; commands below it on lines of their own, to be copied."""
     if console.width < ROOM:
         for check in found:
             console.print(Text(f"{SIGNS[check.state][0]} {check.name}: {check.found}"))
             console.print(Padding(Text(check.meaning), (0, 0, 0, 2)))
     else:
         console.print(_table(found))
-    mends = [check for check in found if check.mend]
-    if mends:
-        console.print("\nTo mend (nothing has been changed):")
-    for check in mends:
+    fixes = [check for check in found if check.fix]
+    if fixes:
+        console.print("\nTo fix (nothing has been changed):")
+    for check in fixes:
         console.print(Text(f"  {check.name}:"))
-        for line in (check.mend or "").splitlines():
-            console.print(Text(broken(line, console.width)), soft_wrap=True)
+        for line in (check.fix or "").splitlines():
+            console.print(Text(wrap_command(line, console.width)), soft_wrap=True)
 
 
-ROOM = 76
-"""Columns that the table needs for its longest words."""
-
-
-def broken(command: str, width: int) -> str:
-    """A command between words on lines of this width, which a shell still reads as one; words in quotes stay whole."""
+def wrap_command(command: str, width: int) -> str:
+    """Break a command between words so that a shell still reads it as one; words in quotes stay whole."""
     words, lines = re.findall(r"(?:'[^']*'|[^ '])+", command), ["   "]
     for word in words:
         if len(lines[-1]) + len(word) + 3 > width and lines[-1].strip():
@@ -98,6 +160,48 @@ def broken(command: str, width: int) -> str:
             lines.append("     ")
         lines[-1] += f" {word}"
     return "\n".join(lines)
+
+
+def install_command(tool: str, family: str | None, distribution: str | None = None) -> str:
+    """Return how to get `jdk`, `cargo`, `maven`, `wrk`, `docker`, `compose` or `qemu`."""
+    if tool == "jdk" and (distribution or "").startswith(WITHOUT_JDK_21):
+        return BY_HAND[tool]
+    package = PACKAGES.get(family or "", {}).get(tool)
+    return f"{INSTALL[family]} {package}" if family and package else BY_HAND[tool]
+
+
+def host_limit_fix(setting: Setting, connections: int) -> str:
+    """Return the command for a host whose engine holds, or opens, so many connections of containers."""
+    wanted = connections + SERVER_DESCRIPTORS
+    if setting == "ports":
+        return _sysctl("net.ipv4.ip_local_port_range", "1024 65535")
+    if setting == "files":
+        return _sysctl("fs.file-max", str(2 * wanted))
+    return f"dockerd --default-ulimit nofile={wanted}:{wanted}, or default-ulimits in its /etc/docker/daemon.json"
+
+
+def _engine_fix(error: EngineError, family: str | None) -> str:
+    if error.lacks:
+        return install_command(error.lacks, family)
+    if "permission denied" in str(error).lower():
+        return "sudo usermod -aG docker $USER, and log in again"
+    return "sudo systemctl start docker"
+
+
+def _nofile_fix(family: str | None) -> str:
+    """For this shell and what it starts, and for good from the next log-in on (where PAM sets limits).
+
+    `*` leaves root out. (A systemd service: LimitNOFILE=.)
+    """
+    now = f"sudo prlimit --pid $$ --nofile={NOFILE_WANTED}:{NOFILE_WANTED}"
+    keep = f"printf '%s - nofile {NOFILE_WANTED}\\n' '*' root | sudo tee /etc/security/limits.d/zoo.conf"
+    return now if family == "alpine" else f"{now}\n{keep}"
+
+
+def _sysctl(name: str, value: str) -> str:
+    """Until the next boot."""
+    quoted = f'"{value}"' if " " in value else value
+    return f"sudo sysctl -w {name}={quoted}"
 
 
 def _table(found: list[Check]) -> Table:
@@ -112,102 +216,83 @@ def _table(found: list[Check]) -> Table:
     return table
 
 
-def short(count: int) -> str:
-    """19500 -> `19.5k`."""
-    return f"{count / 1000:g}k" if count >= 1_000 else str(count)
-
-
-def _held(most: int) -> tuple[str, State]:
-    """Which tiers run in full when `most` connections can be held."""
-    cut = {name: size for name, size in TIERS.items() if size > most}
+def _tiers_within(most: int) -> tuple[str, State]:
+    """Say which tiers run in full when `most` connections can be held."""
+    cut = [name for name, size in TIERS.items() if size > most]
     if not cut:
         return "every tier up to 25k in full", "ok"
-    smaller = ", ".join(f"{name} runs as {short(max(0, most))}" for name in cut)
-    return smaller, "bad" if most < TIERS["1k"] else "warn"
+    actual = f"{most / 1000:g}k" if most >= 1_000 else str(max(0, most))
+    return ", ".join(f"{name} runs as {actual}" for name in cut), "bad" if most < TIERS["1k"] else "warn"
 
 
 def _descriptors(facts: HostFacts) -> Check:
     soft, hard = facts.limits.nofile_soft, facts.limits.nofile_hard
     if hard is None:
         return Check("file descriptors", "no hard limit", "every tier up to 25k in full", "ok")
-    meaning, state = _held((hard - SERVER_DESCRIPTORS) // 100 * 100)
+    meaning, state = _tiers_within((hard - SERVER_DESCRIPTORS) // 100 * 100)
     found = f"hard {hard:,}, soft {soft:,}" if soft is not None else f"hard {hard:,}"
-    lines = [mend.raise_nofile(NOFILE_WANTED, facts.family), mend.keep_nofile(NOFILE_WANTED, facts.family)]
-    command = None if state == "ok" else "\n".join(line for line in lines if line)
-    return Check("file descriptors", found, meaning, state, command)
+    return Check("file descriptors", found, meaning, state, None if state == "ok" else _nofile_fix(facts.family))
 
 
-def _ports(facts: HostFacts) -> Check:
-    ports = facts.limits.ports
+def _ports(ports: tuple[int, int] | None) -> Check:
     if ports is None:
         return Check("local ports", "unknown", "25k needs about 26,000 free ports", "warn")
     low, high = ports
-    meaning, state = _held((high - low + 1 - SPARE_PORTS) // 100 * 100)
+    meaning, state = _tiers_within((high - low + 1 - SPARE_PORTS) // 100 * 100)
     if low <= HIGHEST_SERVER_PORT and state == "ok":
         meaning, state = "an outgoing connection may take a server's port (8101-8105)", "warn"
-    command = None if state == "ok" else mend.sysctl("net.ipv4.ip_local_port_range", PORTS_WANTED)
-    return Check("local ports", f"{low}-{high} ({high - low + 1:,})", meaning, state, command)
+    fix = None if state == "ok" else _sysctl("net.ipv4.ip_local_port_range", PORTS_WANTED)
+    return Check("local ports", f"{low}-{high} ({high - low + 1:,})", meaning, state, fix)
 
 
-def _backlog(facts: HostFacts) -> Check:
-    depth = facts.limits.somaxconn
+def _backlog(limits: Limits) -> Check:
+    depth, syn = limits.somaxconn, limits.tcp_max_syn_backlog
     if depth is None:
         return Check("listen backlog", "unknown", "a small one drops part of a burst of connections", "warn")
-    syn = facts.limits.tcp_max_syn_backlog
     found = f"somaxconn {depth:,}" + (f", SYN {syn:,}" if syn is not None else "")
     if depth >= HIGHEST:
         return Check("listen backlog", found, "holds the burst of every tier", "ok")
     meaning = f"bursts above {depth:,} wait for retries; drops are counted in each record"
     if depth >= BACKLOG_WANTED:
         return Check("listen backlog", found, meaning, "ok")
-    command = mend.sysctl("net.core.somaxconn", "65535")
-    return Check("listen backlog", found, meaning, "warn", command)
+    return Check("listen backlog", found, meaning, "warn", _sysctl("net.core.somaxconn", "65535"))
 
 
-def _threads(facts: HostFacts) -> Check:
-    most = feasible.threads(facts.limits)
+def _threads(limits: Limits) -> Check:
+    most = feasible.threads(limits)
     if most.limited_by is None:
         return Check("threads", "unknown", "pools of platform threads need one each (default 200)", "ok")
     found = f"{most.actual:,} by {most.limited_by}"
     if most.actual >= POOL_WANTED:
         return Check("threads", found, "enough for the default pool (200) and large ones", "ok")
-    state: State = "warn" if most.actual >= 500 else "bad"
-    meaning = "default pool (200) fits, large ones do not" if state == "warn" else "the default pool (200) may not fit"
-    return Check("threads", found, meaning, state, _raise_threads(most.limited_by))
-
-
-def _raise_threads(limited_by: str) -> str:
-    if limited_by.startswith(("kernel.", "vm.")):
-        return mend.sysctl(limited_by, "262144")
-    if limited_by.startswith("cgroup"):
-        return "raise TasksMax= of the systemd unit, or --pids-limit of the container"
-    return "sudo prlimit --pid $$ --nproc=65536:65536"
+    if most.limited_by.startswith(("kernel.", "vm.")):
+        fix = _sysctl(most.limited_by, "262144")
+    elif most.limited_by.startswith("cgroup"):
+        fix = "raise TasksMax= of the systemd unit, or --pids-limit of the container"
+    else:
+        fix = "sudo prlimit --pid $$ --nproc=65536:65536"
+    if most.actual >= 500:
+        return Check("threads", found, "default pool (200) fits, large ones do not", "warn", fix)
+    return Check("threads", found, "the default pool (200) may not fit", "bad", fix)
 
 
 def _cores(facts: HostFacts) -> Check:
-    usable, cores = facts.cores_usable, facts.cores
+    usable, cores, quota = facts.cores_usable, facts.cores, facts.limits.cgroup.cpus
     if usable is None:
         return Check("cores", "unknown", "server and generator share them", "warn")
-    quota = facts.limits.cgroup.cpus
+    state: State = "warn" if usable >= 2 else "bad"
     if quota is not None and quota == usable and (cores is None or quota < cores):
-        return _quota(quota, cores)
+        found = f"{quota:g} of {cores or 'unknown'}, by a control group's quota"
+        meaning = "a CPU quota stops server and generator when it is used up: req/s is a lower bound, latency longer"
+        return Check("cores", found, meaning, state, "raise CPUQuota= of the systemd unit, or --cpus of the container")
     found = f"{usable:g} usable" + (f" of {cores}" if cores is not None and cores != usable else "")
     if usable >= CORES_WANTED:
         return Check("cores", found, "room for server and generator", "ok")
     meaning = "server and generator share them: req/s is a lower bound, CPU per request still compares"
-    return Check("cores", found, meaning, "warn" if usable >= 2 else "bad")
+    return Check("cores", found, meaning, state)
 
 
-def _quota(quota: float, cores: int | None) -> Check:
-    """The row of cores where a control group has a CPU quota."""
-    meaning = "a CPU quota stops server and generator when it is used up: req/s is a lower bound, latency longer"
-    state: State = "warn" if quota >= 2 else "bad"
-    command = "raise CPUQuota= of the systemd unit, or --cpus of the container"
-    return Check("cores", f"{quota:g} of {cores or 'unknown'}, by a control group's quota", meaning, state, command)
-
-
-def _memory(facts: HostFacts) -> Check:
-    kb = facts.memory_usable_kb
+def _memory(kb: int | None) -> Check:
     if kb is None:
         return Check("memory", "unknown", f"25k sleepers may need {MEMORY_WANTED_GB} GB", "warn")
     gigabytes = kb / 1024 / 1024
@@ -222,11 +307,11 @@ def _memory(facts: HostFacts) -> Check:
 def _clock(facts: HostFacts) -> Check:
     governor = facts.governor
     where = facts.virtualization or ("container" if facts.container else None)
-    if governor == "powersave" and where is None:
-        command = "sudo cpupower frequency-set -g performance"
-        return Check("clock", "governor powersave", "figures vary with the clock", "warn", command)
     if where:
         return Check("clock", where, "neighbours may take time: see steal and noise in each record", "ok")
+    if governor == "powersave":
+        fix = "sudo cpupower frequency-set -g performance"
+        return Check("clock", "governor powersave", "figures vary with the clock", "warn", fix)
     return Check("clock", f"governor {governor}" if governor else "unknown", "see noise in each record", "ok")
 
 
@@ -236,65 +321,24 @@ def _jdk(facts: HostFacts) -> Check:
     if fit:
         used = facts.jdk or fit[0]
         return Check("JDK", found, f"Java servers run on {used.version} ({used.vendor})", "ok")
-    command = mend.install("jdk", facts.family, facts.distribution)
-    return Check("JDK", found, f"Java servers need {MINIMUM} or newer", "bad", command)
+    fix = install_command("jdk", facts.family, facts.distribution)
+    return Check("JDK", found, f"Java servers need {MINIMUM} or newer", "bad", fix)
 
 
 def _cargo(facts: HostFacts, needed: str | None) -> Check:
     rustc = facts.tools.rustc
     if facts.tools.cargo and needed and (rustc is None or _parts(rustc) < _parts(needed)):
         found = f"rustc {rustc}" if rustc else "no rustc"
-        return Check("cargo", found, f"the Rust server needs Rust {needed} or newer", "bad", mend.BY_HAND["cargo"])
+        return Check("cargo", found, f"the Rust server needs Rust {needed} or newer", "bad", BY_HAND["cargo"])
     return _tool(facts, "cargo", "cargo", facts.tools.cargo, "builds the Rust server")
 
 
 def _parts(version: str) -> list[int]:
-    """The numbers of a version, to be compared."""
+    """Return the numbers of a version, to be compared."""
     return [int(part) for part in re.findall(r"[0-9]+", version)]
-
-
-def _maven(facts: HostFacts) -> Check:
-    return _tool(facts, "Maven", "maven", facts.tools.maven, "builds the Java servers")
-
-
-def _wrk(facts: HostFacts) -> Check:
-    return _tool(facts, "wrk", "wrk", facts.tools.wrk, "makes the load of every tier")
 
 
 def _tool(facts: HostFacts, name: str, package: str, version: str | None, purpose: str) -> Check:
     if version:
         return Check(name, version, purpose, "ok")
-    return Check(name, "not found", purpose, "bad", mend.install(package, facts.family))
-
-
-def further_generators(found: Mapping[str, bool]) -> Check:
-    """The row of load generators besides wrk; `found` says which are there."""
-    lacking = [name for name, there in found.items() if not there]
-    if not lacking:
-        return Check("generators", ", ".join(found), "make the load of open, rate, ramp and ab", "ok")
-    told = "; ".join(filter(None, [", ".join(n for n in found if n not in lacking), f"no {', '.join(lacking)}"]))
-    meaning = "needed for make answer and the scenarios open, rate, ramp and ab"
-    return Check("generators", told, meaning, "warn", "make tools (vegeta needs Go)")
-
-
-def container_engine(facts: HostFacts, found: EngineFacts | EngineError) -> Check:
-    """The row of containers; `found` is the result of the same check that a run in containers makes."""
-    if isinstance(found, EngineFacts):
-        return Check("container engine", f"Docker {found.version}", "containers can be used", "ok")
-    name = "none" if facts.tools.docker is None else f"docker {facts.tools.docker}, unusable"
-    why = "" if facts.tools.docker is None else f": {found}"
-    return Check(
-        "container engine", name, f"servers run as plain processes{why}", "warn", mend.engine(found, facts.family)
-    )
-
-
-def virtual_host(facts: HostFacts, lacking: str | None, qemu: str | None, device: bool) -> Check:
-    """RUNTIME=vm, for a tier that limits forbid; `lacking` is what it has not got, `device` whether KVM may work."""
-    if lacking is None:
-        speed = "" if device else "; emulated: for memory and threads, not for speed"
-        found = f"QEMU {qemu or 'unknown'}, {'/dev/kvm' if device else 'no KVM'}"
-        return Check("virtual host", found, f"RUNTIME=vm holds a true 25k{speed}", "ok")
-    if feasible.connections(facts.limits, HIGHEST).limited_by is None:
-        return Check("virtual host", "none", "not needed: processes hold every tier", "ok")
-    command = mend.install("qemu", facts.family)
-    return Check("virtual host", "none", f"RUNTIME=vm would hold a true 25k, but {lacking}", "warn", command)
+    return Check(name, "not found", purpose, "bad", install_command(package, facts.family))

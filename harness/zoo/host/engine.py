@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -20,7 +20,7 @@ ENGINE_EXIT = 125
 
 
 class EngineError(Exception):
-    """The engine refused or did not answer; the message is its own. `lacks` is what has to be installed, for `mend`."""
+    """The engine refused or did not answer; the message is its own. `lacks` is what has to be installed."""
 
     def __init__(self, message: str, lacks: str | None = None) -> None:
         super().__init__(message)
@@ -36,24 +36,24 @@ class Engine:
     """Options that name another engine than the usual one: `--context NAME`, `--host URL`."""
 
     def facts(self) -> EngineFacts:
-        """What the engine says of itself; `EngineError` when it does not answer within 10 s."""
-        told = self._json("info", "--format", "{{json .}}", timeout_s=10.0)
-        if not told.get("ServerVersion") and {"host", "store", "version"} <= told.keys():
+        """Return what the engine says of itself; `EngineError` when it does not answer within 10 s."""
+        info = self._json("info", "--format", "{{json .}}", timeout_s=10.0)
+        if not info.get("ServerVersion") and {"host", "store", "version"} <= info.keys():
             raise EngineError(
                 "the `docker` command is Podman's, which builds and reports differently; RUNTIME=process needs none",
                 lacks="docker",
             )
-        if not told.get("ServerVersion"):
-            raise EngineError("; ".join(told.get("ServerErrors") or ["no container engine answers"]))
-        security = told.get("SecurityOptions") or []
-        memory = told.get("MemTotal")
+        if not info.get("ServerVersion"):
+            raise EngineError("; ".join(info.get("ServerErrors") or ["no container engine answers"]))
+        security = info.get("SecurityOptions") or []
+        memory = info.get("MemTotal")
         return EngineFacts(
-            version=told["ServerVersion"],
-            system=told.get("OperatingSystem") or "unknown",
-            kernel=told.get("KernelVersion") or "unknown",
-            cgroup=f"v{told['CgroupVersion']}" if told.get("CgroupVersion") else None,
-            storage=told.get("Driver"),
-            cores=told.get("NCPU"),
+            version=info["ServerVersion"],
+            system=info.get("OperatingSystem") or "unknown",
+            kernel=info.get("KernelVersion") or "unknown",
+            cgroup=f"v{info['CgroupVersion']}" if info.get("CgroupVersion") else None,
+            storage=info.get("Driver"),
+            cores=info.get("NCPU"),
             memory_kb=memory // 1024 if memory else None,
             rootless=any("rootless" in option for option in security),
         )
@@ -65,39 +65,21 @@ class Engine:
         return found
 
     def is_usable(self) -> bool:
-        """Return whether containers can be used."""
-        try:
-            self.usable()
-        except EngineError:
-            return False
-        return True
-
-    def _check_compose(self) -> None:
-        try:
-            self.call("compose", "version", timeout_s=10.0)
-        except EngineError:
-            raise EngineError(
-                "the `docker` command has no compose plugin, which builds the images", "compose"
-            ) from None
+        return _succeeds(self.usable)
 
     def answers(self) -> bool:
-        """True when there is an engine to work with."""
-        try:
-            self.facts()
-        except EngineError:
-            return False
-        return True
+        return _succeeds(self.facts)
 
     def inspect(self, container: str) -> dict[str, Any]:
         """`EngineError` when there is no such container."""
         return self._json("inspect", "--type", "container", "--format", "{{json .}}", container)
 
     def platform(self) -> str:
-        """System and architecture of what it runs, such as `linux/x86_64`."""
+        """Return the system and architecture of what it runs, such as `linux/x86_64`."""
         return self.call("info", "--format", "{{.OSType}}/{{.Architecture}}", timeout_s=10.0).strip()
 
     def has_image(self, image: str, build: str) -> bool:
-        """True where it has just this build of it."""
+        """Return whether it has just this build of it."""
         try:
             return self.image_id(image) == build
         except EngineError:
@@ -111,66 +93,46 @@ class Engine:
         self.call("stop", "--time", str(max(0, round(grace_s))), container, timeout_s=grace_s + COMMAND_S)
 
     def labelled(self, label: str) -> list[str]:
-        """Containers with this label, running or not."""
+        """List the containers with this label, running or not."""
         return self.call("ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={label}").split()
 
     def removed(self, label: str) -> list[str]:
-        """Remove the containers with this label; their names."""
-        told = self.call("ps", "--all", "--format", "{{.Names}}", "--filter", f"label={label}").split()
-        self.remove(told)
-        return told
+        """Remove the containers with this label, and return their names."""
+        names = self.call("ps", "--all", "--format", "{{.Names}}", "--filter", f"label={label}").split()
+        self.remove(names)
+        return names
 
     def log_tail(self, container: str, lines: int = 15) -> str:
-        """The last lines of what it printed; empty when it is gone."""
+        """Return the last lines of what it printed; empty when it is gone."""
         try:
-            done = subprocess.run(
-                self._words("logs", "--tail", str(lines), container),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                timeout=COMMAND_S,
-                check=False,
-            )
+            done = self._run("logs", "--tail", str(lines), container, timeout=COMMAND_S, stderr=subprocess.STDOUT)
         except subprocess.TimeoutExpired:
             return ""
-        return done.stdout.strip() if done.returncode == 0 else ""
+        return str(done.stdout).strip() if done.returncode == 0 else ""
 
     def remove(self, containers: Sequence[str]) -> None:
-        """End and remove; those that are gone already are no error."""
+        """End and remove containers; those that are gone already are no error."""
         if containers:
             self.call("rm", "--force", "--volumes", *containers, tolerate=("No such container", "already in progress"))
 
     def compose_build(self, root: Path, services: Sequence[str], settings: Mapping[str, str]) -> None:
         """Build images by the compose file with these variables; `EngineError` with the builder's last lines."""
-        command = self._words("compose", "--profile", "generator", "--profile", "jdbc", "build", *services)
-        done = subprocess.run(
-            command,
-            cwd=root,
-            env={**os.environ, **settings},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        profiles = ("--profile", "generator", "--profile", "jdbc")
+        done = self._run("compose", *profiles, "build", *services, cwd=root, env={**os.environ, **settings})
         if done.returncode:
             self._check_compose()
             raise EngineError("\n".join((done.stdout + done.stderr).splitlines()[-30:]))
 
     def copy_images(self, images: Sequence[str], to: Engine) -> None:
-        """`EngineError` with what the other engine says of it."""
+        """Load images into another engine; `EngineError` with what it says of them."""
         with subprocess.Popen(self._words("save", *images), stdout=subprocess.PIPE) as saved:
-            load = to._words("load", "--quiet")
-            done = subprocess.run(load, stdin=saved.stdout, capture_output=True, text=True, check=False)
+            done = to._run("load", "--quiet", stdin=saved.stdout)
         if done.returncode or saved.returncode:
-            raise EngineError(
-                f"{', '.join(images)} could not be copied: {reason(done.stderr) or '`docker save` failed'}"
-            )
+            why = reason(done.stderr) or "`docker save` failed"
+            raise EngineError(f"{', '.join(images)} could not be copied: {why}")
 
     def push(self, image: str) -> str:
-        """To the registry that it names; the reference of just this build there, by its digest."""
+        """Push to the registry that it names; return the reference of just this build there, by its digest."""
         self.call("push", "--quiet", image, timeout_s=PUSH_S)
         kept = self.call("image", "inspect", "--format", '{{join .RepoDigests "\\n"}}', image).split()
         repository = image.rpartition(":")[0]
@@ -179,7 +141,7 @@ class Engine:
     def popen(
         self, arguments: Sequence[str], stdin: int, stdout: int | IO[bytes], stderr: int | IO[bytes]
     ) -> subprocess.Popen[bytes]:
-        """A command that stays attached, out of Ctrl-C's reach."""
+        """Start a command that stays attached, out of Ctrl-C's reach."""
         command = self._words(*arguments)
         return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
 
@@ -191,27 +153,34 @@ class Engine:
         env: Mapping[str, str] | None = None,
         given: str = "",
     ) -> str:
-        """What the command prints, `given` as its input; `EngineError` when it fails, but for messages that contain a
-        tolerated one.
+        """Return what the command prints, `given` as its input.
+
+        `EngineError` when it fails, unless each line of its messages contains a tolerated one.
         """
+        environment = None if env is None else {**os.environ, **env}
+        options = {"timeout": timeout_s, "env": environment, "start_new_session": True}
         try:
-            done = subprocess.run(
-                self._words(*arguments),
-                input=given,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=timeout_s,
-                check=False,
-                start_new_session=True,
-                env=None if env is None else {**os.environ, **env},
-            )
+            done = self._run(*arguments, stdin=None, input=given, **options)
         except subprocess.TimeoutExpired:
             raise EngineError(f"the engine did not answer `{arguments[0]}` within {timeout_s:.0f} s") from None
-        told = done.stderr.strip()
-        if done.returncode and not (told and all(any(t in line for t in tolerate) for line in told.splitlines())):
-            raise EngineError(reason(told) or f"`docker {arguments[0]}` failed")
-        return done.stdout
+        lines = done.stderr.strip().splitlines()
+        if done.returncode and not (lines and all(any(t in line for t in tolerate) for line in lines)):
+            raise EngineError(reason(done.stderr.strip()) or f"`docker {arguments[0]}` failed")
+        return str(done.stdout)
+
+    def _check_compose(self) -> None:
+        try:
+            self.call("compose", "version", timeout_s=10.0)
+        except EngineError:
+            raise EngineError(
+                "the `docker` command has no compose plugin, which builds the images", "compose"
+            ) from None
+
+    def _run(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:  # noqa: ANN401
+        """Run a command without input, and keep what it prints; `options` are those of `subprocess.run`."""
+        pipe, text = subprocess.PIPE, {"text": True, "errors": "replace"}
+        kept = {"stdin": subprocess.DEVNULL, "stdout": pipe, "stderr": pipe, **text, **options}
+        return subprocess.run(self._words(*arguments), check=False, **kept)
 
     def _json(self, *arguments: str, timeout_s: float = COMMAND_S) -> dict[str, Any]:
         try:
@@ -222,32 +191,37 @@ class Engine:
         return found
 
     def _words(self, *arguments: str) -> list[str]:
-        return [self._path(), *self.where, *arguments]
-
-    def _path(self) -> str:
         path = shutil.which(self.binary)
         if path is None:
             raise EngineError(f"there is no `{self.binary}` command; RUNTIME=process needs none", lacks="docker")
-        return path
+        return [path, *self.where, *arguments]
 
 
 def engine_of(name: str) -> Engine:
-    """By a context's name, or by a URL."""
+    """Return the engine of a context's name, or of a URL."""
     return Engine(where=("--host" if "://" in name else "--context", name))
 
 
-def reason(told: str) -> str:
-    """Why a command failed: what it told, without warnings before and the hint at its help behind."""
-    lines = [line.strip() for line in told.splitlines()]
+def _succeeds(ask: Callable[[], object]) -> bool:
+    try:
+        ask()
+    except EngineError:
+        return False
+    return True
+
+
+def reason(printed: str) -> str:
+    """Return why a command failed, without the warnings before and the hint at its help behind."""
+    lines = [line.strip() for line in printed.splitlines()]
     hints = ("WARNING:", "See 'docker ", "Run 'docker ")
     return next((line for line in lines if line and not line.startswith(hints)), lines[-1] if lines else "")
 
 
 def image(name: str, environment: Mapping[str, str] = os.environ, release: str | None = None) -> str:
-    """The image of a server or of the generator, as the compose file names it."""
+    """Return the image of a server or of the generator, as the compose file names it."""
     return f"{environment.get('ZOO_IMAGES', 'server-zoo')}/{name}:{tag(environment, release)}"
 
 
 def tag(environment: Mapping[str, str], release: str | None) -> str:
-    """Of images, one of its own for another release than the usual one."""
+    """Return the tag of images; another release than the usual one has its own."""
     return "-".join(filter(None, [environment.get("ZOO_TAG", "latest"), release]))

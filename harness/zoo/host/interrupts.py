@@ -27,8 +27,8 @@ def interruptible() -> Iterator[None]:
 
 
 @contextmanager
-def held() -> Iterator[None]:
-    """What is done here is completed: what ends a run takes effect after it.
+def defer_signals() -> Iterator[None]:
+    """Complete what is done here: a signal that ends the run takes effect after it.
 
     Python handles signals in its main thread alone, so that in others nothing needs to be held.
     """

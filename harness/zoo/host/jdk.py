@@ -10,7 +10,7 @@ from pathlib import Path
 from zoo.model.errors import UserError
 from zoo.model.jdk import MINIMUM, Jdk, major_of, version_key
 
-# Where Debian, RHEL, SUSE, container images, SDKMAN, asdf, mise, IDEs, macOS and Homebrew put JDK homes.
+# Where Debian, RHEL, SUSE, container images, SDKMAN, asdf, mise and IDEs put JDK homes.
 FOLDERS = (
     "/usr/lib/jvm/*",
     "/usr/lib64/jvm/*",
@@ -22,32 +22,28 @@ FOLDERS = (
     "~/.asdf/installs/java/*",
     "~/.local/share/mise/installs/java/*",
     "~/.jdks/*",
-    "/Library/Java/JavaVirtualMachines/*/Contents/Home",
-    "~/Library/Java/JavaVirtualMachines/*/Contents/Home",
-    "/opt/homebrew/opt/openjdk*/libexec/openjdk.jdk/Contents/Home",
-    "/usr/local/opt/openjdk*/libexec/openjdk.jdk/Contents/Home",
 )
 
-# macOS keeps launchers in /usr/bin that only look like a JDK.
+# Its launchers only link to a JDK.
 NOT_A_HOME = Path("/usr")
 
 HOW_TO_GET_ONE = (
     "install one (Debian/Ubuntu: apt install openjdk-{n}-jdk, Fedora/RHEL: dnf install java-{n}-openjdk-devel, "
-    "macOS: brew install openjdk@{n}, or Eclipse Temurin by SDKMAN: sdk install java) or set JAVA_HOME to one"
+    "or Eclipse Temurin by SDKMAN: sdk install java) or set JAVA_HOME to one"
 )
 
 
 class JdkError(UserError):
-    """No JDK that would do."""
+    """No JDK fits."""
 
 
 def parse_release(text: str) -> dict[str, str]:
-    """The key="value" lines of a JDK's `release` file."""
+    """Return the key="value" lines of a JDK's `release` file."""
     return {key: value for key, value in re.findall(r'^(\w+)="?([^"\n]*)"?\s*$', text, re.MULTILINE) if value}
 
 
 def parse_java_version(text: str) -> str | None:
-    """The version from what `java -version` prints: the build if it is there, else the quoted version."""
+    """Return the version from what `java -version` prints: the build if it is there, else the quoted version."""
     build = re.search(r"\(build ([^\s)]+)\)", text)
     quoted = re.search(r'version "([^"]+)"', text)
     found = build or quoted
@@ -61,7 +57,7 @@ def tidy_version(text: str) -> str | None:
 
 
 def find_jdks() -> list[Jdk]:
-    """Every JDK found: JAVA_HOME's first, then the one on PATH, then those of the usual folders."""
+    """Return every JDK found: JAVA_HOME's first, then the one on PATH, then those of the usual folders."""
     found: dict[Path, Jdk] = {}
     for home in _homes():
         try:
@@ -75,24 +71,26 @@ def find_jdks() -> list[Jdk]:
 
 
 def read_jdk(home: Path) -> Jdk | None:
-    """The JDK at `home`; None when there is none, or only a runtime without a compiler."""
+    """Return the JDK at `home`; None when there is none, or only a runtime without a compiler."""
     java = home / "bin" / "java"
     if home == NOT_A_HOME or not _runs(java) or not _runs(home / "bin" / "javac"):
         return None
-    release = _release(home)
-    version = _version(release) or parse_java_version(_ask(java))
+    release = parse_release(_read(home / "release"))
+    # JAVA_RUNTIME_VERSION names the build too; older JDKs and some vendors have only JAVA_VERSION
+    named = (release.get(key, "") for key in ("JAVA_RUNTIME_VERSION", "SEMANTIC_VERSION", "JAVA_VERSION"))
+    version = next(filter(None, map(tidy_version, named)), None) or parse_java_version(_ask(java))
     if version is None:
         return None
     return Jdk(home, java, version, major_of(version), release.get("IMPLEMENTOR", "unknown"))
 
 
 def find_jdk(minimum: int = MINIMUM, wanted: str | int | None = None) -> Jdk:
-    """JAVA_HOME's JDK if it will do, else the newest that will."""
+    """Return JAVA_HOME's JDK if it will do, else the newest that will."""
     return choose(find_jdks(), minimum, wanted, _java_home())
 
 
 def choose(jdks: list[Jdk], minimum: int, wanted: str | int | None = None, java_home: Path | None = None) -> Jdk:
-    """`wanted` is a feature release (25), the start of a version (25.0.1), or a JDK's folder or its name."""
+    """Return the best fit; `wanted` is a feature release (25), the start of a version (25.0.1), or a JDK's folder."""
     fit = [jdk for jdk in jdks if jdk.major >= minimum and (wanted is None or _matches(jdk, str(wanted)))]
     if not fit:
         raise JdkError(_complaint(jdks, minimum, wanted, java_home))
@@ -156,19 +154,11 @@ def _runs(file: Path) -> bool:
     return file.is_file() and os.access(file, os.X_OK)
 
 
-def _release(home: Path) -> dict[str, str]:
+def _read(file: Path) -> str:
     try:
-        return parse_release((home / "release").read_text(encoding="utf-8", errors="replace"))
+        return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return {}
-
-
-def _version(release: dict[str, str]) -> str | None:
-    """JAVA_RUNTIME_VERSION names the build too; older JDKs and some vendors have only JAVA_VERSION."""
-    for key in ("JAVA_RUNTIME_VERSION", "SEMANTIC_VERSION", "JAVA_VERSION"):
-        if version := tidy_version(release.get(key, "")):
-            return version
-    return None
+        return ""
 
 
 def _ask(java: Path) -> str:

@@ -23,23 +23,20 @@ SPEEDS = ("cpu_capacity", "cpufreq/cpuinfo_max_freq")
 SAME_KIND = 0.85
 """Cores of one kind differ by less: favoured cores of desktops reach about 1.1 times the clock of the others."""
 
-AFFINITY = hasattr(os, "sched_getaffinity")
-"""False on macOS, where containers run in a machine of their own and processes are not placed."""
-
-ALLOWED = frozenset(os.sched_getaffinity(0) if AFFINITY else range(os.cpu_count() or 1))
+ALLOWED = frozenset(os.sched_getaffinity(0))
 """Those this process was started with; a control group's cpuset is in it."""
 
 
 def cores(allowed: Collection[int] = ALLOWED, folder: Path = TOPOLOGY) -> list[PhysicalCore]:
-    """The physical cores of these processors; where the kernel tells nothing of use, each is a core of its own."""
+    """Return the physical cores of these processors; each is its own core where the kernel does not tell."""
     found: list[PhysicalCore] = []
     kinds = _kinds(allowed, folder)
     left = set(allowed)
     for processor in sorted(allowed):
         if processor not in left:  # a sibling of one before
             continue
-        told = folder / f"cpu{processor}" / "topology"
-        siblings, package = _read(told / "thread_siblings_list"), _read(told / "physical_package_id")
+        topology = folder / f"cpu{processor}" / "topology"
+        siblings, package = _read(topology / "thread_siblings_list"), _read(topology / "physical_package_id")
         together = {processor, *(numbers(siblings) if LIST.fullmatch(siblings) else ())} & left
         left -= together
         socket = int(package) if package.isdecimal() else 0
@@ -66,22 +63,22 @@ def _by_intel(devices: Path) -> dict[int, int]:
     return {p: rank for rank, text in enumerate(lists) if LIST.fullmatch(text) for p in numbers(text)}
 
 
-def _by_speed(told: Mapping[int, str]) -> dict[int, int]:
+def _by_speed(speeds: Mapping[int, str]) -> dict[int, int]:
     """Sort processors by a number; one far below the next is of another kind. Empty where one has no number."""
-    if not all(text.isdecimal() for text in told.values()):
+    if not all(text.isdecimal() for text in speeds.values()):
         return {}
     ranks: dict[int, int] = {}
     rank, last = 0, 0
-    for processor, speed in sorted(((p, int(text)) for p, text in told.items()), key=lambda pair: -pair[1]):
+    for processor, speed in sorted(((p, int(text)) for p, text in speeds.items()), key=lambda pair: -pair[1]):
         rank += speed < SAME_KIND * last
         ranks[processor], last = rank, speed
     return ranks
 
 
 @contextmanager
-def placed(processors: Collection[int] | None) -> Iterator[None]:
-    """Processes and threads that this thread starts meanwhile run on these processors; None changes nothing."""
-    if processors is None or not AFFINITY:
+def cpu_affinity(processors: Collection[int] | None) -> Iterator[None]:
+    """Run the processes and threads that this thread starts meanwhile on these processors; None changes nothing."""
+    if processors is None:
         yield
         return
     before = os.sched_getaffinity(0)

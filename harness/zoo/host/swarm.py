@@ -36,7 +36,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Task:
-    """What a service runs. `pid`: its process as its node sees it, 0 before; `code`: None where it told none."""
+    """The task of a service. `pid`: its process as its node sees it, 0 before; `code`: None where it reported none."""
 
     state: str
     error: str
@@ -55,7 +55,7 @@ class Swarm:
     engine: Engine
 
     def nodes(self) -> tuple[Node, list[Node]]:
-        """The manager that is spoken to, and all by name; `EngineError` says how an engine becomes a manager."""
+        """Return the manager asked, and all nodes by name; `EngineError` says how an engine becomes a manager."""
         told = json.loads(self.engine.call("info", "--format", "{{json .Swarm}}", timeout_s=10.0))
         if told.get("LocalNodeState") != "active":
             raise EngineError("this engine is in no swarm: `docker swarm init` makes one, see docs/scale-out.md")
@@ -66,12 +66,12 @@ class Swarm:
         return next(node for node in found if node.id == told["NodeID"]), found
 
     def create(self, name: str, node: Node, words: Sequence[str]) -> None:
-        """A service with one task there, which ends for good; `words`: further options, the image, its command."""
+        """Create a service with one task there, which ends for good; `words`: options, image, command."""
         once = ("--detach", "--quiet", "--no-resolve-image", "--restart-condition=none", "--no-healthcheck")
         self.engine.call("service", "create", *once, f"--name={name}", f"--constraint=node.id=={node.id}", *words)
 
     def task(self, service: str) -> Task | None:
-        """The task that ran first; None before there is one, and after the service is gone."""
+        """Return the task that ran first; None before there is one, and after the service is gone."""
         try:
             tasks = self.engine.call("service", "ps", "--no-trunc", "--quiet", service).split()
             told = json.loads(self.engine.call("inspect", "--type=task", tasks[-1])) if tasks else []
@@ -93,20 +93,20 @@ class Swarm:
             time.sleep(0.1)
 
     def end(self, service: str) -> None:
-        """SIGTERM to its task, and SIGKILL after its grace. A service that is removed forgets how its task ended."""
+        """End its task, with SIGKILL after its grace. A service that is removed forgets how its task ended."""
         self.engine.call("service", "update", "--detach", "--quiet", f"--constraint-add={NOWHERE}", service)
 
     def remove(self, services: Sequence[str]) -> None:
-        """Those that are gone already are no error."""
+        """Remove services; those that are gone already are no error."""
         if services:
             self.engine.call("service", "rm", *services, tolerate=("No such service", "not found"))
 
     def keep_secret(self, name: str, labels: Sequence[str], text: str) -> None:
-        """For services that name it."""
+        """Store a secret for services that name it."""
         self.engine.call("secret", "create", *(f"--label={label}" for label in labels), name, "-", given=text)
 
     def removed(self, label: str) -> list[str]:
-        """Remove services and secrets with this label; the services' names."""
+        """Remove services and secrets with this label, and return the services' names."""
         found = ("--filter", f"label={label}", "--format", "{{.Name}}")
         services = self.engine.call("service", "ls", *found).split()
         self.remove(services)

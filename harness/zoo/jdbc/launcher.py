@@ -17,10 +17,10 @@ import psutil
 from zoo.catalog.build import PROGRAM_SOURCES
 from zoo.catalog.manifest import Build, Language
 from zoo.catalog.project import Project
-from zoo.host import scratch
+from zoo.host import run_lock
 from zoo.host.environment import CALLERS, FOLDER, chosen
-from zoo.host.interrupts import held
-from zoo.host.marked import mark
+from zoo.host.interrupts import defer_signals
+from zoo.host.run_lock import run_mark
 from zoo.jdbc.records import Cell, Flood, FloodResult, Measurement, Profile
 from zoo.model.failure import Failure
 from zoo.model.jdk import Jdk
@@ -77,7 +77,7 @@ class Launcher:
     def __init__(self, folder: Path, jdk: Jdk) -> None:
         self._folder = folder
         self._jdk = jdk
-        self._given = {**environment(tempfile.gettempdir()), **mark()}
+        self._given = {**environment(tempfile.gettempdir()), **run_mark()}
 
     def run(self, arguments: Sequence[str], log: Path, timeout_s: float, serving: Serving) -> None:
         """Run to the end; `LaunchFailure` when that fails, takes too long, or the database ends."""
@@ -96,7 +96,7 @@ class Launcher:
         A JVM that is out of memory cannot be trusted to report.
         """
         words = [flood.executor, str(flood.tasks), str(FLOOD_POOL), str(FLOOD_S)]
-        with scratch.folder("flood") as folder:
+        with run_lock.scratch_folder("flood") as folder:
             said = Path(folder) / "said"
             self.run(["prepare", flood.database, latency], said, PREPARE_S, serving)
             given = [line for line in _lines(said) if line.startswith("-Dzoo.")]
@@ -123,7 +123,7 @@ class Launcher:
     @contextmanager
     def _started(self, words: Sequence[str], log: Path, serving: Serving) -> Iterator[psutil.Popen]:
         """A JVM in java-jdbc's folder, ended with its context."""
-        with log.open("wb") as out, held():
+        with log.open("wb") as out, defer_signals():
             process = psutil.Popen(
                 [str(self._jdk.java), *words],
                 cwd=self._folder,

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from zoo.host import scratch
-from zoo.host.begun import now
+from zoo.host import run_lock
 from zoo.host.engine import EngineError
+from zoo.host.run_metadata import now
 from zoo.jdbc import launcher, plan
 from zoo.jdbc.launcher import LaunchFailure
 from zoo.jdbc.plan import Step
@@ -82,7 +82,7 @@ class Session:
         try:
             with (
                 self.databases.serving(cell.database, cell.max_connections, cell.latency) as serving,
-                scratch.folder("jdbc") as folder,
+                run_lock.scratch_folder("jdbc") as folder,
             ):
                 out = Path(folder) / "jmh.json"
                 limit = PATIENCE * plan.cell_seconds(cell, used) + SLACK_S

@@ -23,11 +23,11 @@ from types import TracebackType
 from typing import Protocol, TextIO
 
 from zoo import ROOT
-from zoo.host import scratch
+from zoo.host import run_lock
 from zoo.host.environment import chosen
-from zoo.host.interrupts import held
-from zoo.host.marked import mark
-from zoo.host.processors import placed
+from zoo.host.interrupts import defer_signals
+from zoo.host.processors import cpu_affinity
+from zoo.host.run_lock import run_mark
 from zoo.load.spec import LoadError
 
 TOOLS = ROOT / ".tools" / "bin"
@@ -119,7 +119,7 @@ class LocalExecutor:
         if job.begin_at is not None:
             time.sleep(max(0.0, job.begin_at - time.monotonic()))
         busy, began_s = BusyThreads(), time.monotonic()
-        with scratch.folder("load") as name, Children(hard_nofile(), busy, self._processors) as children:
+        with run_lock.scratch_folder("load") as name, Children(hard_nofile(), busy, self._processors) as children:
             self._running.append(children)
             try:
                 folder = Path(name)
@@ -176,7 +176,13 @@ class Children:
     def start(
         self, command: list[str], environment: Mapping[str, str], output: Path, folder: Path | None = None
     ) -> None:
-        with STARTING, output.open("wb") as stream, _nofile_at_least(self._nofile), placed(self._processors), held():
+        with (
+            STARTING,
+            output.open("wb") as stream,
+            _nofile_at_least(self._nofile),
+            cpu_affinity(self._processors),
+            defer_signals(),
+        ):
             process = subprocess.Popen(
                 command,
                 cwd=folder,
@@ -258,7 +264,7 @@ def own_environment() -> dict[str, str]:
     It gets nothing else of the user's: a proxy, a preloaded library or a setting of Go's runtime would change the load.
     """
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    return {**chosen(tempfile.gettempdir()), **kept, **mark()}
+    return {**chosen(tempfile.gettempdir()), **kept, **run_mark()}
 
 
 def hard_nofile() -> int:

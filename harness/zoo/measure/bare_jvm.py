@@ -14,7 +14,7 @@ from zoo import ROOT
 from zoo.analysis.stats.interval import Interval, of_median
 from zoo.catalog.build import BuildError
 from zoo.host.environment import chosen
-from zoo.host.marked import mark
+from zoo.host.run_lock import run_mark
 from zoo.model.jdk import Jdk
 from zoo.sample.proc import Snapshot, snapshot
 
@@ -78,7 +78,7 @@ class Footprint:
 
 
 def _environment() -> dict[str, str]:
-    return {**chosen(tempfile.gettempdir()), **mark()}
+    return {**chosen(tempfile.gettempdir()), **run_mark()}
 
 
 def build(jdk: Jdk, folder: Path = FOLDER) -> Path:

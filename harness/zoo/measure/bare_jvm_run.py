@@ -6,8 +6,8 @@ from pathlib import Path
 
 from zoo.catalog.build import program_hash
 from zoo.host import environment, facts
-from zoo.host.begun import begun, now
-from zoo.host.interrupts import held
+from zoo.host.interrupts import defer_signals
+from zoo.host.run_metadata import new_run_metadata, now
 from zoo.measure.bare_jvm import FOLDER, Footprint, build, footprints
 from zoo.model.jdk import Jdk
 from zoo.model.jvm_run import JvmRecord, JvmRun
@@ -18,7 +18,9 @@ def measure(root: Path, results: Path, jdk: Jdk) -> tuple[Path, list[JvmRecord]]
     """Measure all sets of flags and write a run; gives its folder."""
     builds = {FOLDER.name: program_hash(root, FOLDER.name)}
     given = {FOLDER.name: environment.chosen(environment.FOLDER)}
-    run = JvmRun(**begun(root, "jvm"), jdk=jdk.version, host=facts.gather(jdk), builds=builds, environment=given)
+    run = JvmRun(
+        **new_run_metadata(root, "jvm"), jdk=jdk.version, host=facts.gather(jdk), builds=builds, environment=given
+    )
     jar = build(jdk, root / FOLDER.name)
     folder = results / run.id
     folder.mkdir(parents=True)
@@ -27,7 +29,7 @@ def measure(root: Path, results: Path, jdk: Jdk) -> tuple[Path, list[JvmRecord]]
     with (folder / "records.ndjson").open("w", encoding="utf-8") as out:
         for seen in footprints(jdk, jar):
             found.append(recorded(seen))
-            with held():  # as in a run of servers: pydantic takes an interrupt for a fault of the data
+            with defer_signals():  # as in a run of servers: pydantic takes an interrupt for a fault of the data
                 out.write(found[-1].model_dump_json() + "\n")
                 out.flush()
     write_data(folder / "run.json", run.model_copy(update={"finished_at": now()}))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from zoo.catalog.manifest import Catalog
-from zoo.host.begun import begun, now
 from zoo.host.interrupts import interruptible
+from zoo.host.run_metadata import new_run_metadata, now
 from zoo.measure import further
 from zoo.measure.calibration import Busy, calibrated
 from zoo.measure.reporter import Follow
@@ -33,7 +33,7 @@ def new_run(
 ) -> Run:
     """A run that has not begun; `builds` gives the hash of each server's sources."""
     return Run(
-        **begun(root, "quick" if wish.quick else "full"),
+        **new_run_metadata(root, "quick" if wish.quick else "full"),
         plan=planned,
         host=host,
         builds=dict(builds),

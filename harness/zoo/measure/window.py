@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from zoo.analysis import flags
-from zoo.host import begun
+from zoo.host import run_metadata
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.measure.live_figures import Pulse
@@ -58,7 +58,7 @@ class RealClock:
         return time.monotonic()
 
     def now(self) -> str:
-        return begun.now()
+        return run_metadata.now()
 
 
 @dataclass(frozen=True)

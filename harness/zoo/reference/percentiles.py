@@ -18,7 +18,7 @@ from typing import Any
 from zoo import ROOT
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog, Entry
-from zoo.host import facts, revision
+from zoo.host import facts, run_metadata
 from zoo.load.spec import LoadSpec
 from zoo.load.wrk import REPORT, Report, Wrk, read_report, threads_of
 from zoo.model.data import Data
@@ -121,7 +121,7 @@ def measure(entry: Entry, connections: int) -> Printed:
         jdk=jdk.version if jdk else None,
         cpu_model=host.cpu_model,
         cores=host.cores,
-        commit=revision.revision(ROOT).commit,
+        commit=run_metadata.revision(ROOT).commit,
         output=done.output,
         report=json.load(done.open(REPORT)),
     )

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from zoo.catalog.manifest import Entry, Language
-from zoo.host import namespace, processors
+from zoo.host import processors
 from zoo.host.cgroup import read_cgroup
 from zoo.host.engine import Engine, EngineError
+from zoo.host.facts import read_limits
 from zoo.host.jdk import find_jdk
-from zoo.host.limits import read_limits
+from zoo.host.network import namespace_command, namespace_limits
 from zoo.model.condition import IN_IMAGES, Condition
 from zoo.model.cores import Cores
 from zoo.model.errors import BenchError
@@ -24,7 +25,7 @@ from zoo.plan.request import unread
 from zoo.runtime.condition_checks import check_release_setting, checked, release_settings
 from zoo.runtime.container import resources_of
 from zoo.runtime.swarm.places import places_of, swarm_of
-from zoo.runtime.vm import settings as vm_settings
+from zoo.runtime.vm import machine
 
 RUNTIMES = ("auto", "process", "container", "vm", "fit", "swarm")
 COMPARED = {"process", "container", "swarm"}
@@ -58,7 +59,7 @@ def runtime_named(wanted: str, tiers: Sequence[str] = (), *, outside: bool = Fal
     if wanted == "auto":
         return "container" if Engine().is_usable() else "process"
     if wanted == "fit":
-        limits = read_limits() if namespace.wrapper() is None else namespace.widened(read_limits())
+        limits = read_limits() if namespace_command() is None else namespace_limits(read_limits())
         asked = [tier.tier(name).connections for name in tiers]
         return "vm" if any(feasible.connections(limits, count).limited_by for count in asked) else "process"
     if wanted == "swarm":
@@ -108,11 +109,11 @@ def _condition(runtime: str, entries: Sequence[Entry], root: Path, *, targets: b
     version = found.version if found else None
     if runtime == "vm":
         try:
-            by, memory = vm_settings.accelerator(root, os.environ), vm_settings.memory_of(os.environ)
-        except vm_settings.VmError as error:
+            by, memory = machine.choose_accelerator(root, os.environ), machine.memory_of(os.environ)
+        except machine.VmError as error:
             raise BenchError(str(error)) from None
         return Condition(runtime=runtime, network=runtime, jdk=version, env=env, memory=memory, accelerator=by)
-    network = "private" if not targets and namespace.wrapper() else "host"
+    network = "private" if not targets and namespace_command() else "host"
     apart = cores_of(os.environ.get("CORES", AUTO), runtime, targets=targets)
     return Condition(runtime=runtime, network=network, jdk=version, env=env, cpus=resources.cpus, cores=apart)
 

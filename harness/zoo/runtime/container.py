@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO
 
 from zoo.catalog.manifest import Server
-from zoo.host import namespace
 from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image, reason, tag
+from zoo.host.network import NAMESPACE_SETTINGS
 from zoo.model.cores import Cores, ranges
 from zoo.model.errors import RuntimeFailure
 from zoo.model.host import HostFacts
@@ -118,7 +118,10 @@ USER = "10001:10001"
 SAFE = ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--tmpfs=/tmp", f"--user={USER}")
 """As in the compose file, which a test compares; the agent has the server's user, else /proc is closed to it."""
 
-OWN_NETWORK = ("--network=none", *(f"--sysctl={k.replace('/', '.')}={v}" for k, v in namespace.SETTINGS.items()))
+OWN_NETWORK = (
+    "--network=none",
+    *(f"--sysctl={k.replace('/', '.')}={v}" for k, v in NAMESPACE_SETTINGS.items()),
+)
 """Loopback only, its own ports and counters."""
 
 

@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo.host import scratch
+from zoo.host import run_lock
 from zoo.host.environment import chosen
-from zoo.host.interrupts import held
-from zoo.host.marked import mark
+from zoo.host.interrupts import defer_signals
+from zoo.host.run_lock import run_mark
 from zoo.model.errors import RuntimeFailure
 
 READY_S = 90.0
@@ -57,7 +57,7 @@ class Service:
                 self._process = subprocess.Popen(
                     command,
                     cwd=log.parent,
-                    env={**chosen(str(log.parent)), **mark()},
+                    env={**chosen(str(log.parent)), **run_mark()},
                     stdin=subprocess.PIPE,
                     stdout=out,
                     stderr=subprocess.STDOUT,
@@ -105,7 +105,7 @@ class Service:
 
     def stop(self) -> None:
         """End it and what it has started; an interrupt waits until that is done."""
-        with held():
+        with defer_signals():
             if self._process.poll() is None:
                 self._process.send_signal(self._stop_signal)
                 try:
@@ -127,7 +127,7 @@ class Service:
 @contextmanager
 def running(name: str, command: Sequence[str], log: Path, stop_signal: signal.Signals) -> Iterator[Service]:
     """Start a service, and stop it with its context."""
-    with held():
+    with defer_signals():
         service = Service(name, command, log, stop_signal)
     try:
         yield service
@@ -207,7 +207,7 @@ def database(kind: Database, max_connections: int, jars: Path, password: str | N
     password is random unless one is given.
     """
     account = Account.find()
-    with scratch.folder("jdbc") as name:
+    with run_lock.scratch_folder("jdbc") as name:
         folder = Path(name)
         folder.chmod(0o711)  # the account passes through
         home, origin = find_programs(kind, account, jars, folder)

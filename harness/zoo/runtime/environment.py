@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from zoo.catalog.manifest import Entry
-from zoo.host.environment import FOLDER, chosen
+from zoo.host.environment import FOLDER, PATHS, chosen
 from zoo.model.condition import IN_IMAGES, Condition
-from zoo.runtime.vm.init import PATHS
 
 PORT, ADDRESS = "{port}", "{address}"
 """Stand for what is known only when a server starts."""

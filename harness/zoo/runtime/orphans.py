@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from zoo.host import marked
+from zoo.host import run_lock
 from zoo.host.engine import Engine, EngineError
-from zoo.host.marked import RUN
+from zoo.host.run_lock import RUN
 
 LABEL = "server-zoo.run"
 """A label that every container of a run gets, with the run's own random word."""
@@ -70,4 +70,4 @@ def left(engine: Engine) -> list[str]:
 
 def end(names: str) -> None:
     """End what runs in containers whose names begin so; no other process has the mark."""
-    marked.end(f"{MARK}={names}")
+    run_lock.kill_marked(f"{MARK}={names}")

@@ -15,12 +15,12 @@ from typing import IO
 from zoo.catalog.build import products_hash
 from zoo.catalog.manifest import Entry
 from zoo.catalog.project import project_of
-from zoo.host import scratch
-from zoo.host.interrupts import held
-from zoo.host.limits import read_limits
-from zoo.host.marked import mark
-from zoo.host.ports import free_port
-from zoo.host.processors import ALLOWED, placed
+from zoo.host import run_lock
+from zoo.host.facts import read_limits
+from zoo.host.interrupts import defer_signals
+from zoo.host.network import free_port
+from zoo.host.processors import ALLOWED, cpu_affinity
+from zoo.host.run_lock import run_mark
 from zoo.load.execute import LocalExecutor
 from zoo.model.errors import RuntimeFailure
 from zoo.model.jdk import Jdk
@@ -72,7 +72,7 @@ def spawn(argv: Sequence[str], folder: Path, env: Mapping[str, str], log: IO[byt
         return subprocess.Popen(
             [shutil.which(program) or program, *words],
             cwd=folder,
-            env={**env, **mark()},
+            env={**env, **run_mark()},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -179,13 +179,13 @@ class ProcessRuntime:
 
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedProcess:
         self._check_product(launch)
-        tmp = scratch.folder("server")
+        tmp = run_lock.scratch_folder("server")
         argv = start_command(launch, self.jdk, tmp.name)
         port = port_for(launch.entry)
         env = of_process(launch.entry, launch.env, str(port), tmp.name)
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
-        with launch.log.open("wb") as log, placed(processors(launch)), held():
+        with launch.log.open("wb") as log, cpu_affinity(processors(launch)), defer_signals():
             child = spawn(argv, launch.entry.server.folder, env, log)
             self._children.append(child)
         hosted = HostedProcess(child, launch, port, self.jdk, tmp)

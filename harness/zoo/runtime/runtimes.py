@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from pathlib import Path
 
 from zoo.catalog.manifest import Entry
-from zoo.host import facts, namespace
+from zoo.host import facts, network
 from zoo.host.engine import Engine, EngineError
-from zoo.host.processors import placed
+from zoo.host.processors import cpu_affinity
 from zoo.model.condition import IN_IMAGES, Condition
 from zoo.model.errors import BenchError
 from zoo.model.host import HostFacts, Limits
@@ -22,16 +22,16 @@ from zoo.runtime.container import ContainerRuntime, resources_of
 from zoo.runtime.process import ProcessRuntime
 from zoo.runtime.swarm.places import places_of, swarm_of
 from zoo.runtime.swarm.runtime import SwarmRuntime
-from zoo.runtime.vm import init, settings
+from zoo.runtime.vm import guest, machine
 from zoo.runtime.vm import runtime as vm
 
 
 def limits_for(root: Path, condition: Condition, host: HostFacts) -> Limits:
     """The limits that a run under this condition will meet."""
     if condition.runtime == "vm":
-        return init.limits()
+        return guest.limits()
     if condition.runtime not in IN_IMAGES:
-        return namespace.widened(host.limits) if condition.network == "private" else host.limits
+        return network.namespace_limits(host.limits) if condition.network == "private" else host.limits
     with hosting(root, {"": condition}, []) as (_, seen):
         return seen.limits
 
@@ -61,7 +61,7 @@ def hosting(
                 found.append(seen)
             runtimes[name] = shared[condition.runtime]
         apart = conditions[""].cores if "" in conditions else None
-        stack.enter_context(placed(apart.generator if apart else None))
+        stack.enter_context(cpu_affinity(apart.generator if apart else None))
         least = min(found, key=lambda f: f.limits.nofile_hard or math.inf)
         yield runtimes, found[0].model_copy(update={"limits": least.limits, "engine": found[-1].engine})
 
@@ -77,9 +77,9 @@ def _enclosed(
 def _guests(root: Path, condition: Condition, entries: Sequence[Entry]) -> Iterator[tuple[Runtime, HostFacts]]:
     by, memory = condition.accelerator or "", condition.memory or ""
     try:
-        with vm.hosting(root, by, memory, jdk_for(entries, condition.jdk), entries) as hosted:
+        with vm.hosting(root, by, memory, jdk_for(entries, condition.jdk)) as hosted:
             yield hosted
-    except settings.VmError as error:
+    except machine.VmError as error:
         raise BenchError(str(error)) from None
 
 

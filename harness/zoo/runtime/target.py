@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 
 import psutil
 
+from zoo.host import network
 from zoo.load.ab import Ab
 from zoo.load.base import Generator
 from zoo.load.vegeta import Vegeta
@@ -22,7 +23,6 @@ from zoo.model.errors import RuntimeFailure, UserError
 from zoo.model.run import Target
 from zoo.model.samples import Samples
 from zoo.plan.scenario import SCENARIOS
-from zoo.runtime import listeners
 from zoo.sample import net
 from zoo.sample.instruments import Instruments, NoiseRecording, Recording
 from zoo.sample.net import TcpCounters
@@ -122,7 +122,7 @@ class HostedTarget:
 
     def alive(self) -> bool:
         if not self.pid:
-            return listeners.accepts(address_of(self._target), port_of(self._target.url))
+            return network.accepts(address_of(self._target), port_of(self._target.url))
         try:
             snapshot(self.pid)
         except ProcessLookupError:
@@ -150,7 +150,7 @@ class TargetInstruments(Instruments):
         super().__init__()
         self._target = target
         self._pid = target.pid
-        self._here = listeners.is_local(address_of(target)) and (target.pid is None or _in_this_network(target.pid))
+        self._here = network.is_local(address_of(target)) and (target.pid is None or _in_this_network(target.pid))
 
     def answers(self, url: str) -> bool:
         return answer_fault(self._target, timeout_s=2.0) is None
@@ -202,7 +202,7 @@ class _TargetRecording:
 
 def condition(target: Target) -> Condition:
     """Under which a target is measured; what it was started with is not known."""
-    return Condition(runtime="target", network="host" if listeners.is_local(address_of(target)) else "remote")
+    return Condition(runtime="target", network="host" if network.is_local(address_of(target)) else "remote")
 
 
 def resolved(target: Target) -> Target:
@@ -211,7 +211,7 @@ def resolved(target: Target) -> Target:
         return target
     host = urllib.parse.urlsplit(target.url).hostname or ""
     try:
-        return target.model_copy(update={"address": listeners.resolve(host, port_of(target.url))})
+        return target.model_copy(update={"address": network.resolve(host, port_of(target.url))})
     except OSError as error:
         raise TargetError(f"{target.url}: {error}") from None
 
@@ -227,7 +227,7 @@ def host_header(url: str) -> str:
 def check(targets: Mapping[str, Target], scenarios: Sequence[str], *, remote: bool) -> None:
     """`TargetError` for a target that is not to be loaded, does not answer, or is another process than named."""
     for name, target in targets.items():
-        local = listeners.is_local(address_of(target))
+        local = network.is_local(address_of(target))
         if not local and not remote:
             raise TargetError(
                 f"{target.url} is not on this machine; --remote (REMOTE=1) loads it all the same: "
@@ -255,9 +255,9 @@ def answer_fault(target: Target, path: str | None = None, timeout_s: float = ANS
 
 def listening(target: Target) -> frozenset[int]:
     """The processes of this host that listen where the target is loaded, as far as they can be seen."""
-    if not listeners.is_local(address_of(target)):
+    if not network.is_local(address_of(target)):
         return frozenset()
-    return listeners.accepting(address_of(target), port_of(target.url)).there
+    return network.accepting(address_of(target), port_of(target.url)).there
 
 
 def _check_sleep(name: str, target: Target) -> None:
@@ -282,7 +282,7 @@ def _check_process(name: str, target: Target, pid: int) -> None:
     if not _in_this_network(pid):
         return
     address = address_of(target)
-    found = listeners.accepting(address, port_of(target.url))
+    found = network.accepting(address, port_of(target.url))
     family = set(tree(pid))
     at = at_address(target.url, address)
     own = next((found.elsewhere[one] for one in sorted(family) if one in found.elsewhere), None)

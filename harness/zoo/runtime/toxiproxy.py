@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from zoo.host import scratch
+from zoo.host import run_lock
 from zoo.model.errors import RuntimeFailure
 from zoo.runtime.databases import DATABASES, Serving, running
 
@@ -51,7 +51,7 @@ def slow_wire(serving: Serving, ms: int, tools: Path, environ: Mapping[str, str]
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     command = [program, "-host", "127.0.0.1", "-port", str(port)]
-    with scratch.folder("wire") as folder:
+    with run_lock.scratch_folder("wire") as folder:
         log = Path(folder) / "wire.log"
         with running(PROGRAM, command, log, signal.SIGTERM) as service:
             service.await_ready(lambda: _answers(port), within_s=10.0)

@@ -10,8 +10,7 @@ import psutil
 
 from zoo.catalog.manifest import Entry
 from zoo.host.cgroup import levels
-from zoo.host.facts import gather
-from zoo.host.limits import read_limits
+from zoo.host.facts import gather, read_limits
 from zoo.model.errors import RuntimeFailure
 from zoo.model.host import HostFacts, Limits
 from zoo.model.noise import Noise

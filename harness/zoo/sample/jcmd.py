@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from zoo.host import scratch
+from zoo.host import run_lock
 from zoo.sample.proc import PROC
 
 LIMIT_S = 10.0
@@ -141,7 +141,7 @@ def read_lock_waits(pid: int) -> int | None:
     """Since `count_lock_waits`; None where nothing was recorded."""
     if not started_with(pid, JFR_FLAG):
         return None
-    with scratch.folder("jfr") as folder:
+    with run_lock.scratch_folder("jfr") as folder:
         written = Path(folder, "recording.jfr")
         told = said(pid, "JFR.dump", RECORDING, f"filename={written}")
         return _waits(pid, written) if told is not None and written.exists() else None

@@ -13,7 +13,7 @@ import tarfile
 from functools import cache
 from pathlib import Path
 
-from zoo.host.interrupts import held
+from zoo.host.interrupts import defer_signals
 
 RECORDS = "records.ndjson"
 PACKED_RECORDS = "records.ndjson.gz"
@@ -63,7 +63,7 @@ def keep(source: Path, target: Path, *, raw: bool = False) -> None:
             out.write(lines.read_bytes())
     if raw:
         _pack(source / "raw", new / PACKED_RAW)
-    with held():
+    with defer_signals():
         if target.exists():
             target.rename(old)
         new.rename(target)

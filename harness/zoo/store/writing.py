@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from zoo.host.interrupts import held
+from zoo.host.interrupts import defer_signals
 from zoo.model.data import Data
 from zoo.model.errors import UserError
 
@@ -20,7 +20,7 @@ class StoreError(UserError):
 def writing(path: Path) -> Iterator[None]:
     """What is written is written to its end, also when the run is told to stop meanwhile; `StoreError` if it fails."""
     try:
-        with held():
+        with defer_signals():
             yield
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}") from error
@@ -44,5 +44,5 @@ def write_whole(path: Path, text: str) -> None:
 
 def write_data(path: Path, data: Data, indent: int = 2) -> None:
     """The same of stored data, as JSON."""
-    with held():  # pydantic takes an interrupt for a fault of the data
+    with defer_signals():  # pydantic takes an interrupt for a fault of the data
         write_whole(path, data.model_dump_json(indent=indent) + "\n")

@@ -1,1 +1,1 @@
-"""A small virtual host for RUNTIME=vm: its kernel, its files, its first process, and the words that start it."""
+"""A small virtual host for RUNTIME=vm, on the files of this one."""

@@ -1,23 +1,20 @@
-"""Servers in a small virtual host with a kernel and limits of its own; generator and instruments are there too.
+"""Starts servers in a small virtual host with its own kernel and limits; generator and instruments are there too.
 
-Each start of a server boots a fresh guest, so one that panics or runs out of memory takes nothing along. The log of a
-start is the guest's console: what the server prints, and what the kernel has to say.
+Each start of a server boots a fresh guest, so a panic or a lack of memory affects one cell. The log of a start is the
+guest's console: what the server prints and what the kernel reports.
 """
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
-from zoo.catalog.manifest import Entry, Server
-from zoo.host import facts, scratch
+from zoo.host import facts, run_lock
 from zoo.load.ab import Ab
 from zoo.load.base import Generator
 from zoo.load.spec import LoadError
@@ -31,16 +28,15 @@ from zoo.runtime.base import Launch
 from zoo.runtime.condition_checks import Evidence, fault
 from zoo.runtime.environment import of_contract
 from zoo.runtime.process import command
-from zoo.runtime.vm import guest, image, kernel, qemu
-from zoo.runtime.vm.qemu import GuestMachine
-from zoo.runtime.vm.settings import FOLDER, VmError
+from zoo.runtime.vm import guest, machine
+from zoo.runtime.vm.machine import FOLDER, GuestKernel, GuestMachine, VmError
 from zoo.sample.instruments import Instruments
 from zoo.sample.requests import Info
 
 PANIC = "Kernel panic"
 TICK_S = 0.05
 GUEST = ".guest"
-"""How the files of a guest end that is being booted."""
+"""The suffix of the files that a guest boots; they are removed once it is ready."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +48,6 @@ class Patience:
     answer: float = 120.0
     alive: float = 30.0
     times: float = 10.0  # as long as elsewhere, for a server's own answers
-
-
-class Files(Protocol):
-    """What a guest boots."""
-
-    @property
-    def kernel(self) -> kernel.GuestKernel: ...
-    @property
-    def folder(self) -> Path: ...
-    def parts(self, server: Server | None) -> Sequence[Path]:
-        """Archives that follow one another; made here when they are not there."""
-        ...
 
 
 class Guest:
@@ -79,7 +63,7 @@ class Guest:
         return self._child.poll() is None
 
     def wait_for(self, line: str, timeout_s: float, fault: Callable[[], str | None]) -> None:
-        """Until the console shows it; `RuntimeFailure` when the guest ends, there is a fault, or it takes too long."""
+        """Wait until the console shows the line; `RuntimeFailure` for a guest that ends, a fault, or a timeout."""
         started = time.monotonic()
         while line not in self._text():
             wrong = fault() if self.running() else "the guest ended"
@@ -90,13 +74,13 @@ class Guest:
             time.sleep(TICK_S)
 
     def tail(self, lines: int = 20) -> str:
-        """The console's last lines; of a panic also its first, as a trace may be longer."""
-        told = self._text().splitlines()
-        panic = [line for line in told[:-lines] if PANIC in line]
-        return "\n".join([*panic[:1], *told[-lines:]])
+        """Return the console's last lines, and the first line of a panic, whose trace may be longer."""
+        printed = self._text().splitlines()
+        panic = [line for line in printed[:-lines] if PANIC in line]
+        return "\n".join([*panic[:1], *printed[-lines:]])
 
     def end(self) -> None:
-        """At once; nothing in it is worth keeping."""
+        """Kill it; nothing in it is worth keeping."""
         self._child.kill()
         self._child.wait()
         self.agent.close()
@@ -117,34 +101,23 @@ class HostedGuest:
     def __init__(self, host: Guest, launch: Launch, slow: float) -> None:
         self._host = host
         self._launch = launch
-        self._pid = 0
-        self._ready_s = 0.0
+        self.url = f"http://127.0.0.1:{launch.entry.server.manifest.port}"
+        self.pid = 0
+        self.ready_s = 0.0
         self.instruments: Instruments = AgentInstruments(host.agent, slow)
         executor = AgentExecutor(host.agent)
         self.generator: Generator = Wrk(executor, overrun_s=guest.OVERRUN_S)
         self.attacker = Vegeta(executor)
         self.benchmarker = Ab(executor)
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._launch.entry.server.manifest.port}"
-
-    @property
-    def pid(self) -> int:
-        return self._pid
-
-    @property
-    def ready_s(self) -> float:
-        return self._ready_s
-
     def start(self, words: Sequence[str], timeout_s: float) -> None:
         """Return when the server listens; `RuntimeFailure` when it does not."""
         entry, started = self._launch.entry, time.monotonic()
         env = of_contract(entry, self._launch.env, "127.0.0.1", str(entry.server.manifest.port))
-        folder = image.folder_of(entry.server)
-        self._pid = self._host.agent.call(INT, "start", command=words, folder=folder, env=env)
+        folder = str(entry.server.folder.resolve())
+        self.pid = self._host.agent.call(INT, "start", command=words, folder=folder, env=env)
         self._host.wait_for(f"listening on {self.url} ({entry.id})", timeout_s, self._fault)
-        self._ready_s = time.monotonic() - started
+        self.ready_s = time.monotonic() - started
 
     def probe(self) -> Info:
         info = self.instruments.probe(self.url, self._launch.entry)
@@ -153,7 +126,7 @@ class HostedGuest:
         return info
 
     def alive(self) -> bool:
-        """Of a guest that does not answer nothing else is known than that it runs."""
+        """Return whether the server runs, or at least its guest where that does not answer."""
         try:
             return self._host.running() and self._exit_code() is None
         except LoadError:
@@ -166,7 +139,7 @@ class HostedGuest:
         return self._host.tail(lines)
 
     def thread_dump(self, to: Path) -> bool:
-        """A dump of tens of thousands of threads is too much for a serial line."""
+        """Dump nothing: tens of thousands of threads are too much for a serial line."""
         return False
 
     def stop(self, grace_s: float = 15.0) -> int | None:
@@ -187,32 +160,19 @@ class HostedGuest:
 
 @dataclass
 class VmRuntime:
-    """Starts entries in guests of this machine; `broken` has the servers whose files could not be put together."""
+    """Starts entries in guests of this machine; `folder` has the files of a guest while it boots."""
 
-    files: Files
+    folder: Path
+    kernel: GuestKernel
     machine: GuestMachine
     jdk: Jdk | None = None
     patience: Patience = Patience()
-    broken: dict[str, str] = field(default_factory=dict)
     name: str = "vm"
-    _parts: dict[str | None, Sequence[Path]] = field(default_factory=dict)
-
-    def build(self, servers: Sequence[Server]) -> None:
-        """A server that lacks something fails its cells, not the run; what changes later is not in its guests."""
-        self._parts[None] = self.files.parts(None)
-        for server in servers:
-            try:
-                self._parts[server.name] = self.files.parts(server)
-            except (image.ImageError, OSError) as error:
-                self.broken[server.name] = str(error)
 
     def start(self, launch: Launch, ready_timeout_s: float | None = None) -> HostedGuest:
-        entry = launch.entry
-        if entry.server.name in self.broken:
-            raise RuntimeFailure("no_image", "its files could not be put together", self.broken[entry.server.name])
-        words = command(entry, Path(image.JAVA), launch.jvm_flags)
-        host = self.boot(entry.server, launch.log)
-        hosted = HostedGuest(host, launch, self.patience.times if self.machine.accelerator == qemu.TCG else 1.0)
+        words = command(launch.entry, self.jdk.java if self.jdk else None, launch.jvm_flags)
+        host = self.boot(launch.log)
+        hosted = HostedGuest(host, launch, self.patience.times if self.machine.accelerator == machine.TCG else 1.0)
         try:
             hosted.start(words, self.patience.ready if ready_timeout_s is None else ready_timeout_s)
         except LoadError as error:
@@ -223,17 +183,14 @@ class VmRuntime:
             raise
         return hosted
 
-    def boot(self, server: Server | None, console: Path) -> Guest:
-        """A guest whose agent is ready. Its files are gone again by then: they are in its memory."""
+    def boot(self, console: Path) -> Guest:
+        """Return a guest whose agent is ready. Its first files are removed by then: they are in its memory."""
         console.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self.files.folder, suffix=GUEST) as files:
-            for part in self._parts[server.name if server else None]:
-                with part.open("rb") as archive:
-                    shutil.copyfileobj(archive, files)
-            files.flush()
+        with tempfile.NamedTemporaryFile(dir=self.folder, suffix=GUEST) as files:
+            machine.write_boot_files(self.kernel, Path(files.name))
             with console.open("ab") as log:
                 child = subprocess.Popen(
-                    self.machine.command(self.files.kernel.image, Path(files.name), console),
+                    self.machine.command(self.kernel.image, Path(files.name), console),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
@@ -248,19 +205,20 @@ class VmRuntime:
         return host
 
     def facts(self) -> HostFacts:
-        """The guest, with what it cannot know: the tools and the JDK it was made of, and what runs it."""
-        with scratch.folder("guest") as folder:
-            host = self.boot(None, Path(folder) / "console.log")
+        """Return the guest's facts, the tools and the JDK it shares with this host, and what runs it."""
+        with run_lock.scratch_folder("guest") as folder:
+            host = self.boot(Path(folder) / "console.log")
             try:
                 seen = AgentInstruments(host.agent).facts()
             finally:
                 host.end()
         here = facts.gather(self.jdk)
-        kind = "hardware virtualisation (KVM)" if self.machine.accelerator == qemu.KVM else "emulated (TCG)"
+        kind = "hardware virtualisation (KVM)" if self.machine.accelerator == machine.KVM else "emulated (TCG)"
         return seen.model_copy(
             update={
-                "virtualization": f"QEMU {qemu.version(self.machine.binary) or 'of unknown version'}, {kind}",
+                "virtualization": f"QEMU {machine.qemu_version(self.machine.binary) or 'of unknown version'}, {kind}",
                 "distribution": f"the zoo's own guest, made of {here.distribution or here.system}",
+                "container": False,  # the files of this host may be those of a container
                 "tools": here.tools,
                 "jdk": JdkFacts.of(self.jdk) if self.jdk else None,
             }
@@ -268,20 +226,15 @@ class VmRuntime:
 
 
 @contextmanager
-def hosting(
-    root: Path, accelerated_by: str, memory: str, jdk: Jdk | None, entries: Sequence[Entry]
-) -> Iterator[tuple[VmRuntime, HostFacts]]:
-    """The runtime with the files of these entries ready, and what is known of its guests."""
+def hosting(root: Path, accelerated_by: str, memory: str, jdk: Jdk | None) -> Iterator[tuple[VmRuntime, HostFacts]]:
+    """Yield the runtime, and the facts of its guests."""
     folder = root / FOLDER
     for left in folder.glob(f"*{GUEST}"):  # of a run that was killed while a guest booted
         left.unlink(missing_ok=True)
+    kernel = machine.find_kernel(folder)
+    runtime = VmRuntime(folder, kernel, GuestMachine(accelerated_by, memory, machine.cores()), jdk)
     try:
-        files = image.Images(root, folder, kernel.kernel(folder / "kernel"), jdk)
-        runtime = VmRuntime(files, GuestMachine(accelerated_by, memory, qemu.cores()), jdk)
-        runtime.build(list({e.server.name: e.server for e in entries}.values()))
         seen = runtime.facts()
-    except (image.ImageError, kernel.KernelError) as error:
-        raise VmError(str(error)) from None
     except RuntimeFailure as failure:
         raise VmError(f"the guest does not boot: {failure.message}\n{failure.log_tail}") from failure
     yield runtime, seen

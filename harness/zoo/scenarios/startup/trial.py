@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from zoo.analysis.flags import by_machine
-from zoo.host import scratch
-from zoo.host.processors import placed
+from zoo.host import run_lock
+from zoo.host.processors import cpu_affinity
 from zoo.measure.trials.base import TrialCell
 from zoo.model.condition import IN_IMAGES
 from zoo.model.errors import RuntimeFailure, never_listened
@@ -57,7 +57,7 @@ def measure_cell(cell: TrialCell) -> Trial:
     if cell.runtime.name in IN_IMAGES:
         result = _contained(cell, way, starts)
     else:
-        with scratch.folder("archives") as archives:
+        with run_lock.scratch_folder("archives") as archives:
             result = measure(cell.launch(), cell.runtime.jdk, way, Path(archives), starts)
     # the CPU time of servers that came and went is not known, so neither is that of others
     heard = probe.stop(server_cpu_s=None)
@@ -207,12 +207,12 @@ class _Server:
 @contextmanager
 def _running(launch: Launch, jdk: Jdk | None, grace_s: float) -> Iterator[_Server]:
     """The entry's process, in a session of its own; ended by SIGTERM, and by SIGKILL after the grace."""
-    with scratch.folder("start") as tmp:
+    with run_lock.scratch_folder("start") as tmp:
         argv = start_command(launch, jdk, tmp)
         port = port_for(launch.entry)
         env = of_process(launch.entry, launch.env, str(port), tmp)
         launch.log.parent.mkdir(parents=True, exist_ok=True)
-        with launch.log.open("wb") as log, placed(processors(launch)):
+        with launch.log.open("wb") as log, cpu_affinity(processors(launch)):
             begun = time.monotonic()
             child = spawn(argv, launch.entry.server.folder, env, log)
         try:

@@ -1,28 +1,55 @@
-"""The commit of a checkout."""
+"""The metadata of a run that begins: its name, the time, and the commit of the code."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypedDict
+
+from zoo import __version__
+
+
+class NewRunMetadata(TypedDict):
+    """The fields of `model.run_facts` that do not depend on what is measured."""
+
+    id: str
+    started_at: str
+    commit: str | None
+    dirty: bool | None
+    harness: str
 
 
 @dataclass(frozen=True)
 class Revision:
-    """The commit, and whether tracked files differ from it, results left out; or why nothing is known of it."""
+    """The commit, and whether tracked files outside results/ differ from it; or why neither is known."""
 
     commit: str | None
     dirty: bool | None
     unknown: str | None = None
 
 
-class _GitError(Exception):
-    """Git's own words."""
+def new_run_metadata(root: Path, kind: str) -> NewRunMetadata:
+    """Describe a run that begins now, with the code of this checkout; its id is the time and `kind`."""
+    found = revision(root)
+    return NewRunMetadata(
+        id=f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{kind}",
+        started_at=now(),
+        commit=found.commit,
+        dirty=found.dirty,
+        harness=__version__,
+    )
+
+
+def now() -> str:
+    """Return the time in UTC to the second, as it is stored."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def revision(root: Path) -> Revision:
-    """The revision of just this checkout: a repository that encloses it is none of ours.
+    """Return the revision of just this checkout, not of a repository that encloses it.
 
     The folder may belong to another user: whoever runs the harness from it trusts its content already.
     """
@@ -36,8 +63,12 @@ def revision(root: Path) -> Revision:
     return Revision(commit, bool(changed))
 
 
+class _GitError(Exception):
+    """Git's own words."""
+
+
 def _git(root: Path, *words: str) -> str:
-    """What git prints. A hook that calls us has variables that name its own repository."""
+    """Run git without the variables by which a hook that calls us names its own repository."""
     try:
         local = subprocess.run(["git", "rev-parse", "--local-env-vars"], capture_output=True, text=True, check=False)
         env = {name: value for name, value in os.environ.items() if name not in local.stdout.split()}

@@ -10,7 +10,7 @@ import pytest
 
 from zoo.cli import alone, checkout
 from zoo.host import run_lock
-from zoo.host.revision import revision
+from zoo.host.run_metadata import revision
 from zoo.runtime import orphans
 
 
@@ -98,7 +98,7 @@ def test_a_run_without_a_commit_is_announced(
     own: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(checkout, "ROOT", own)
-    monkeypatch.setattr(run_lock, "be_alone", lambda root: [])
+    monkeypatch.setattr(run_lock, "acquire_run_lock", lambda root: [])
     monkeypatch.setattr(orphans, "left", lambda engine: [])
     alone.be_alone(own)
     assert "commit" not in capsys.readouterr().out

@@ -1,18 +1,45 @@
-"""The one address that a target is loaded at, and the processes of this host that accept connections there."""
+"""Addresses, ports and listening sockets of this machine, and a network namespace for a run.
+
+The namespace has its own ports, sockets and counters, and nothing in it is reachable from outside. In the host's
+namespace, connections to one address share its ephemeral ports: past half of them each connect() searches them all, and
+sockets of the cell before linger among them. Inside, the range and the backlog can be wide without changing the host.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import ipaddress
+import os
+import shutil
 import socket
-from collections.abc import Iterable
+import struct
+import subprocess
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import psutil
 
+from zoo.model.host import Limits
+
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+NAMESPACE_SETTINGS = {
+    # servers' ports stay below
+    "net/ipv4/ip_local_port_range": "10240 65535",
+    "net/core/somaxconn": "65535",
+    "net/ipv4/tcp_max_syn_backlog": "65535",
+    # sockets of the cell before go at once instead of after 60 s
+    "net/ipv4/tcp_max_tw_buckets": "4096",
+}
+
+DEFAULT_LOW = 32_768
+"""Where outgoing connections begin on Linux when nothing else is set."""
+
 CONNECT_S = 2.0
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+_FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 
 class Listener(NamedTuple):
@@ -29,6 +56,53 @@ class Accepting:
 
     there: frozenset[int]
     elsewhere: dict[int, str]
+
+
+def namespace_command() -> list[str] | None:
+    """Return the words in front of a command that start it in a namespace; None where this system refuses."""
+    if shutil.which("unshare") is None:
+        return None
+    # Without root a user namespace gives the right to make one; some systems forbid that.
+    words = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--net"]
+    done = subprocess.run([*words, "true"], capture_output=True, check=False)
+    return words if done.returncode == 0 else None
+
+
+def namespace_limits(limits: Limits) -> Limits:
+    """Return the host's limits as they are inside."""
+    low, high = NAMESPACE_SETTINGS["net/ipv4/ip_local_port_range"].split()
+    return limits.model_copy(update={"port_low": int(low), "port_high": int(high)})
+
+
+def prepare_namespace(proc: Path = Path("/proc/sys"), settings: Mapping[str, str] = NAMESPACE_SETTINGS) -> list[str]:
+    """Inside: bring loopback up and widen the limits. Return the names of settings that could not be made."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        request = struct.pack("16sh14x", b"lo", 0)
+        flags = struct.unpack("16sh14x", fcntl.ioctl(control, SIOCGIFFLAGS, request))[1]
+        fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | IFF_UP))
+    refused = []
+    for name, value in settings.items():
+        try:
+            (proc / name).write_text(value, encoding="ascii")
+        except OSError:
+            refused.append(name.replace("/", "."))
+    return refused
+
+
+def is_free(port: int) -> bool:
+    """Return whether a server could listen there now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def free_port(preferred: int, low: int | None) -> int | None:
+    """Return `preferred`, else the next free port at least 1,000 above it, below the range of outgoing connections."""
+    return next((p for p in (preferred, *range(preferred + 1000, low or DEFAULT_LOW)) if is_free(p)), None)
 
 
 def resolve(host: str, port: int) -> str:
@@ -75,9 +149,6 @@ def reached(listeners: Iterable[Listener], address: str, port: int) -> Accepting
     there = frozenset(one.pid for one in best if one.pid is not None)
     others = {one.pid: one.address for one in on_port if one.pid is not None and one.pid not in there}
     return Accepting(there, others)
-
-
-_FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 
 def _rank(listens: IPAddress, wanted: IPAddress) -> int | None:
