@@ -104,7 +104,7 @@ def test_fit_takes_processes_where_they_hold_the_tier(
 ) -> None:
     limits = Limits(nofile_hard=nofile, port_low=10_240, port_high=65_535)
     monkeypatch.setattr("zoo.runtime.conditions.read_limits", lambda: limits)
-    monkeypatch.setattr("zoo.runtime.conditions.namespace.wrapper", lambda: None)
+    monkeypatch.setattr("zoo.runtime.conditions.namespace_command", lambda: None)
     assert runtime_named("fit", ["1k", "25k"]) == runtime
     assert runtime_named("fit", ["1k"]) == "process"
 
