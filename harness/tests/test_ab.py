@@ -11,6 +11,8 @@ from fixtures.scripted_server import ScriptedServer
 from zoo.load.ab import AbOutcome, AbSpec, LocalAb, read_outcome
 from zoo.load.spec import LoadError
 
+pytestmark = pytest.mark.ab
+
 PRINTED = """\
 Document Length:        13 bytes
 

@@ -36,6 +36,8 @@ from zoo.sample.cpu_work import SAMPLES, SLOPES, seconds_a_round
 from zoo.sample.jvm import InfoError
 from zoo.sample.proc import snapshot
 
+pytestmark = pytest.mark.ab
+
 LONG_S = 2 * PATIENCE_S
 """Of a load that is to end before it would by itself."""
 

@@ -17,6 +17,8 @@ from zoo.catalog.manifest import Entry, Language, Server
 from zoo.runtime import conditions
 from zoo.runtime.process import command
 
+pytestmark = pytest.mark.compose
+
 ROOT = Path(__file__).parents[2]
 CATALOG = load_catalog(ROOT)
 SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]

@@ -32,6 +32,8 @@ from zoo.runtime.orphans import LABEL
 from zoo.runtime.resources import Resources
 from zoo.store.run_folder import Store
 
+pytestmark = pytest.mark.containers
+
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:

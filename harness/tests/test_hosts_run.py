@@ -13,6 +13,8 @@ from engines import SpareEngine, address, joined_engines
 
 from zoo.runtime.orphans import LABEL
 
+pytestmark = pytest.mark.containers
+
 WORDS = ("--runtime", "hosts", "--server", "rust-axum", "--variant", "hyper", "--tiers", "51")
 
 

@@ -18,6 +18,8 @@ from zoo.runtime.agent.dialled import CERTIFY, RELAY, Relay
 from zoo.runtime.container import SAFE
 from zoo.runtime.images import GENERATOR
 
+pytestmark = pytest.mark.swarm
+
 WORDS = ("--runtime", "swarm", "--server", "rust-axum", "--variant", "hyper", "--tiers", "51")
 
 SECOND = address(100)
