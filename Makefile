@@ -4,9 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 HARNESS := $(VENV)/bin/zoo
 PYTEST := $(VENV)/bin/python -m pytest -c harness/pyproject.toml --rootdir .
-# each of these measures, and only one run at a time is allowed
-RUNS := $(addprefix harness/tests/,test_whole_run.py test_target_run.py test_whole_jdbc_run.py test_faults.py test_soak.py)
-UNIT := $(PYTEST) -p no:schemathesis harness/tests $(addprefix --ignore ,$(RUNS) harness/tests/test_containers.py harness/tests/test_swarm_run.py harness/tests/test_vm_boot.py harness/tests/test_reproducible.py) -n 2
+UNIT := $(PYTEST) -p no:schemathesis harness/tests -m "not (run or containers or swarm or vm or reproducible)" -n 2
 CONTRACT := $(PYTEST) contract -n 2
 
 SERVER ?=
@@ -231,26 +229,26 @@ test-unit: setup test-tools ## Develop: the harness's own tests, which need no b
 	@$(UNIT)
 
 test-runs: setup test-tools build # whole runs of real servers and databases
-	@$(PYTEST) $(RUNS)
+	@$(PYTEST) -p no:schemathesis harness/tests -m run
 
 test-contract: setup build ## Develop: the contract suite (3 min; SERVER= for one)
 	@$(CONTRACT) $(call options,server,$(SERVER))
 
 test-containers: setup images ## Develop: what a container can break, in every image; runs in containers (8 min)
 	@$(PYTEST) contract --runtime container -n 2
-	@$(PYTEST) harness/tests/test_containers.py harness/tests/test_compose.py
+	@$(PYTEST) harness/tests -m "containers or compose"
 
 test-swarm: setup images registry ## Develop: runs over a swarm of three engines, each with a network of its own (root; 4 min)
-	@$(PYTEST) harness/tests/test_swarm_run.py
+	@$(PYTEST) harness/tests -m swarm
 
 registry: # of images, for test-swarm
 	@sh harness/install-registry.sh
 
 test-browser: setup browser # the pages in Chromium; `make test` skips these tests where there is none
-	@$(PYTEST) harness/tests/test_browser.py harness/tests/test_claims_browser.py harness/tests/test_site.py -n 2
+	@$(PYTEST) harness/tests -m browser -n 2
 
 test-ab: setup tools # tests of ApacheBench; `make test` skips them where there is none
-	@$(PYTEST) harness/tests/test_ab.py harness/tests/test_agent.py
+	@$(PYTEST) harness/tests -m ab
 
 test-fuzz: $(VENV)/.ready ## Develop: damaged manifests, ledgers, records, reports of wrk and topologies, 20,000 of each (5 min; FUZZ=n)
 	@FUZZ=$(or $(FUZZ),20000) $(PYTEST) -p no:schemathesis harness/tests/test_fuzz.py
@@ -259,7 +257,7 @@ test-faults: setup ## Develop: 1,000 kills at random moments, a full disk at any
 	@KILLS=$(or $(KILLS),1000) $(PYTEST) harness/tests/test_kills.py
 
 test-reproducible: setup # two builds of each server make the same files
-	@$(PYTEST) harness/tests/test_reproducible.py
+	@$(PYTEST) harness/tests -m reproducible
 
 audit: ## Develop: what each part is made of (CycloneDX), and known vulnerabilities in it where OSV-Scanner is there
 	@harness/audit.sh
@@ -269,7 +267,7 @@ soak: setup ## Develop: check for memory leaks: all servers under load at once f
 
 test-vm: setup qemu ## Develop: boot a guest, hold 1,000 connections in it, break it (Debian; 4 min)
 	@$(HARNESS) build --server rust-axum
-	@$(PYTEST) harness/tests/test_vm_boot.py
+	@$(PYTEST) harness/tests -m vm
 
 lint: lint-python lint-rust ## Develop: formatting, lint and types, without changing a file
 

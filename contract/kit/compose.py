@@ -14,8 +14,8 @@ from kit.docker import LABEL, DockerFailed, cli, inspect_image
 from kit.server import Unusable
 from kit.targets import Target
 
-FILES = ("docker-compose.yml", "docker-compose.override.yml")
-"""What `docker compose` reads by itself, and does not where a further file is named."""
+FILE = "docker-compose.yml"
+"""`docker compose` reads it by itself, but not where another file is named."""
 
 
 def service_of(target: Target) -> str:
@@ -32,7 +32,7 @@ class Compose:
         self.run = run
         self._root = root
         self._project = f"contract-{run}-{uuid.uuid4().hex[:6]}"
-        self._files = [file for file in (root / name for name in FILES) if file.is_file()]
+        self._file = root / FILE
 
     def another(self) -> Compose:
         return Compose(self._root, self.run)
@@ -40,10 +40,10 @@ class Compose:
     @cached_property
     def services(self) -> dict[str, dict[str, Any]]:
         """The services that need no profile, as compose understands them: one for each entry."""
-        if not self._files:
-            raise Unusable(f"there is no {FILES[0]} in {self._root}")
+        if not self._file.is_file():
+            raise Unusable(f"there is no {FILE} in {self._root}")
         try:
-            text = cli("compose", *_options(self._files), "config", "--format", "json")
+            text = cli("compose", "--file", str(self._file), "config", "--format", "json")
         except DockerFailed as error:
             raise Unusable(str(error)) from None
         return cast("dict[str, dict[str, Any]]", json.loads(text)["services"])
@@ -72,9 +72,5 @@ class Compose:
         with tempfile.NamedTemporaryFile("w", prefix="contract-", suffix=".json") as file:
             json.dump(layer, file)
             file.flush()
-            files = _options([*self._files, Path(file.name)])
+            files = ("--file", str(self._file), "--file", file.name)
             return cli("compose", *files, "--project-name", self._project, *words, env=env)
-
-
-def _options(files: list[Path]) -> list[str]:
-    return [word for file in files for word in ("--file", str(file))]

@@ -11,6 +11,8 @@ from fixtures.scripted_server import ScriptedServer
 from zoo.load.ab import Ab, AbOutcome, AbSpec, read_outcome
 from zoo.load.spec import LoadError
 
+pytestmark = pytest.mark.ab
+
 PRINTED = """\
 Document Length:        13 bytes
 

@@ -33,6 +33,8 @@ from zoo.sample.proc import snapshot
 from zoo.sample.requests import SAMPLES, SLOPES, InfoError, seconds_a_round
 from zoo.scenarios.open.analysis import account
 
+pytestmark = pytest.mark.ab
+
 LONG_S = 2 * PATIENCE_S
 """Of a load that is to end before it would by itself."""
 

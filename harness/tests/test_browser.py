@@ -30,7 +30,7 @@ CELLS = (2 * len(synthetic.NATURES) + len(synthetic.TWINS)) * 3
 PHONE = 390
 """Pixels."""
 
-pytestmark = chrome.needed
+pytestmark = [pytest.mark.browser, chrome.needed]
 
 
 def written(folder: Path, run: Run, records: list[Record], evidence: RawFiles) -> Path:

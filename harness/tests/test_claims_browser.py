@@ -15,7 +15,7 @@ from test_claims_page import ledger, said
 
 from zoo.report.ledger_page import page
 
-pytestmark = chrome.needed
+pytestmark = [pytest.mark.browser, chrome.needed]
 
 
 @pytest.fixture(scope="module")

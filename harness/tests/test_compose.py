@@ -1,4 +1,4 @@
-"""The compose files and Dockerfiles against the catalog: no entry is missing, none is open to network or harm."""
+"""The compose file and Dockerfiles against the catalog: no entry is missing, none is open to network or harm."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ from zoo.catalog.manifest import Entry, Language, Server
 from zoo.runtime import conditions
 from zoo.runtime.process import command
 
+pytestmark = pytest.mark.compose
+
 ROOT = Path(__file__).parents[2]
 CATALOG = load_catalog(ROOT)
-SWARM_FILE = ROOT / "docker-compose.yml"
-SHARED: dict[str, Any] = yaml.safe_load(SWARM_FILE.read_text(encoding="utf-8"))["services"]
-HERE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.override.yml").read_text(encoding="utf-8"))["services"]
-# No key but `deploy` is in both files.
-SERVICES = {name: {**SHARED.get(name, {}), **HERE[name]} for name in HERE}
+SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
 
 DATABASES = ("postgres", "mariadb", "toxiproxy")
 """What java-jdbc measures against; started only when named."""
@@ -56,8 +54,7 @@ def test_a_container_s_user_can_read_what_comes_from_a_clone_of_umask_077(path: 
 
 def test_every_entry_is_a_service_and_nothing_else_but_the_generator_and_the_databases() -> None:
     expected = {name_of(entry) for entry in CATALOG.entries}
-    assert set(SHARED) == expected
-    assert set(HERE) == expected | {"generator", *DATABASES}
+    assert set(SERVICES) == expected | {"generator", *DATABASES}
 
 
 @each_entry
@@ -86,11 +83,6 @@ def test_no_host_port_is_shared_with_a_service_or_a_server() -> None:
     assert len(everywhere) == len(set(everywhere))
 
 
-def test_a_swarm_publishes_nothing_by_itself() -> None:
-    """It cannot publish on loopback only."""
-    assert [name for name, service in SHARED.items() if "ports" in service] == []
-
-
 @each_service
 def test_a_service_has_the_security_settings(service: dict[str, Any]) -> None:
     assert service["read_only"] is True
@@ -105,9 +97,12 @@ def test_a_service_has_the_security_settings(service: dict[str, Any]) -> None:
 @each_entry
 def test_limits_are_settable_and_a_killed_server_comes_back(entry: Entry) -> None:
     service = SERVICES[name_of(entry)]
-    limits = SHARED[name_of(entry)]["deploy"]["resources"]["limits"]
-    assert (limits["cpus"], limits["memory"]) == ("${SERVER_CPUS:-0}", "${SERVER_MEMORY:-0}")
-    assert service["deploy"]["resources"]["limits"]["pids"] == "${SERVER_PIDS:-4096}"
+    limits = service["deploy"]["resources"]["limits"]
+    assert limits == {
+        "cpus": "${SERVER_CPUS:-0}",
+        "memory": "${SERVER_MEMORY:-0}",
+        "pids": "${SERVER_PIDS:-4096}",
+    }
     assert service["restart"] == "unless-stopped"
     assert service["stop_grace_period"] == "15s"
 
@@ -178,14 +173,8 @@ def resolved(*words: str) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.skipif(not knows("stack", "config"), reason="needs docker with `stack config`")
-def test_the_shared_file_is_valid_for_a_swarm() -> None:
-    services = resolved("stack", "config", "--compose-file", str(SWARM_FILE))["services"]
-    assert set(services) == set(SHARED)
-
-
 @pytest.mark.skipif(not knows("compose", "config"), reason="needs docker with compose")
-def test_both_files_together_are_valid_for_compose() -> None:
+def test_the_file_is_valid_for_compose() -> None:
     services = resolved("compose", "--profile", "generator", "--profile", "jdbc", "config")["services"]
     assert set(services) == set(SERVICES)
     assert {port["host_ip"] for s in services.values() for port in s.get("ports", [])} == {"127.0.0.1"}

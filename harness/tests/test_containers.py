@@ -30,6 +30,8 @@ from zoo.runtime.hosted import HostedWithAgent
 from zoo.runtime.orphans import LABEL
 from zoo.store.run_folder import Store
 
+pytestmark = pytest.mark.containers
+
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:

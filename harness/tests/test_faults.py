@@ -15,6 +15,8 @@ from fake_zoo import fake_zoo, measured
 
 from zoo.model.record import Record
 
+pytestmark = pytest.mark.run
+
 FAILS, GOES_ON = "fake:eventloop", "fake:virtual"
 
 

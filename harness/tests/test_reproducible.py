@@ -17,6 +17,8 @@ from zoo.catalog.project import project_of
 from zoo.cli.checkout import ROOT
 from zoo.runtime.conditions import jdk_for
 
+pytestmark = pytest.mark.reproducible
+
 CATALOG = load_catalog(ROOT)
 OF_THE_BUILD = shutil.ignore_patterns("target", "target-*")
 NOT_COMPARED = re.compile(r"\.zoo-built|package_[\d._]+\.txt|server\.env")

@@ -19,6 +19,8 @@ from zoo.reference import site
 from zoo.reference.runs import Reference
 from zoo.store.run_folder import Store
 
+pytestmark = pytest.mark.browser
+
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ROOT / "results/reference/scenarios/open"
 

@@ -15,6 +15,8 @@ from zoo.model.condition import Condition
 from zoo.model.soak import Mark
 from zoo.runtime.process import ProcessRuntime
 
+pytestmark = pytest.mark.run
+
 KEEPS, FREES = "fake:eventloop", "fake:virtual"
 
 

@@ -17,6 +17,8 @@ from zoo.host.engine import Engine, EngineError, image
 from zoo.runtime.container import GENERATOR, SAFE
 from zoo.runtime.swarm.relay import CERTIFY, RELAY, Relay
 
+pytestmark = pytest.mark.swarm
+
 WORDS = ("--runtime", "swarm", "--server", "rust-axum", "--variant", "hyper", "--tiers", "51")
 
 SECOND = address(100)

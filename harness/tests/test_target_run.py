@@ -26,6 +26,8 @@ from zoo.model.measurement import Measurement
 from zoo.model.record import Record
 from zoo.store.run_folder import Store
 
+pytestmark = pytest.mark.run
+
 FIXTURES = Path(__file__).parent / "fixtures"
 SLOWED = FIXTURES / "slowed"
 HYPER = "rust-axum:hyper"

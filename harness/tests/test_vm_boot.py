@@ -19,6 +19,8 @@ import pytest
 from zoo.model.record import Record
 from zoo.store.run_folder import Store
 
+pytestmark = pytest.mark.vm
+
 PATIENCE_S = 900
 BENCH = [
     *(sys.executable, "-m", "zoo", "bench", "--runtime", "vm", "--scenario", "sleep", "--tiers", "1k"),

@@ -28,7 +28,10 @@ SMOKE = [sys.executable, "-m", "zoo", "jdbc", "bench", "--profile", "smoke", "--
 ONE = ["--database", "postgresql", "--executor", "virtual", "--query", "update-and-group", "--pool", "10"]
 PATIENCE_S = 600
 
-pytestmark = pytest.mark.skipif("PYTEST_XDIST_WORKER" in os.environ, reason="only one run at a time is allowed")
+pytestmark = [
+    pytest.mark.run,
+    pytest.mark.skipif("PYTEST_XDIST_WORKER" in os.environ, reason="only one run at a time is allowed"),
+]
 
 
 @pytest.fixture(scope="module", autouse=True)

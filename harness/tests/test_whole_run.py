@@ -24,6 +24,8 @@ from zoo.host import network
 from zoo.model.record import Record
 from zoo.store.run_folder import Store
 
+pytestmark = pytest.mark.run
+
 BENCH = [
     *(sys.executable, "-m", "zoo", "bench", "--runtime", "process"),
     *("--server", "rust-axum", "--variant", "hyper", "--quick"),
