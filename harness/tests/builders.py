@@ -11,7 +11,6 @@ from rich.console import Console
 
 from zoo.catalog.manifest import Catalog, Entry, Manifest, Server
 from zoo.model.condition import Condition
-from zoo.model.failure import Failure
 from zoo.model.flag import Flag
 from zoo.model.histogram import Histogram
 from zoo.model.host import HostFacts, Limits, Tools
@@ -28,11 +27,11 @@ from zoo.model.measurement import (
     Warmup,
     Work,
 )
-from zoo.model.noise import Noise
-from zoo.model.record import Record
+from zoo.model.record import Failure, Record
 from zoo.model.run import PlanFacts, Run
+from zoo.model.samples import Noise
 from zoo.plan.blocks import Block, blocks_of
-from zoo.plan.tier import Tier
+from zoo.plan.capacity import Tier
 from zoo.reference.runs import TABLE
 
 TIERS = {"100": 100, "1k": 1_000, "25k": 25_000}

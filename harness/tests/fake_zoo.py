@@ -15,7 +15,7 @@ from zoo.catalog.manifest import Catalog
 from zoo.cli.checkout import ROOT
 from zoo.cli.progress import Live
 from zoo.host import facts
-from zoo.measure import run as benches
+from zoo.measure import session as benches
 from zoo.model.condition import Condition
 from zoo.model.record import Record
 from zoo.plan import request

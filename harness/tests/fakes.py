@@ -16,11 +16,9 @@ from zoo.load.vegeta import Attack, Attacked
 from zoo.measure.live_figures import Beat
 from zoo.model.errors import RuntimeFailure
 from zoo.model.histogram import Histogram
-from zoo.model.hits import Hits
 from zoo.model.host import Limits
-from zoo.model.noise import Noise
 from zoo.model.record import Record
-from zoo.model.samples import Samples, Switches
+from zoo.model.samples import Hits, Noise, Samples, Switches
 from zoo.runtime.base import Apart, Launch
 from zoo.sample.cgroup import CgroupUse
 from zoo.sample.instruments import Instruments

@@ -24,12 +24,11 @@ from sessions import session
 
 import zoo.scenarios  # noqa: F401 (registers the scenarios)
 from zoo.model.record import Record
-from zoo.plan import resume, tier
-from zoo.store.run_folder import Store
-from zoo.store.writing import StoreError
+from zoo.plan import blocks, capacity
+from zoo.store.run_folder import Store, StoreError
 
 ENTRIES = ["java-a:platform", "java-a:virtual", "rust-n:bare"]
-BLOCKS = builders.blocks(ENTRIES, ["hello", "sleep"], map(tier.tier, ("100", "1k")), rounds=2, seed=1)
+BLOCKS = builders.blocks(ENTRIES, ["hello", "sleep"], map(capacity.tier, ("100", "1k")), rounds=2, seed=1)
 KEYS = {key for block in BLOCKS for at in block.tiers for key in block.keys(at)}
 
 
@@ -42,8 +41,8 @@ def go_on(results: Path) -> None:
         shutil.rmtree(results, ignore_errors=True)  # killed before there was a run: `zoo bench` makes another
         store = Store.create(results, builders.run())
     world = World()
-    done = resume.measured(store.records())
-    session(world, store).run(resume.blocks_left(BLOCKS, done), done)
+    done = blocks.measured(store.records())
+    session(world, store).run(blocks.blocks_left(BLOCKS, done), done)
 
 
 def lines(results: Path) -> list[bytes]:

@@ -11,11 +11,10 @@ import numpy as np
 
 from zoo.measure.readings import latency
 from zoo.model.entry_id import is_twin, original, twin
-from zoo.model.failure import Failure
 from zoo.model.flag import Flag
 from zoo.model.histogram import Histogram
 from zoo.model.measurement import Measurement
-from zoo.model.record import Record
+from zoo.model.record import Failure, Record
 from zoo.model.run import Run
 from zoo.model.samples import Samples
 from zoo.plan.blocks import order

@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zoo.analysis import flags, lower_bound
-from zoo.analysis.cells import cells
 from zoo.analysis.flags import ALL_OPEN, CellFigures
 from zoo.analysis.held import slopes
 from zoo.analysis.metrics import served_each_wait
-from zoo.analysis.summary import rows, spread
+from zoo.analysis.summary import cells, rows, spread
 from zoo.catalog.manifest import Model
 from zoo.measure import readings
 from zoo.model.entry_id import twin

@@ -3,8 +3,7 @@
 from builders import run
 
 from zoo.model.condition import Condition
-from zoo.model.program import Case, Program
-from zoo.model.run import PlanFacts
+from zoo.model.run import Case, PlanFacts, Program
 from zoo.plan.blocks import blocks_of
 from zoo.report.text.planning import announcement
 

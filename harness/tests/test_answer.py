@@ -15,8 +15,8 @@ from zoo.cli.answer import compared
 from zoo.model.condition import Condition
 from zoo.model.record import Record
 from zoo.plan.answer import ARRIVING, COST, QUESTIONS, WAITING
+from zoo.plan.capacity import PlanError
 from zoo.plan.request import plan_of
-from zoo.plan.tier import PlanError
 from zoo.report.summary import Summary
 from zoo.report.text.answer import Found, paragraph, rounds_needed
 

@@ -9,8 +9,7 @@ from builders import record
 from test_experiments import opened
 
 from zoo.analysis.answered import Answered, of_open, of_row
-from zoo.analysis.cells import cells
-from zoo.analysis.summary import Row, rows
+from zoo.analysis.summary import Row, cells, rows
 from zoo.model.trial_results import OpenResult, Quantiles
 
 

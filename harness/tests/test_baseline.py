@@ -11,7 +11,7 @@ import pytest
 from zoo.catalog.build import BuildError
 from zoo.host.jdk import find_jdk
 from zoo.measure.bare_jvm import FLAGS, FOLDER, PARKED, SMALL, at_rest, build, parked, starts, staying, watched
-from zoo.model.jdk import Jdk
+from zoo.model.host import Jdk
 
 
 @pytest.fixture(scope="module")

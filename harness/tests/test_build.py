@@ -13,12 +13,10 @@ import builders
 import needs
 import pytest
 
-from zoo.catalog.build import BuildError, build, is_built
+from zoo.catalog.build import BuildError, Project, build, build_environment, is_built, project_of
 from zoo.catalog.manifest import Build, CatalogError, Language
-from zoo.catalog.project import Project, project_of
-from zoo.catalog.toolchain import environment
 from zoo.cli.checkout import ROOT
-from zoo.model.jdk import Jdk
+from zoo.model.host import Jdk
 
 JDK = Jdk(Path("/jdk"), Path("/jdk/bin/java"), "25.0.1", 25, "Someone")
 MAKE = "import pathlib; p = pathlib.Path('target/it'); p.parent.mkdir(exist_ok=True); p.write_text('made')"
@@ -204,9 +202,9 @@ def test_a_java_build_gets_the_chosen_jdk(monkeypatch: pytest.MonkeyPatch) -> No
     java, native = (project_of(builders.entry(name).server, JDK) for name in ("java-a:virtual", "rust-n:bare"))
     assert java is not None
     assert native is not None
-    chosen = environment(java)
+    chosen = build_environment(java)
     assert (chosen["JAVA_HOME"], chosen["PATH"]) == ("/jdk", "/jdk/bin:/bin")
-    assert environment(native)["JAVA_HOME"] == "/old"
+    assert build_environment(native)["JAVA_HOME"] == "/old"
 
 
 # --- Cargo
@@ -277,7 +275,7 @@ def test_a_build_by_hand_of_other_sources_is_noticed(crate: Project) -> None:
     main = crate.folder / "src" / "main.rs"
     kept = shutil.copy2(main, crate.folder / "kept.rs")
     say(crate.folder, "two")
-    subprocess.run(crate.build.command, cwd=crate.folder, env=environment(crate), check=True)
+    subprocess.run(crate.build.command, cwd=crate.folder, env=build_environment(crate), check=True)
     shutil.copy2(kept, main)
     assert said(crate) == "two"
     assert not is_built(crate)

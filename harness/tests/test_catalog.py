@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from zoo.catalog.build import project_of
 from zoo.catalog.load import load_catalog, load_manifest
 from zoo.catalog.manifest import CatalogError, Model
-from zoo.catalog.project import project_of
 
 ROOT = Path(__file__).parents[2]
 GOOD = """

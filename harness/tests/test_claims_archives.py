@@ -18,9 +18,8 @@ from zoo.jdbc import launcher
 from zoo.jdbc.plan import profile
 from zoo.jdbc.records import CellRecord
 from zoo.measure import readings
-from zoo.measure.bare_jvm import ARTICLE, Footprint, Rest
-from zoo.measure.bare_jvm_run import recorded
-from zoo.model.jvm_run import JvmRun
+from zoo.measure.bare_jvm import ARTICLE, Footprint, Rest, recorded
+from zoo.model.run import JvmRun
 from zoo.model.samples import Samples
 from zoo.reference import claims_page
 from zoo.report.text.soak_and_jvm import bare_jvm

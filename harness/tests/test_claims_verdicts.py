@@ -10,10 +10,9 @@ import pytest
 from claimed import PLATFORM, STEADY, UNSTEADY, VIRTUAL, archive, claim, hello, records, said, times
 from test_study import behind, loaded
 
-from zoo.analysis.cells import cells
 from zoo.analysis.held import costs
 from zoo.analysis.metrics import cpu_per_million
-from zoo.analysis.summary import rows
+from zoo.analysis.summary import cells, rows
 from zoo.claims.estimates import ClaimEvidence
 from zoo.claims.ledger import Rule
 from zoo.claims.verdicts import ClaimWord, Judgement, Size, over_cells, verdict, verdicts

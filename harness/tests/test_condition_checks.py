@@ -16,7 +16,7 @@ import pytest
 
 from zoo.catalog.manifest import Entry, Manifest, Server
 from zoo.model.errors import RuntimeFailure
-from zoo.model.jdk import Jdk
+from zoo.model.host import Jdk
 from zoo.runtime import condition_checks
 from zoo.runtime.base import Launch
 from zoo.runtime.condition_checks import Evidence, fault

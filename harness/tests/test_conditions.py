@@ -11,15 +11,15 @@ import pytest
 
 from zoo import ROOT
 from zoo.catalog import build
+from zoo.catalog.build import project_of
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog, Entry, Model, Server
-from zoo.catalog.project import project_of
 from zoo.host.engine import Engine
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError
 from zoo.model.run import PlanFacts
+from zoo.plan.capacity import PlanError
 from zoo.plan.request import Wish, plan_of
-from zoo.plan.tier import PlanError
 from zoo.report.text.planning import announcement
 from zoo.runtime.base import Launch
 from zoo.runtime.condition_checks import ConditionError, checked

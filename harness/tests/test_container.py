@@ -16,8 +16,8 @@ from fakes import ManualTime
 from waits import PATIENCE_S
 
 from zoo.host.engine import Engine, EngineError, image
-from zoo.model.cores import Cores
 from zoo.model.errors import RuntimeFailure
+from zoo.model.host import Cores
 from zoo.runtime import orphans
 from zoo.runtime.base import Launch
 from zoo.runtime.container import ContainerRuntime, HostedContainer, Resources, resources_of

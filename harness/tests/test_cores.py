@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from zoo.host.processors import cores, cpu_affinity
 from zoo.load.execute import BusyThreads, Children
 from zoo.model.condition import Condition
-from zoo.model.cores import Cores, PhysicalCore, numbers, ranges
 from zoo.model.errors import BenchError
+from zoo.model.host import Cores, PhysicalCore, numbers, ranges
+from zoo.plan.capacity import PlanError
 from zoo.plan.cores import ENOUGH, chosen, within
-from zoo.plan.tier import PlanError
 from zoo.runtime import conditions
 from zoo.runtime.base import Launch
 from zoo.runtime.process import processors

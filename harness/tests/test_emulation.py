@@ -10,10 +10,9 @@ import builders
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from zoo.analysis.cells import cells
 from zoo.analysis.metrics import PEAK_RSS, PER_CONNECTION, held_all
 from zoo.analysis.pairs import Kind, compare
-from zoo.analysis.summary import Row, rows
+from zoo.analysis.summary import Row, cells, rows
 from zoo.cli.progress import line
 from zoo.measure.readings import without_speed
 from zoo.model.condition import Condition
@@ -23,12 +22,12 @@ from zoo.model.host import Limits
 from zoo.model.measurement import Pace
 from zoo.model.record import Record
 from zoo.model.run import Run
-from zoo.plan import pacing, windows
+from zoo.plan import windows
 from zoo.plan.blocks import Block
+from zoo.plan.capacity import PlanError
+from zoo.plan.capacity import tier as tier_of
 from zoo.plan.defaults import EMULATED, FULL
 from zoo.plan.request import Wish, plan_of
-from zoo.plan.tier import PlanError
-from zoo.plan.tier import tier as tier_of
 from zoo.reference.findings import tier as tier_table
 from zoo.reference.method import guest_table
 from zoo.report.page.contents import Contents
@@ -59,26 +58,26 @@ def emulated(entry: str, tier: str = "25k", **figures: Any) -> Record:  # noqa: 
 
 
 def test_the_wait_is_as_long_as_opening_and_serving_takes_with_headroom() -> None:
-    assert pacing.times(BLOCK, TIERS[1], 25_000, EMULATED, Pace(opened=500, served=1_000)) == (50, 200)
-    assert pacing.times(BLOCK, TIERS[0], 1_000, EMULATED, Pace(opened=500, served=1_000)) == (20, 44)
-    assert pacing.times(BLOCK, TIERS[1], 25_000, EMULATED, Pace(opened=500, served=100)) == (60, 220)
+    assert windows.times(BLOCK, TIERS[1], 25_000, EMULATED, Pace(opened=500, served=1_000)) == (50, 200)
+    assert windows.times(BLOCK, TIERS[0], 1_000, EMULATED, Pace(opened=500, served=1_000)) == (20, 44)
+    assert windows.times(BLOCK, TIERS[1], 25_000, EMULATED, Pace(opened=500, served=100)) == (60, 220)
 
 
 def test_a_host_too_slow_for_the_longest_wait_does_not_hold_all_at_once() -> None:
-    assert pacing.at_once(25_000, 60.0, Pace(opened=100, served=500))
-    assert not pacing.at_once(25_000, 60.0, Pace(opened=500, served=400))
-    assert pacing.at_once(25_000, 10.0, None)
+    assert windows.at_once(25_000, 60.0, Pace(opened=100, served=500))
+    assert not windows.at_once(25_000, 60.0, Pace(opened=500, served=400))
+    assert windows.at_once(25_000, 10.0, None)
     late = builders.measurement("25k", delay_s=60.0, flags=[Flag.NOT_AT_ONCE])
     assert not held_all(late)
 
 
 def test_without_a_pace_the_profile_says_it() -> None:
-    assert pacing.times(BLOCK, TIERS[0], 1_000, FULL, None) == (10.0, 11.0)
+    assert windows.times(BLOCK, TIERS[0], 1_000, FULL, None) == (10.0, 11.0)
 
 
 def test_the_pace_is_that_of_opening_and_of_answering_all_once() -> None:
-    assert pacing.pace(2_500, 2.0, 0.5, 20.0) == Pace(opened=1_250, served=5_000)
-    assert pacing.pace(2_500, 0.0, 0.0, 20.0) == Pace(opened=125, served=125)
+    assert windows.pace(2_500, 2.0, 0.5, 20.0) == Pace(opened=1_250, served=5_000)
+    assert windows.pace(2_500, 0.0, 0.0, 20.0) == Pace(opened=125, served=125)
 
 
 # --- what is asked
@@ -217,4 +216,4 @@ def test_a_line_of_progress_shows_counts_instead_of_speed() -> None:
 
 def test_an_estimate_is_the_longest_that_a_cell_may_take() -> None:
     quickest = windows.window(replace(BLOCK, tiers=TIERS), TIERS[1], EMULATED)
-    assert quickest >= pacing.times(BLOCK, TIERS[1], 25_000, EMULATED, Pace(opened=1_000, served=2_000))[1]
+    assert quickest >= windows.times(BLOCK, TIERS[1], 25_000, EMULATED, Pace(opened=1_000, served=2_000))[1]

@@ -19,7 +19,7 @@ from zoo.host.environment import PATHS, left_behind
 from zoo.jdbc import launcher, services
 from zoo.measure import bare_jvm
 from zoo.model.condition import Condition
-from zoo.model.jdk import Jdk
+from zoo.model.host import Jdk
 from zoo.runtime.base import Launch
 from zoo.runtime.container import ContainerRuntime, Resources
 from zoo.runtime.environment import recorded

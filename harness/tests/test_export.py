@@ -9,9 +9,8 @@ from builders import record
 from test_analysis import holding
 from test_study import behind, loaded
 
-from zoo.analysis.cells import cells
 from zoo.analysis.metrics import PEAK_RSS
-from zoo.analysis.summary import rows
+from zoo.analysis.summary import cells, rows
 from zoo.claims.quantities import QUANTITIES
 from zoo.model.flag import Flag
 from zoo.model.record import Record

@@ -21,9 +21,8 @@ from zoo.analysis.trials import peak_mb
 from zoo.measure.calibration import Idle, calibrated
 from zoo.measure.trials.base import TrialCell
 from zoo.model.condition import Condition
-from zoo.model.program import Case, Program
 from zoo.model.record import Record, Trial
-from zoo.model.run import Run
+from zoo.model.run import Case, Program, Run
 from zoo.model.trial_results import ScaleResult, ScaleStep
 from zoo.plan.blocks import blocks_of
 from zoo.plan.budget import seconds

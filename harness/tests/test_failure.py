@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from zoo.model.errors import never_listened
-from zoo.model.failure import Failure
+from zoo.model.record import Failure
 
 LISTENING = "listening on http://127.0.0.1:9103 (java-tomcat:platform)"
 

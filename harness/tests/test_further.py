@@ -6,7 +6,7 @@ import builders
 import pytest
 from builders import record
 
-from zoo.measure import further
+from zoo.analysis import extra_rounds
 from zoo.model.errors import BenchError
 from zoo.model.record import Record
 from zoo.model.run import Run
@@ -33,40 +33,40 @@ def seen(wobble: tuple[float, ...], factor: float = 1.0, tier: str = "1k") -> li
 
 
 def test_figures_that_hardly_vary_need_no_more() -> None:
-    more = further.rounds(asked(), seen(CALM), builders.catalog())
-    assert more == further.More(0, "3 rounds: throughput is known to ±5 %")
+    more = extra_rounds.rounds(asked(), seen(CALM), builders.catalog())
+    assert more == extra_rounds.More(0, "3 rounds: throughput is known to ±5 %")
 
 
 def test_noise_asks_for_more_a_few_at_a_time() -> None:
-    more = further.rounds(asked(), seen(NOISY), builders.catalog())
-    assert more.rounds == further.AT_ONCE
+    more = extra_rounds.rounds(asked(), seen(NOISY), builders.catalog())
+    assert more.rounds == extra_rounds.AT_ONCE
     assert more.text.endswith(", 3 of them follow")
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 1.5])
 def test_a_difference_is_no_reason_to_stop_or_to_go_on(factor: float) -> None:
-    assert further.rounds(asked(), seen(NOISY, factor), builders.catalog()) == further.rounds(
+    assert extra_rounds.rounds(asked(), seen(NOISY, factor), builders.catalog()) == extra_rounds.rounds(
         asked(), seen(NOISY), builders.catalog()
     )
 
 
 def test_the_noise_of_25_000_connections_is_no_reason() -> None:
-    assert further.rounds(asked(), [*seen(CALM), *seen(NOISY, tier="25k")], builders.catalog()).rounds == 0
+    assert extra_rounds.rounds(asked(), [*seen(CALM), *seen(NOISY, tier="25k")], builders.catalog()).rounds == 0
 
 
 def test_a_run_may_be_given_more_rounds_of_what_measures_throughput() -> None:
     planned = asked().plan.model_copy(update={"rounds_of": {"sleep": 1}})
-    longer = further.lengthened(planned, 6)
+    longer = extra_rounds.lengthened(planned, 6)
     assert (longer.rounds_in("hello"), longer.rounds_in("sleep")) == (6, 1)
     assert blocks_of(longer)[: len(blocks_of(planned))] == blocks_of(planned), "what was measured stays what it was"
     alone = planned.model_copy(update={"scenarios": ["sleep"]})
-    assert further.lengthened(alone, 4).rounds_in("sleep") == 4
+    assert extra_rounds.lengthened(alone, 4).rounds_in("sleep") == 4
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_a_run_is_not_given_fewer_rounds_than_it_has(rounds: int) -> None:
     with pytest.raises(BenchError, match="the run has 3 round"):
-        further.lengthened(asked().plan, rounds)
+        extra_rounds.lengthened(asked().plan, rounds)
 
 
 def test_the_budget_is_kept() -> None:
@@ -74,20 +74,20 @@ def test_the_budget_is_kept() -> None:
         return seconds(blocks_of(run.plan), profile_of(run.plan), builders.catalog())
 
     run = asked()
-    two_more = run.model_copy(update={"plan": further.added(run.plan, 2)})
-    assert further.rounds(asked(budget_s=all_s(two_more)), seen(NOISY), builders.catalog()).rounds == 2
-    at_its_end = further.rounds(asked(budget_s=all_s(run)), seen(NOISY), builders.catalog())
+    two_more = run.model_copy(update={"plan": extra_rounds.added(run.plan, 2)})
+    assert extra_rounds.rounds(asked(budget_s=all_s(two_more)), seen(NOISY), builders.catalog()).rounds == 2
+    at_its_end = extra_rounds.rounds(asked(budget_s=all_s(run)), seen(NOISY), builders.catalog())
     assert at_its_end.rounds == 0
     assert "over the budget of" in at_its_end.text
 
 
 def test_only_what_measures_throughput_gets_further_rounds() -> None:
-    plan = further.added(asked().plan, 2)
+    plan = extra_rounds.added(asked().plan, 2)
     rounds = {(b.scenario, b.round) for b in blocks_of(plan)}
     assert {number for scenario, number in rounds if scenario == "hello"} == {1, 2, 3, 4, 5}
     assert {number for scenario, number in rounds if scenario == "sleep"} == {1, 2, 3}
-    assert further.added(plan, 1).rounds == 6
+    assert extra_rounds.added(plan, 1).rounds == 6
 
 
 def test_nobody_asked_for_a_precision() -> None:
-    assert further.rounds(asked(precision=None), seen(NOISY), builders.catalog()) == further.More(0)
+    assert extra_rounds.rounds(asked(precision=None), seen(NOISY), builders.catalog()) == extra_rounds.More(0)

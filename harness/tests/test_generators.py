@@ -24,7 +24,7 @@ from zoo.load.spec import LoadError, LoadSpec
 from zoo.load.wrk import Wrk
 from zoo.model.histogram import Histogram
 from zoo.model.host import Limits
-from zoo.plan.feasible import connections
+from zoo.plan.capacity import connections
 from zoo.runtime.agent.client import AgentClient, AgentExecutor
 from zoo.runtime.swarm.generators import Remote, SpreadWrk, remote, shares_of
 from zoo.sample.requests import Link

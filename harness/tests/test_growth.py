@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from zoo.analysis.growth import BOUNDS, LEAST_MARKS, growth, lasted
-from zoo.model.soak import Mark
+from zoo.model.run import Mark
 
 STEADY = Mark(at_s=60, requests=100_000, errors=0, rss_kb=200_000, threads=40, descriptors=30, heap_kb=20_000)
 MARKS = 12

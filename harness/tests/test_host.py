@@ -14,9 +14,8 @@ from zoo import ROOT
 from zoo.host import cgroup, doctor, facts, jdk
 from zoo.host.engine import EngineError
 from zoo.host.jdk import JdkError
-from zoo.model.host import CgroupLimits, HostFacts, JdkFacts, Limits, Tools
-from zoo.model.jdk import Jdk, major_of
-from zoo.plan import feasible
+from zoo.model.host import CgroupLimits, HostFacts, Jdk, JdkFacts, Limits, Tools, major_of
+from zoo.plan import capacity
 
 calm = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 
@@ -184,21 +183,21 @@ class TestFeasible:
     PORTS = (32768, 60999)
 
     def test_descriptors(self) -> None:
-        found = feasible.feasible_connections(25_000, nofile_hard=20_000, ports=self.PORTS)
-        assert found == feasible.Feasible(19_500, "nofile hard limit 20,000", "descriptors")
+        found = capacity.feasible_connections(25_000, nofile_hard=20_000, ports=self.PORTS)
+        assert found == capacity.Feasible(19_500, "nofile hard limit 20,000", "descriptors")
 
     def test_ports(self) -> None:
-        found = feasible.feasible_connections(100_000, nofile_hard=1_048_576, ports=self.PORTS)
-        assert found == feasible.Feasible(27_200, "ip_local_port_range 32768-60999", "ports")
-        more = feasible.feasible_connections(100_000, nofile_hard=1_048_576, ports=self.PORTS, addresses=4)
-        assert more == feasible.Feasible(100_000, None)
+        found = capacity.feasible_connections(100_000, nofile_hard=1_048_576, ports=self.PORTS)
+        assert found == capacity.Feasible(27_200, "ip_local_port_range 32768-60999", "ports")
+        more = capacity.feasible_connections(100_000, nofile_hard=1_048_576, ports=self.PORTS, addresses=4)
+        assert more == capacity.Feasible(100_000, None)
 
     def test_kernel(self) -> None:
-        found = feasible.feasible_connections(25_000, nofile_hard=None, ports=None, file_max=30_000)
-        assert found == feasible.Feasible(14_500, "fs.file-max 30,000", "files")
+        found = capacity.feasible_connections(25_000, nofile_hard=None, ports=None, file_max=30_000)
+        assert found == capacity.Feasible(14_500, "fs.file-max 30,000", "files")
 
     def test_nothing_known(self) -> None:
-        assert feasible.feasible_connections(123, nofile_hard=None, ports=None) == feasible.Feasible(123, None)
+        assert capacity.feasible_connections(123, nofile_hard=None, ports=None) == capacity.Feasible(123, None)
 
     @calm
     @given(
@@ -210,21 +209,21 @@ class TestFeasible:
     def test_never_more_than_asked_and_never_silent(
         self, requested: int, nofile: int | None, ports: tuple[int, int] | None, addresses: int
     ) -> None:
-        found = feasible.feasible_connections(requested, nofile_hard=nofile, ports=ports, addresses=addresses)
+        found = capacity.feasible_connections(requested, nofile_hard=nofile, ports=ports, addresses=addresses)
         assert 0 <= found.actual <= requested
         assert (found.limited_by is None) == (found.actual == requested)
         assert found.limited_by is None or found.actual % 100 == 0
         if nofile is not None and found.actual:
-            assert found.actual <= nofile - feasible.SERVER_DESCRIPTORS
+            assert found.actual <= nofile - capacity.SERVER_DESCRIPTORS
 
     def test_threads(self) -> None:
         known = Limits(nproc=96_365, threads_max=192_731, pid_max=32_768, max_map_count=65_530)
-        assert feasible.threads(known) == feasible.Feasible(32_765, "vm.max_map_count")
+        assert capacity.threads(known) == capacity.Feasible(32_765, "vm.max_map_count")
 
     def test_this_machine(self) -> None:
         found = facts.read_limits()
         assert found.nofile_soft is None or found.nofile_soft > 0
-        assert feasible.connections(found, 1) == feasible.Feasible(1, None)
+        assert capacity.connections(found, 1) == capacity.Feasible(1, None)
 
 
 class TestSystem:

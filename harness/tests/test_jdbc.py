@@ -31,8 +31,8 @@ from zoo.jdbc.published import TABLES
 from zoo.jdbc.records import Cell, CellRecord, Flood, FloodRecord, FloodResult, JdbcRun, PlanFacts
 from zoo.jdbc.session import Session
 from zoo.jdbc.store import JdbcStore, is_jdbc
-from zoo.model.failure import Failure
-from zoo.plan.tier import PlanError
+from zoo.model.record import Failure
+from zoo.plan.capacity import PlanError
 from zoo.reference.documents import refresh
 from zoo.report.charts import svg
 from zoo.report.jdbc.charts import answer

@@ -9,7 +9,7 @@ import pytest
 from zoo.jdbc import launcher
 from zoo.jdbc.launcher import Launcher, LaunchFailure
 from zoo.jdbc.records import Flood
-from zoo.model.jdk import Jdk
+from zoo.model.host import Jdk
 from zoo.runtime.databases import Serving
 
 FLOOD = Flood(database="postgresql", executor="cached", tasks=5_000)

@@ -17,7 +17,7 @@ from zoo.host.engine import Engine, EngineError
 from zoo.jdbc import services
 from zoo.jdbc.launcher import LaunchFailure
 from zoo.jdbc.services import Containers, External
-from zoo.model.failure import Failure
+from zoo.model.record import Failure
 from zoo.runtime import orphans
 from zoo.runtime.databases import Serving
 

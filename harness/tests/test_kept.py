@@ -12,9 +12,8 @@ from builders import record
 
 from zoo.reference import reports
 from zoo.report.raw_files import NOT_KEPT
-from zoo.store import kept
-from zoo.store.run_folder import Store
-from zoo.store.writing import StoreError
+from zoo.store import run_folder
+from zoo.store.run_folder import Store, StoreError
 
 REPOSITORY = Path(__file__).parents[2]
 REFERENCE = REPOSITORY / "results" / "reference"
@@ -35,10 +34,10 @@ def made(folder: Path, rounds: int) -> Store:
     return store
 
 
-@pytest.mark.parametrize(("rounds", "name"), [(2, kept.RECORDS), (200, kept.PACKED_RECORDS)])
+@pytest.mark.parametrize(("rounds", "name"), [(2, run_folder.RECORDS), (200, run_folder.PACKED_RECORDS)])
 def test_records_are_read_from_a_kept_run_as_from_the_run_itself(tmp_path: Path, rounds: int, name: str) -> None:
     store = made(tmp_path / "results", rounds)
-    kept.keep(store.folder, tmp_path / "kept")
+    run_folder.keep(store.folder, tmp_path / "kept")
     again = Store.open(tmp_path / "kept")
     assert again.files() == {"run.json", name}
     assert again.records() == store.records()
@@ -47,23 +46,23 @@ def test_records_are_read_from_a_kept_run_as_from_the_run_itself(tmp_path: Path,
 
 def test_histograms_and_samples_are_kept_where_asked_for_and_logs_never(tmp_path: Path) -> None:
     store = made(tmp_path / "results", 1)
-    kept.keep(store.folder, tmp_path / "kept", raw=True)
+    run_folder.keep(store.folder, tmp_path / "kept", raw=True)
     again = Store.open(tmp_path / "kept")
-    assert again.files() == {"run.json", kept.RECORDS, kept.PACKED_RAW}
+    assert again.files() == {"run.json", run_folder.RECORDS, run_folder.PACKED_RAW}
     assert again.raw_names() == {"raw/one-histogram.json.gz", "raw/one-samples.json.gz"}
     assert again.read_raw("raw/one-histogram.json.gz") == [[1, 2], [3, 4]]
 
 
 def test_a_run_kept_again_leaves_nothing_of_the_first_behind(tmp_path: Path) -> None:
-    kept.keep(made(tmp_path / "first", 200).folder, tmp_path / "kept", raw=True)
-    kept.keep(made(tmp_path / "second", 2).folder, tmp_path / "kept")
+    run_folder.keep(made(tmp_path / "first", 200).folder, tmp_path / "kept", raw=True)
+    run_folder.keep(made(tmp_path / "second", 2).folder, tmp_path / "kept")
     again = Store.open(tmp_path / "kept")
-    assert again.files() == {"run.json", kept.RECORDS}
+    assert again.files() == {"run.json", run_folder.RECORDS}
     assert len(again.records()) == 2
 
 
 def test_nothing_is_added_to_packed_records(tmp_path: Path) -> None:
-    kept.keep(made(tmp_path / "results", 200).folder, tmp_path / "kept")
+    run_folder.keep(made(tmp_path / "results", 200).folder, tmp_path / "kept")
     again = Store.open(tmp_path / "kept")
     for change in (again.mend, lambda: again.append(record(ENTRY))):
         with pytest.raises(StoreError, match=r"is packed; to add to it, first run: gunzip"):
@@ -72,7 +71,7 @@ def test_nothing_is_added_to_packed_records(tmp_path: Path) -> None:
 
 def test_a_report_says_whether_raw_files_are_kept(tmp_path: Path) -> None:
     store = made(tmp_path / "results", 1)
-    kept.keep(store.folder, tmp_path / "kept")
+    run_folder.keep(store.folder, tmp_path / "kept")
     reports.write(Store.open(tmp_path / "kept"), None)
     reports.write(store, None)
     for name in ("report.md", "report.html"):

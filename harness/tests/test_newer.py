@@ -11,13 +11,10 @@ import pytest
 from zoo.jdbc.records import RECORD, CellRecord, FloodRecord, JdbcRun
 from zoo.jdbc.store import JdbcStore
 from zoo.model.data import Measured, NewerProtocol
-from zoo.model.jvm_run import JvmRecord, JvmRun
 from zoo.model.record import PROTOCOL, Record
-from zoo.model.run import Run
-from zoo.model.soak import Soak
+from zoo.model.run import JvmRecord, JvmRun, Run, Soak
 from zoo.reference import claims_page
-from zoo.store.run_folder import Store
-from zoo.store.writing import StoreError
+from zoo.store.run_folder import Store, StoreError
 
 FORMS: list[type[Measured]] = [Run, Record, JdbcRun, CellRecord, FloodRecord, JvmRun, JvmRecord, Soak]
 

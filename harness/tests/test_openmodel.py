@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from zoo.model.hits import Hits
+from zoo.model.samples import Hits
 from zoo.scenarios.open.analysis import account
 
 RATE, SECONDS = 400, 60.0

@@ -13,18 +13,16 @@ from builders import record
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zoo.analysis.extra_rounds import needs
 from zoo.analysis.metrics import CPU, P99, PEAK_RSS, PER_CONNECTION, REQUESTS, Metric, Word
-from zoo.analysis.noise_band import Band, noise_bands
-from zoo.analysis.pairs import Compared, Kind, Pair, compare, named
-from zoo.analysis.pilot import needs
+from zoo.analysis.pairs import Band, Compared, Kind, Pair, compare, named, noise_bands
 from zoo.analysis.stats import Ratio, student_ratio
 from zoo.analysis.stats.ratio import CONFIDENCE, from_error
 from zoo.analysis.verdict import MARGIN, REASONABLE, Verdict, judge, rounds_to_decide
 from zoo.model.entry_id import is_twin, original, twin
 from zoo.model.flag import Flag
 from zoo.model.record import Record
-from zoo.plan.share import half_width
-from zoo.plan.tier import PlanError
+from zoo.plan.capacity import PlanError, half_width
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
 ENTRIES = [PLATFORM, VIRTUAL, BARE]

@@ -13,7 +13,7 @@ from zoo.host.swarm import Node, Swarm
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError
 from zoo.model.host import Limits
-from zoo.plan.feasible import connections
+from zoo.plan.capacity import connections
 from zoo.report.summary import Summary
 from zoo.report.text.document import document
 from zoo.report.text.markdown import render

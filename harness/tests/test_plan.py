@@ -16,17 +16,17 @@ from zoo.catalog.manifest import CatalogError
 from zoo.measure.warm_server import TREND, steady
 from zoo.model.condition import Condition
 from zoo.model.entry_id import twin
-from zoo.plan import blocks, budget, tier
+from zoo.plan import blocks, budget, capacity
 from zoo.plan import windows as timing
 from zoo.plan.blocks import Block, Design, blocks_of, profile_of
 from zoo.plan.budget import seconds
+from zoo.plan.capacity import PlanError
 from zoo.plan.defaults import FEW, FULL, QUICK, Profile
 from zoo.plan.request import Wish, plan_of
 from zoo.plan.scenario import DEFAULT, SCENARIOS, Asked, sleeping_window
-from zoo.plan.tier import PlanError
 from zoo.plan.windows import ONE_WAIT, TWO_WAITS
 
-TIERS = tuple(tier.tier(name) for name in ("100", "1k", "25k"))
+TIERS = tuple(capacity.tier(name) for name in ("100", "1k", "25k"))
 RATES = st.floats(1.0, 1e6)
 ENTRIES = [f"server-{i}:v" for i in range(13)]
 
@@ -38,13 +38,13 @@ ENTRIES = [f"server-{i}:v" for i in range(13)]
     ("name", "connections"), [("1", 1), ("100", 100), ("1k", 1_000), ("25K", 25_000), ("1M", 1_000_000)]
 )
 def test_a_tier_is_read_as_a_person_means_it(name: str, connections: int) -> None:
-    assert tier.tier(name).connections == connections
+    assert capacity.tier(name).connections == connections
 
 
 @pytest.mark.parametrize("name", ["", "0", "0k", "k", "-1", "1.5k", "1m", "10 0", "١٠٠"])
 def test_what_is_no_connection_count_is_refused(name: str) -> None:
     with pytest.raises(PlanError, match="tier must be a connection count such as 100, 1k or 25k, got"):
-        tier.tier(name)
+        capacity.tier(name)
 
 
 # --- order
@@ -71,7 +71,7 @@ def test_no_entry_is_favoured_with_the_first_place() -> None:
 
 
 @given(st.integers(1, 4), st.permutations(TIERS), st.integers())
-def test_every_cell_is_there_once_a_round_with_tiers_rising(rounds: int, tiers: list[tier.Tier], seed: int) -> None:
+def test_every_cell_is_there_once_a_round_with_tiers_rising(rounds: int, tiers: list[capacity.Tier], seed: int) -> None:
     made = builders.blocks(ENTRIES[:3], ["hello", "sleep"], [*tiers, tiers[0]], rounds, seed)
     assert all(b.tiers == TIERS for b in made)
     cells = Counter((b.entries[0], b.scenario, b.round) for b in made)
@@ -121,7 +121,7 @@ def test_a_guest_is_alive_with_all_others_and_guests_alone_with_those_of_their_s
 
 @given(st.integers(1, 5), st.integers(0, 100), st.sampled_from(TIERS), st.integers(1, 3))
 def test_turns_are_palindromes_so_that_drift_is_the_same_for_all(
-    members: int, seed: int, at: tier.Tier, cycles: int
+    members: int, seed: int, at: capacity.Tier, cycles: int
 ) -> None:
     block = Block(tuple(f"a:v{i}" for i in range(members)), "hello", TIERS, 1, 0, seed)
     profile = replace(FULL, cycles=cycles)
@@ -182,7 +182,7 @@ def test_a_sleeping_window_is_whole_seconds_and_no_shorter(delay_s: float, waits
 
 
 def test_a_burst_of_connections_gets_slack_at_any_tier() -> None:
-    block = Block(("e:v",), "sleep", tuple(map(tier.tier, ("1k", "5k", "10k"))), 1, 0)
+    block = Block(("e:v",), "sleep", tuple(map(capacity.tier, ("1k", "5k", "10k"))), 1, 0)
     assert [timing.window(block, at, FULL) - FULL.connect_s * (at.connections > timing.MANY) for at in block.tiers] == [
         11,
         35,
@@ -194,7 +194,7 @@ def test_memory_is_held_in_windows_of_one_length() -> None:
     tiers = ("100", "1k", "5k")
     assert SCENARIOS["held"].program is not None
     program = SCENARIOS["held"].program(Asked((), tiers=tiers))
-    at = tuple(map(tier.tier, tiers))
+    at = tuple(map(capacity.tier, tiers))
     block = Block(("e:v",), "held", at, 1, 0, program=program, case=program.cases[0])
     assert {timing.window(block, at, FULL) for at in block.tiers} == {30}
 
@@ -210,7 +210,7 @@ def test_what_the_scenarios_ask_of_a_server() -> None:
     assert (hello.path(0, "/a?b"), hello.warm_path("/a?b")) == ("/a?b", "/a?b")
     assert (sleep.path(10), sleep.path(2.5, "/a")) == ("/sleep?ms=10000", "/sleep?ms=2500")
     assert sleep.warm_path("/a") == "/sleep?ms=1"
-    block = Block(("java-a:virtual",), "hello", (tier.tier("100"),), round=1, position=0)
+    block = Block(("java-a:virtual",), "hello", (capacity.tier("100"),), round=1, position=0)
     assert block.delay(FULL) == 0
     assert replace(block, scenario="sleep").delay(QUICK) == 0.5
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.model.hits import Hits
+from zoo.model.samples import Hits
 from zoo.scenarios.ramp.analysis import WINDOW_S, answers, ramp
 
 

@@ -17,8 +17,7 @@ from rich.console import Console
 from strategies import any_records
 from syrupy.assertion import SnapshotAssertion
 
-from zoo.analysis.cells import cells
-from zoo.analysis.summary import Spread, rows
+from zoo.analysis.summary import Spread, cells, rows
 from zoo.cli.progress import Live, line
 from zoo.cli.screen import UNBROKEN
 from zoo.measure.live_figures import Beat

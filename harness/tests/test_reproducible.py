@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from zoo.catalog.build import build
+from zoo.catalog.build import build, project_of
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Server
-from zoo.catalog.project import project_of
 from zoo.cli.checkout import ROOT
 from zoo.runtime.conditions import jdk_for
 

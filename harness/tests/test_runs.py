@@ -11,9 +11,8 @@ from builders import record
 from zoo.analysis.metrics import CPU, REQUESTS, Word
 from zoo.analysis.two_runs import contrast, slower
 from zoo.model.entry_id import twin
-from zoo.model.program import Program
 from zoo.model.record import PROTOCOL, Record
-from zoo.model.run import Run
+from zoo.model.run import Program, Run
 
 VIRTUAL, BARE = "java-a:virtual", "rust-n:bare"
 

@@ -20,8 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from waits import until
 
-from zoo.model.noise import Noise
-from zoo.model.samples import Samples
+from zoo.model.samples import Noise, Samples
 from zoo.sample import cgroup as sample_cgroup
 from zoo.sample import diag, net, noise, proc, requests, sampler
 

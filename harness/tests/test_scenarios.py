@@ -22,16 +22,16 @@ from zoo.measure.trials import base
 from zoo.model.condition import Condition
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
-from zoo.model.noise import Noise
 from zoo.model.record import Record, Trial
 from zoo.model.run import PlanFacts
+from zoo.model.samples import Noise
 from zoo.model.trial_results import AbResult, HeapResult, OpenResult, RampResult, ScaleResult, StartupResult
 from zoo.plan import blocks as plan
 from zoo.plan.budget import seconds
+from zoo.plan.capacity import PlanError
+from zoo.plan.capacity import tier as tier_of
 from zoo.plan.defaults import EMULATED, FULL, Profile
 from zoo.plan.request import Wish, entries_of, plan_of
-from zoo.plan.tier import PlanError
-from zoo.plan.tier import tier as tier_of
 from zoo.sample.noise import NoiseProbe
 from zoo.store.run_folder import Store
 

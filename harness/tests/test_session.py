@@ -25,8 +25,7 @@ from fakes import (
 )
 from sessions import session
 
-from zoo.analysis.cells import cells
-from zoo.analysis.summary import rows
+from zoo.analysis.summary import cells, rows
 from zoo.load.base import Generator, LoadOutcome
 from zoo.load.spec import LoadError
 from zoo.measure.session import Running
@@ -37,16 +36,16 @@ from zoo.model.errors import RuntimeFailure
 from zoo.model.flag import Flag
 from zoo.model.measurement import GeneratorUse, Measurement
 from zoo.model.record import Record
-from zoo.plan import resume, tier
+from zoo.plan import blocks as resume
+from zoo.plan import capacity
 from zoo.plan import windows as timing
 from zoo.plan.blocks import Block, Design
 from zoo.plan.defaults import Profile
 from zoo.runtime.base import Launch
-from zoo.store.run_folder import Store
-from zoo.store.writing import StoreError
+from zoo.store.run_folder import Store, StoreError
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
-TIERS = [tier.tier(name) for name in ("100", "1k", "25k")]
+TIERS = [capacity.tier(name) for name in ("100", "1k", "25k")]
 Fault = Callable[[Call], LoadOutcome | None]
 PROFILE = Profile(
     rounds=1,

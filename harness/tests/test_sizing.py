@@ -8,8 +8,7 @@ from typer.testing import CliRunner
 from zoo.analysis.held import Cost
 from zoo.analysis.stats.interval import Interval
 from zoo.cli import app
-from zoo.plan.feasible import feasible_connections
-from zoo.plan.sizing import ALL_PORTS, USUAL_PORTS, generator_need, server_need
+from zoo.plan.capacity import ALL_PORTS, USUAL_PORTS, feasible_connections, generator_need, server_need
 from zoo.report.text.planning import sizing
 
 

@@ -12,7 +12,7 @@ from zoo.analysis.growth import growth, lasted
 from zoo.measure import soak
 from zoo.measure.soak import Step
 from zoo.model.condition import Condition
-from zoo.model.soak import Mark
+from zoo.model.run import Mark
 from zoo.runtime.process import ProcessRuntime
 
 pytestmark = pytest.mark.run

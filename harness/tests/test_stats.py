@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zoo.analysis.stats import Ratio, holm, outlier, rounds_for, sd_at_most, student_ratio, unpaired_ratio
-from zoo.analysis.stats.spread import stdev, variance
+from zoo.analysis.stats.ratio import stdev, variance
 
 POSITIVE = st.floats(1e-3, 1e6)
 ROUNDS = st.lists(st.tuples(POSITIVE, POSITIVE), min_size=2, max_size=8)

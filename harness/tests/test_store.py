@@ -26,8 +26,7 @@ from zoo.reference.origin import HeldRun
 from zoo.reference.readme_table import CHARTS
 from zoo.reference.runs import COMMITTED
 from zoo.report.summary import Summary
-from zoo.store.run_folder import Store
-from zoo.store.writing import StoreError
+from zoo.store.run_folder import Store, StoreError
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
 

@@ -8,7 +8,7 @@ import builders
 import numpy as np
 import pytest
 
-from zoo.analysis.turns import first_share
+from zoo.analysis.metrics import first_share
 from zoo.catalog.manifest import Catalog
 from zoo.cli import checkout
 from zoo.cli.options import planned_of

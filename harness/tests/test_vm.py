@@ -28,7 +28,7 @@ from zoo.measure.window import RealClock
 from zoo.model.condition import Condition
 from zoo.model.errors import RuntimeFailure
 from zoo.model.record import Record
-from zoo.plan import tier
+from zoo.plan import capacity
 from zoo.plan.defaults import EMULATED
 from zoo.runtime.base import Launch
 from zoo.runtime.vm import guest, machine
@@ -87,7 +87,7 @@ class Bed:
     def run(self, mode: str, reporter: FakeReporter | None = None) -> Record:
         """One sleeping cell, by the session that measures real ones."""
         self.store = Store.create(self.folder / "results", made_up_run())
-        block = builders.blocks(["fake:eventloop"], ["sleep"], [tier.tier("20")], 1, 7)
+        block = builders.blocks(["fake:eventloop"], ["sleep"], [capacity.tier("20")], 1, 7)
         Session(
             catalog=self.catalog,
             runtimes={"": self.runtime(mode)},

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from rich.console import Console
 
-from zoo.catalog import toolchain
+from zoo.catalog import build
 from zoo.cli import build_servers
 from zoo.cli.checkout import ROOT
 from zoo.cli.jdbc import FOLDER
@@ -89,7 +89,7 @@ def test_the_queries_give_right_answers_on_both_databases() -> None:
         done = subprocess.run(
             ["mvn", "-q", "-B", "test", "-Dtest=CountriesTest"],
             cwd=ROOT / FOLDER,
-            env={**toolchain.environment(made), **urls, "JDBC_PASSWORD": password},
+            env={**build.build_environment(made), **urls, "JDBC_PASSWORD": password},
             capture_output=True,
             text=True,
             check=False,

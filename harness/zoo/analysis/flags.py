@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from zoo.catalog.manifest import Model
 from zoo.model.flag import FOREIGN_LIMIT, STEAL_LIMIT, THROTTLED_LIMIT, Flag
 from zoo.model.measurement import Connections, ErrorCounts, Kernel, Warmup
-from zoo.plan import pacing
+from zoo.plan import windows
 from zoo.plan.windows import HOLDING_S
 
 GENERATOR_LIMIT = 0.90
@@ -174,7 +174,7 @@ def flags(seen: CellFigures) -> list[Flag]:
         # a server that closes connections has left those sockets in its own warm-up
         Flag.SOCKETS_LINGER: (seen.connections.lingering or 0) > LINGER_LIMIT and not reconnects,
         Flag.RECONNECTS: reconnects,
-        Flag.NOT_AT_ONCE: not pacing.at_once(seen.connections.actual, seen.delay_s, seen.warmup.pace),
+        Flag.NOT_AT_ONCE: not windows.at_once(seen.connections.actual, seen.delay_s, seen.warmup.pace),
         Flag.LEFT_OPEN: (seen.connections.left_open or 0) > (1 - ESTABLISHED_LIMIT) * seen.connections.actual,
         Flag.LINK_SATURATED: (seen.link_share or 0.0) > LINK_LIMIT,
         Flag.LITTLE_WORK: seen.cpu_s_per_million is not None

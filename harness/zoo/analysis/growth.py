@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from zoo.model.soak import Mark
+from zoo.model.run import Mark
 
 LEAST_MARKS = 4
 """The first mark ends warm-up and is left out; each third of the others needs one."""

@@ -1,12 +1,15 @@
-"""What is read off a cell and compared: the metrics, and what makes a reading unfit for comparison. Pure."""
+"""The metrics of a cell, and the log-ratios that a comparison of two cells is made of. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+import math
+import statistics
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from zoo.analysis.flags import served
+from zoo.analysis.stats import Sample
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement, Turn
 from zoo.model.record import Record
@@ -143,3 +146,37 @@ def served_each_wait(seen: Measurement) -> float | None:
 def held_throughout(records: Iterable[Record]) -> bool:
     """True when every one of these cells was measured and held all its connections."""
     return all(r.measurement is not None and held_all(r.measurement) for r in records)
+
+
+def first_share(seen: Measurement) -> float | None:
+    """Throughput of a cell's first turn over the mean of its others, below 1 where it was cold; None of one turn."""
+    rates = [turn.goodput / turn.loaded_s for turn in seen.windows if turn.loaded_s > 0]
+    others = rates[1:]
+    return rates[0] / statistics.fmean(others) if any(others) else None
+
+
+@dataclass(frozen=True)
+class Side:
+    """One metric of a cell by round, and in each of a round's turns where it had several.
+
+    Cells of one `group` are expected to vary equally.
+    """
+
+    rounds: Mapping[int, float]
+    group: Hashable
+    turns: Mapping[int, Sequence[float]] = field(default_factory=dict)
+
+
+def sample(a: Side, b: Side) -> Sample | None:
+    """`a` over `b` in the rounds that have both figures; None where no round has."""
+    rounds = sorted(set(a.rounds) & set(b.rounds))
+    if not rounds:
+        return None
+    turns = [_logs(a.turns.get(n, ()), b.turns.get(n, ())) for n in rounds]
+    logs = _logs([a.rounds[n] for n in rounds], [b.rounds[n] for n in rounds])
+    return Sample(logs, frozenset({a.group, b.group}), turns)
+
+
+def _logs(a: Sequence[float], b: Sequence[float]) -> list[float]:
+    """Of as many as both have; those of turns that were taken in turns belong together by their order."""
+    return [math.log(one / other) for one, other in zip(a, b, strict=False) if one > 0 and other > 0]

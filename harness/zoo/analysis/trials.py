@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from zoo.analysis.answered import Answered, of_open
-from zoo.model.hits import OWN_FAULTS
 from zoo.model.record import Record, newest_records
+from zoo.model.samples import OWN_FAULTS
 from zoo.model.trial_results import OpenResult
 
 R = TypeVar("R")

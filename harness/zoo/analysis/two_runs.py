@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from zoo.analysis.cells import Cell, asked, cells, unfit
 from zoo.analysis.metrics import METRICS, Class, Word
 from zoo.analysis.pairs import Kind, Pair, judged, lost, unjudged
 from zoo.analysis.stats import unpaired_ratio
+from zoo.analysis.summary import Cell, asked, cells, unfit
 from zoo.model.entry_id import is_twin
 from zoo.model.host import HostFacts
 from zoo.model.record import Record
-from zoo.model.run import Run
-from zoo.model.run_facts import RunFacts
+from zoo.model.run import Run, RunFacts
+from zoo.plan.capacity import count
 from zoo.plan.defaults import BEFORE
-from zoo.plan.tier import count
 
 PROGRAM_SETTINGS = ("duration_s", "windows", "dropped", "thread_each", "rest_s", "repeats")
 """How a cell of a scenario is measured, beside its case and connection count, by which it is known."""

@@ -1,16 +1,47 @@
-"""Finds the servers of the zoo: reads and validates their `server.toml`."""
+"""Find the servers of the zoo: read and validate their `server.toml`."""
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
+from typing import TypeVar
 
-from zoo.catalog import toml_file
+from pydantic import BaseModel, ValidationError
+
 from zoo.catalog.manifest import Catalog, CatalogError, Language, Manifest, Server
+
+T = TypeVar("T", bound=BaseModel)
+
+
+def read(path: Path, model: type[T], error: type[Exception]) -> T:
+    """The file's contents; raises `error` with a line for each fault."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
+        raise error(f"{path}: {fault}") from fault
+    except RecursionError:
+        raise error(f"{path}: nested too deeply") from None
+    try:
+        return model.model_validate(data)
+    except ValidationError as fault:
+        lines = [f"{path}: {_key(e['loc'])}: {_expected(e)}" for e in fault.errors()]
+        raise error("\n".join(lines)) from None
+
+
+def _key(location: tuple[str | int, ...]) -> str:
+    return ".".join(str(part) for part in location) or "(top level)"
+
+
+def _expected(error: object) -> str:
+    assert isinstance(error, dict)
+    got = error.get("input")
+    shown = "" if error["type"] == "missing" or isinstance(got, dict | list) else f", got {got!r}"
+    return f"{error['msg']}{shown}"
 
 
 def load_manifest(path: Path) -> Manifest:
     """Read and validate one manifest; the error names file, key and what was expected."""
-    manifest = toml_file.read(path, Manifest, CatalogError)
+    manifest = read(path, Manifest, CatalogError)
     if manifest.name != path.parent.name:
         raise CatalogError(f'{path}: name: expected the folder\'s name "{path.parent.name}", got "{manifest.name}"')
     if manifest.language is Language.JAVA and "{java}" not in manifest.run.command:

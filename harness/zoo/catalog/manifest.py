@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from zoo.model.entry_id import plain
 from zoo.model.errors import UserError
-from zoo.model.jdk import version_key
+from zoo.model.host import version_key
 
 
 class CatalogError(UserError):

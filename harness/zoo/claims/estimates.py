@@ -7,8 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from zoo.analysis.lower_bound import LIMITED, SHARED, limits
-from zoo.analysis.metrics import Class
-from zoo.analysis.samples import Side, sample
+from zoo.analysis.metrics import Class, Side, sample
 from zoo.analysis.stats import Ratio, student_ratio, unpaired_ratio
 from zoo.analysis.stats.interval import of_difference, of_mean, of_median
 from zoo.claims.evidence import Archive, Observation

@@ -9,8 +9,7 @@ from typing import Any
 from zoo.analysis.held import slopes
 from zoo.analysis.lower_bound import LOWER_BOUND
 from zoo.analysis.metrics import METRICS, Class, Metric, group_of, of_turns
-from zoo.analysis.noise_band import Band, BandKey
-from zoo.analysis.pairs import PriorKey, compare
+from zoo.analysis.pairs import Band, BandKey, PriorKey, compare
 from zoo.analysis.stats import Prior
 from zoo.analysis.trials import rate_made
 from zoo.analysis.verdict import spoiled
@@ -19,11 +18,9 @@ from zoo.claims.quantities import SPOILT, JsonRecord, at
 from zoo.jdbc import analysis as databases
 from zoo.jdbc.analysis import rows
 from zoo.jdbc.records import Cell, CellRecord, Profile
-from zoo.model.cores import Cores
 from zoo.model.entry_id import is_twin, name_of, plain
 from zoo.model.flag import Flag
-from zoo.model.host import HostFacts
-from zoo.model.jdk import major_of
+from zoo.model.host import Cores, HostFacts, major_of
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import OpenResult

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from zoo.claims.quantities import QUANTITIES
 from zoo.model.data import Data
 from zoo.model.errors import UserError
-from zoo.plan.tier import count
+from zoo.plan.capacity import count
 
 AXES = ("entry", "case", "tier", "vary")
 """The parts of a cell that may list several values."""

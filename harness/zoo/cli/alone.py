@@ -13,7 +13,7 @@ from zoo.host.engine import Engine
 from zoo.host.environment import left_behind
 from zoo.host.run_metadata import revision
 from zoo.runtime import orphans
-from zoo.store.writing import check_writable
+from zoo.store.run_folder import check_writable
 
 
 def warn_of_environment(reaching: Iterable[str] = ()) -> None:

@@ -16,7 +16,7 @@ from zoo.cli.options import Hosting, Results
 from zoo.cli.screen import console
 from zoo.model.option import words
 from zoo.plan.answer import COST, QUESTIONS
-from zoo.plan.tier import PlanError
+from zoo.plan.capacity import PlanError
 from zoo.reference import rerun
 from zoo.report.formatting import format_duration
 from zoo.report.summary import Summary

@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from zoo import COMMAND
+from zoo.analysis import extra_rounds
 from zoo.catalog.build import built_here, source_hash
 from zoo.catalog.manifest import Catalog
 from zoo.cli import build_servers, checkout, options
@@ -19,17 +20,16 @@ from zoo.cli.options import Results, Resume
 from zoo.cli.plan import announce
 from zoo.cli.screen import console
 from zoo.host import doctor, facts, network
-from zoo.measure import further
-from zoo.measure.run import new_run
+from zoo.measure.session import new_run
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError
 from zoo.model.host import Limits
 from zoo.model.record import PROTOCOL
 from zoo.model.run import PlanFacts, Target
-from zoo.plan import feasible, request
+from zoo.plan import capacity, request
+from zoo.plan.blocks import check_unchanged
+from zoo.plan.capacity import tier as tier_of
 from zoo.plan.request import Wish
-from zoo.plan.resume import check_unchanged
-from zoo.plan.tier import tier as tier_of
 from zoo.runtime import conditions, runtimes
 from zoo.runtime import target as targeting
 from zoo.store.run_folder import Store
@@ -89,7 +89,7 @@ def _builds(planned: PlanFacts, catalog: Catalog) -> dict[str, str]:
 def _lengthen(store: Store, rounds: int) -> None:
     """Give the run further rounds, whether it is at its end or not."""
     run = store.run()
-    store.write_run(run.model_copy(update={"plan": further.lengthened(run.plan, rounds), "finished_at": None}))
+    store.write_run(run.model_copy(update={"plan": extra_rounds.lengthened(run.plan, rounds), "finished_at": None}))
 
 
 def _conditions(planned: PlanFacts) -> list[Condition]:
@@ -100,7 +100,7 @@ def _conditions(planned: PlanFacts) -> list[Condition]:
 def _refuse_clamped(planned: PlanFacts, limits: Limits, strict: bool) -> None:
     for name in planned.counts:
         tier = tier_of(name)
-        allowed = feasible.connections(limits, tier.connections)
+        allowed = capacity.connections(limits, tier.connections)
         if allowed.limited_by is None:
             continue
         if strict or allowed.actual < 1:

@@ -7,10 +7,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from rich.console import Console
 
-from zoo.catalog.build import build, is_built
+from zoo.catalog.build import Project, build, is_built, project_of
 from zoo.catalog.manifest import Language, Server
-from zoo.catalog.project import Project, project_of
-from zoo.model.jdk import Jdk
+from zoo.model.host import Jdk
 
 AT_ONCE = 2
 """Linkers and resolvers of one build leave a core idle that another can use."""

@@ -18,7 +18,7 @@ from zoo.cli.screen import console
 from zoo.jdbc import analysis as jdbc
 from zoo.jdbc.store import JdbcStore, is_jdbc
 from zoo.model.errors import BenchError
-from zoo.plan.share import percent
+from zoo.plan.capacity import percent
 from zoo.report.section import Section
 from zoo.report.text import terminal
 from zoo.report.text.comparisons import between_runs

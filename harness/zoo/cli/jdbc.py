@@ -33,9 +33,9 @@ from zoo.jdbc.services import Containers, Databases, External, Processes
 from zoo.jdbc.session import Session
 from zoo.jdbc.store import JdbcStore
 from zoo.model.errors import BenchError, RuntimeFailure
-from zoo.model.jdk import Jdk
-from zoo.plan.resume import check_unchanged
-from zoo.plan.tier import PlanError
+from zoo.model.host import Jdk
+from zoo.plan.blocks import check_unchanged
+from zoo.plan.capacity import PlanError
 from zoo.reference import reports
 from zoo.report.formatting import format_duration, format_number
 from zoo.report.text import terminal

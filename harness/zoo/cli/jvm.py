@@ -11,7 +11,7 @@ from zoo.cli.options import Results
 from zoo.cli.screen import console
 from zoo.host import interrupts
 from zoo.host.jdk import find_jdk
-from zoo.measure import bare_jvm, bare_jvm_run
+from zoo.measure import bare_jvm
 from zoo.report.formatting import format_duration
 from zoo.report.text import soak_and_jvm, terminal
 
@@ -28,6 +28,6 @@ def command(results: Results = None) -> None:
     jdk = find_jdk(wanted=os.environ.get("JDK"))
     console.print(f"{jdk.label}, about {format_duration(bare_jvm.seconds())}")
     with interrupts.interruptible():
-        folder, found = bare_jvm_run.measure(checkout.ROOT, runs, jdk)
+        folder, found = bare_jvm.measure_all(checkout.ROOT, runs, jdk)
     terminal.show([soak_and_jvm.bare_jvm(jdk.label, found)], console)
     console.print(f"\nrun: {checkout.shown(folder)}")

@@ -14,9 +14,8 @@ from zoo.cli.mistakes import plainly
 from zoo.cli.progress import Live
 from zoo.cli.screen import console
 from zoo.host import network
-from zoo.measure.run import carry_out
-from zoo.store.run_folder import Store
-from zoo.store.writing import StoreError
+from zoo.measure.session import carry_out
+from zoo.store.run_folder import Store, StoreError
 
 
 @plainly()

@@ -17,8 +17,8 @@ from zoo.model.errors import BenchError
 from zoo.model.option import Option, OptionField, made, option_of, options_of
 from zoo.model.run import PlanFacts
 from zoo.plan import request
+from zoo.plan.capacity import PlanError
 from zoo.plan.request import Wish
-from zoo.plan.tier import PlanError
 from zoo.runtime import conditions
 from zoo.runtime import target as targeting
 from zoo.runtime.target import targets

@@ -15,10 +15,9 @@ from zoo.cli.screen import console
 from zoo.host import facts
 from zoo.model.run import PlanFacts
 from zoo.plan import blocks, budget, request
+from zoo.plan.capacity import half_width, tier
 from zoo.plan.defaults import TIERS
 from zoo.plan.request import Wish
-from zoo.plan.share import half_width
-from zoo.plan.tier import tier
 from zoo.reference import origin
 from zoo.reference.runs import Reference
 from zoo.report.section import Section

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from zoo.analysis import pilot
+from zoo.analysis import extra_rounds
 from zoo.analysis.pairs import compare
 from zoo.catalog.manifest import Catalog
 from zoo.plan import blocks, budget
-from zoo.plan.tier import PlanError
+from zoo.plan.capacity import PlanError
 from zoo.report.section import Section
 from zoo.report.text import planning
 from zoo.store.run_folder import Store
@@ -20,7 +20,7 @@ def precision(wanted: float, folder: Path, catalog: Catalog) -> list[Section]:
     store = Store.open(folder)
     run, records = store.run(), store.records()
     compared = compare(run.plan.entries, records, catalog.reference_id, run.plan.guests)
-    found = pilot.needs(compared.pairs, wanted)
+    found = extra_rounds.needs(compared.pairs, wanted)
     if not found:
         raise PlanError(f"{folder}: a pilot needs two rounds of the platform and virtual variants of one server")
     profile = blocks.profile_of(run.plan)

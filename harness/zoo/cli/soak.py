@@ -22,13 +22,13 @@ from zoo.host.run_metadata import NewRunMetadata, new_run_metadata, now
 from zoo.measure import soak as measuring
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError, RuntimeFailure
-from zoo.model.soak import Mark, Soak
+from zoo.model.run import Mark, Soak
 from zoo.report.formatting import format_duration
 from zoo.report.text import soak_and_jvm, terminal
 from zoo.runtime import conditions
 from zoo.runtime.environment import recorded
 from zoo.runtime.runtimes import hosting
-from zoo.store.writing import write_data
+from zoo.store.run_folder import write_data
 
 
 @plainly()

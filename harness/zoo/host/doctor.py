@@ -11,10 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from zoo.host.engine import EngineError
-from zoo.model.host import EngineFacts, HostFacts, Limits
-from zoo.model.jdk import MINIMUM
-from zoo.plan import feasible
-from zoo.plan.feasible import SERVER_DESCRIPTORS, SPARE_PORTS, Setting
+from zoo.model.host import MINIMUM, EngineFacts, HostFacts, Limits
+from zoo.plan import capacity
+from zoo.plan.capacity import SERVER_DESCRIPTORS, SPARE_PORTS, Setting
 
 State = Literal["ok", "warn", "bad"]
 
@@ -123,7 +122,7 @@ def virtual_host(facts: HostFacts, lacking: str | None, qemu: str | None, device
         speed = "" if device else "; emulated: for memory and threads, not for speed"
         found = f"QEMU {qemu or 'unknown'}, {'/dev/kvm' if device else 'no KVM'}"
         return Check("virtual host", found, f"RUNTIME=vm holds a true 25k{speed}", "ok")
-    if feasible.connections(facts.limits, HIGHEST).limited_by is None:
+    if capacity.connections(facts.limits, HIGHEST).limited_by is None:
         return Check("virtual host", "none", "not needed: processes hold every tier", "ok")
     fix = install_command("qemu", facts.family)
     return Check("virtual host", "none", f"RUNTIME=vm would hold a true 25k, but {lacking}", "warn", fix)
@@ -259,7 +258,7 @@ def _backlog(limits: Limits) -> Check:
 
 
 def _threads(limits: Limits) -> Check:
-    most = feasible.threads(limits)
+    most = capacity.threads(limits)
     if most.limited_by is None:
         return Check("threads", "unknown", "pools of platform threads need one each (default 200)", "ok")
     found = f"{most.actual:,} by {most.limited_by}"

@@ -14,8 +14,7 @@ import psutil
 
 from zoo.host.cgroup import parse_amount, read_cgroup, usable_cpus
 from zoo.host.jdk import find_jdks
-from zoo.model.host import HostFacts, JdkFacts, Limits, Tools, cores_in_words
-from zoo.model.jdk import Jdk
+from zoo.model.host import HostFacts, Jdk, JdkFacts, Limits, Tools, cores_in_words
 
 # Words of DMI fields and where they come from.
 HYPERVISORS = {

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from zoo.model.errors import UserError
-from zoo.model.jdk import MINIMUM, Jdk, major_of, version_key
+from zoo.model.host import MINIMUM, Jdk, major_of, version_key
 
 # Where Debian, RHEL, SUSE, container images, SDKMAN, asdf, mise and IDEs put JDK homes.
 FOLDERS = (

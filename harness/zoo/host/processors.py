@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from zoo.model.cores import PhysicalCore, numbers
+from zoo.model.host import PhysicalCore, numbers
 
 TOPOLOGY = Path("/sys/devices/system/cpu")
 LIST = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")

@@ -10,9 +10,8 @@ import statistics
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from zoo.analysis.metrics import PEAK_RSS, Class, Metric, Word
+from zoo.analysis.metrics import PEAK_RSS, Class, Metric, Side, Word, sample
 from zoo.analysis.pairs import Compared, Comparison, Kind, Pair, bands_of, judged, unjudged, with_ratios
-from zoo.analysis.samples import Side, sample
 from zoo.analysis.stats import Prior, Ratio, unpaired_ratio
 from zoo.analysis.two_runs import Contrast, differences, environments, hardware
 from zoo.jdbc.records import Cell, CellRecord, FloodRecord, JdbcRun, Measurement

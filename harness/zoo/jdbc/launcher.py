@@ -14,16 +14,15 @@ from typing import Any
 
 import psutil
 
-from zoo.catalog.build import PROGRAM_SOURCES
+from zoo.catalog.build import PROGRAM_SOURCES, Project
 from zoo.catalog.manifest import Build, Language
-from zoo.catalog.project import Project
 from zoo.host import run_lock
 from zoo.host.environment import CALLERS, FOLDER, chosen
 from zoo.host.interrupts import defer_signals
 from zoo.host.run_lock import run_mark
 from zoo.jdbc.records import Cell, Flood, FloodResult, Measurement, Profile
-from zoo.model.failure import Failure
-from zoo.model.jdk import Jdk
+from zoo.model.host import Jdk
+from zoo.model.record import Failure
 from zoo.runtime.databases import Serving
 
 JAR = "target/java-jdbc.jar"

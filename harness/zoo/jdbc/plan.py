@@ -11,7 +11,7 @@ from typing import Annotated
 from zoo.jdbc.published import TABLES
 from zoo.jdbc.records import Cell, Flood, PlanFacts, Profile
 from zoo.model.option import Option
-from zoo.plan.tier import PlanError
+from zoo.plan.capacity import PlanError
 
 EXECUTORS = ("cached", "fixed-10", "fixed-200", "virtual", "virtual-semaphore", "forkjoin", "forkjoin-15")
 FLOOD_TASKS = (5_000, 20_000, 50_000)

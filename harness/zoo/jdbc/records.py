@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 
 from zoo.model.data import Data, Measured
-from zoo.model.failure import Failure
-from zoo.model.run_facts import RunFacts
+from zoo.model.record import Failure
+from zoo.model.run import RunFacts
 
 PROTOCOL = 2
 """Version of this measurement's protocol; runs of different protocols are not comparable.

@@ -19,7 +19,7 @@ from zoo.jdbc.records import CellRecord, Flood, FloodRecord, FloodResult, Measur
 from zoo.jdbc.services import Databases
 from zoo.jdbc.store import JdbcStore
 from zoo.model.errors import RuntimeFailure
-from zoo.model.failure import Failure
+from zoo.model.record import Failure
 from zoo.runtime.databases import Serving
 
 PATIENCE = 3

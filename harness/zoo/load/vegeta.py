@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from zoo.load.execute import TOOLS, Executor, Job, LocalExecutor, Tick
 from zoo.load.spec import LoadError
-from zoo.model.hits import DESCRIPTORS, PORTS, Hits
+from zoo.model.samples import DESCRIPTORS, PORTS, Hits
 
 BUILT = TOOLS / "vegeta"
 RESERVED_FILES = 64  # descriptors of one process that are no connections, and connections that are just being closed

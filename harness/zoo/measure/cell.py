@@ -18,15 +18,15 @@ from zoo.measure.readings import Readings
 from zoo.measure.warm_server import BRIEF_CONNECTIONS, WarmServer, wait_closed, wait_idle
 from zoo.measure.window import Bench, Window
 from zoo.model.errors import RuntimeFailure
-from zoo.model.failure import Failure
 from zoo.model.measurement import Connections, ErrorCounts, Load, Measurement
-from zoo.model.record import stem
+from zoo.model.record import Failure, stem
 from zoo.model.trial_results import Held
-from zoo.plan import feasible, pacing
+from zoo.plan import capacity
+from zoo.plan import windows as pacing
 from zoo.plan import windows as timing
 from zoo.plan.blocks import Block
+from zoo.plan.capacity import Tier
 from zoo.plan.scenario import SCENARIOS
-from zoo.plan.tier import Tier
 from zoo.sample.instruments import known
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class MeasuredCell:
     @property
     def connections(self) -> Connections:
         """The connections that this host allows."""
-        allowed = feasible.connections(self.bench.limits, self.tier.connections)
+        allowed = capacity.connections(self.bench.limits, self.tier.connections)
         return Connections(requested=self.tier.connections, actual=allowed.actual, limited_by=allowed.limited_by)
 
     def tell(self, what: str) -> None:

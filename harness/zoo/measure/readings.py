@@ -22,8 +22,7 @@ from zoo.model.measurement import (
     ServerFacts,
     Work,
 )
-from zoo.model.noise import Noise
-from zoo.model.samples import Samples, Switches
+from zoo.model.samples import Noise, Samples, Switches
 from zoo.model.trial_results import Held, Released
 from zoo.runtime.base import Hosted
 from zoo.sample.instruments import known

@@ -15,7 +15,7 @@ from zoo.catalog.manifest import Entry
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.model.condition import Condition
 from zoo.model.errors import RuntimeFailure
-from zoo.model.soak import Mark
+from zoo.model.run import Mark
 from zoo.runtime.base import Hosted, Launch, Runtime
 from zoo.sample import jcmd
 from zoo.sample.proc import snapshot

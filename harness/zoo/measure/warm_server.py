@@ -13,10 +13,10 @@ from zoo.measure import window
 from zoo.measure.window import Bench
 from zoo.model.errors import RuntimeFailure
 from zoo.model.measurement import Warmup
-from zoo.plan import feasible, pacing
+from zoo.plan import capacity, windows
 from zoo.plan.blocks import Block
+from zoo.plan.capacity import Tier
 from zoo.plan.scenario import SCENARIOS
-from zoo.plan.tier import Tier
 from zoo.runtime.base import Hosted
 from zoo.sample.instruments import known
 from zoo.sample.requests import Info
@@ -97,7 +97,7 @@ def warm_up(bench: Bench, where: str, block: Block, hosted: Hosted, first: Tier,
     bench.reporter.phase(where, "warm-up")
     profile = bench.profile
     scenario = SCENARIOS[block.scenario]
-    connections = feasible.connections(bench.limits, first.connections).actual
+    connections = capacity.connections(bench.limits, first.connections).actual
     if scenario.trial:
         connections = min(GENTLE_CONNECTIONS, connections)
     url = hosted.url + block.warm_path(hosted.home)
@@ -143,13 +143,13 @@ def _paced(bench: Bench, hosted: Hosted, url: str, held: int, *, native: bool) -
     least = bench.profile.warmup_windows(native=native)
     longest_s = bench.profile.sleep_delay_s
     seconds, loads, pace = 0.0, 0, None
-    while loads < least or (loads < 2 * least and not pacing.at_once(held, longest_s, pace)):
+    while loads < least or (loads < 2 * least and not windows.at_once(held, longest_s, pace)):
         load = window.run(bench, hosted, spec)
         _work_off(bench, hosted)
         _read_info(hosted)
         ran = load.outcome
         seconds, loads = seconds + ran.runtime_s, loads + 1
-        pace = pacing.pace(connections, load.connect_s, ran.histogram.mean_us / 1e6, ran.runtime_s)
+        pace = windows.pace(connections, load.connect_s, ran.histogram.mean_us / 1e6, ran.runtime_s)
     return Warmup(seconds=seconds, connections=connections, window_rps=[], reached=None, pace=pace)
 
 

@@ -17,8 +17,7 @@ from zoo.measure.reporter import Reporter
 from zoo.measure.responses import ResponseCheck
 from zoo.model.host import Limits
 from zoo.model.measurement import Turn
-from zoo.model.noise import Noise
-from zoo.model.samples import Samples
+from zoo.model.samples import Noise, Samples
 from zoo.plan import windows
 from zoo.plan.defaults import Profile
 from zoo.runtime.base import Hosted

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from zoo.model.cores import Cores
 from zoo.model.data import Data
+from zoo.model.host import Cores
 
 IN_IMAGES = ("container", "hosts", "swarm")
 """Runtimes whose servers run in images, with the toolchains of these; `hosts` is in earlier records only."""

@@ -6,7 +6,7 @@ from pydantic import Field, computed_field
 
 from zoo.model.data import Data
 from zoo.model.flag import Flag
-from zoo.model.noise import Noise
+from zoo.model.samples import Noise
 from zoo.model.trial_results import Held
 
 

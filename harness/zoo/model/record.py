@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
 from typing import Any, Protocol, TypeVar
 
@@ -9,11 +10,33 @@ from pydantic import Field, model_validator
 
 from zoo.model.condition import Condition
 from zoo.model.data import Data, Measured
-from zoo.model.failure import Failure
+from zoo.model.errors import telling
 from zoo.model.flag import Flag
 from zoo.model.measurement import Connections, Kernel, Measurement, Memory, Sampling, ServerFacts, Warmup, Work
-from zoo.model.noise import Noise
+from zoo.model.samples import Noise
 from zoo.model.trial_results import Result
+
+_ERROR = re.compile(r"Error|Exception|panicked|fatal")
+
+
+class Failure(Data):
+    """Why a cell has no figures."""
+
+    kind: str
+    message: str
+    log_tail: str = ""
+
+    @property
+    def text(self) -> str:
+        """What happened; of a program that ended by itself, the error that it left in its log too."""
+        error = last_error(self.log_tail) if self.kind in ("crashed", "not_started") else ""
+        return f"{self.message}: {error}" if error and error not in self.message else self.message
+
+
+def last_error(log: str) -> str:
+    """The last line that names an error as a JVM or a Rust program does; empty where none does."""
+    return next((line for line in reversed(telling(log)) if _ERROR.search(line)), "")
+
 
 PROTOCOL = 5
 """Version of the measurement protocol; runs of different protocols are not comparable.

@@ -1,20 +1,20 @@
-"""The blocks of a plan: which cells are measured together, and in which order. Pure."""
+"""The blocks of a plan: which cells are measured together, in which order, and which a resumed run lacks. Pure."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
 from zoo.model.entry_id import is_twin, plain, server_of, twin
-from zoo.model.program import Case, Program
-from zoo.model.record import asked
-from zoo.model.run import PlanFacts
+from zoo.model.errors import BenchError
+from zoo.model.record import Record, asked, newest_records
+from zoo.model.run import Case, PlanFacts, Program
+from zoo.plan.capacity import PlanError, Tier, tier
 from zoo.plan.defaults import BEFORE, FULL, Profile
 from zoo.plan.scenario import SCENARIOS
-from zoo.plan.tier import PlanError, Tier, tier
 
 PLAIN = Case()
 """That of a scenario without cases."""
@@ -174,3 +174,32 @@ def groups(entries: Sequence[str], scenario: str, design: Design, guests: Sequen
         return [tuple(entries)]
     servers = dict.fromkeys(server_of(e) for e in entries)
     return [tuple(e for e in entries if e.startswith(f"{server}:")) for server in servers]
+
+
+Done = frozenset[tuple[str, str, str, int]]
+"""Keys of records: entry, scenario with case, tier, round."""
+
+
+def measured(records: Iterable[Record]) -> Done:
+    """Of the cells that have not failed."""
+    return frozenset(record.key for record in newest_records(records) if record.failure is None)
+
+
+def check_unchanged(protocol: int, newest: int, builds: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """`BenchError` when a run was begun with another protocol, or with other sources (`builds`) than those of now."""
+    if protocol != newest:
+        raise BenchError(
+            f"this run was begun with protocol {protocol}, and this harness measures with {newest}; start a new run"
+        )
+    if changed := ", ".join(sorted(name for name in builds.keys() & now.keys() if builds[name] != now[name])):
+        raise BenchError(f"{changed} changed since this run was begun; start a new run, or restore the sources")
+
+
+def tiers_left(block: Block, done: Done) -> list[Tier]:
+    """The tiers of a block of which an entry has no record; all of the block's entries are then measured again."""
+    return [tier for tier in block.tiers if any(key not in done for key in block.keys(tier))]
+
+
+def blocks_left(blocks: Sequence[Block], done: Done) -> list[Block]:
+    """The blocks in which a tier is left, whole and in their order."""
+    return [block for block in blocks if tiers_left(block, done)]

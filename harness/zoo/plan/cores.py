@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from zoo.model.cores import Cores, PhysicalCore
-from zoo.plan.tier import PlanError
+from zoo.model.host import Cores, PhysicalCore
+from zoo.plan.capacity import PlanError
 
 AUTO, SHARED, SPLIT = CHOICES = ("auto", "shared", "split")
 

@@ -10,14 +10,12 @@ from typing import Annotated
 from zoo.catalog.manifest import Catalog, Entry
 from zoo.model.condition import Condition
 from zoo.model.option import Option
-from zoo.model.program import Program
-from zoo.model.run import PlanFacts, Target
-from zoo.plan import tier
+from zoo.model.run import PlanFacts, Program, Target
+from zoo.plan import capacity
 from zoo.plan.blocks import Design
+from zoo.plan.capacity import PlanError, half_width
 from zoo.plan.defaults import EMULATED, FULL, QUICK, TIERS, Profile
 from zoo.plan.scenario import DEFAULT, SCENARIOS, Asked
-from zoo.plan.share import half_width
-from zoo.plan.tier import PlanError
 
 
 def _scenario_names() -> str:
@@ -149,7 +147,7 @@ def plan_of(
     for name in wish.scenarios:
         if name not in SCENARIOS:
             raise PlanError(f'no scenario "{name}"; known: {", ".join(SCENARIOS)}')
-    tiers = {t.connections: t.name for t in map(tier.tier, wish.tiers)}
+    tiers = {t.connections: t.name for t in map(capacity.tier, wish.tiers)}
     profile = wish.profile(emulated=condition.emulated)
     entries = chosen(wish, catalog)
     scenarios = _scenarios(wish, condition)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from zoo.catalog.manifest import Entry
-from zoo.model.program import Program
 from zoo.model.record import Trial
+from zoo.model.run import Program
 
 HELD_WAITS = 3.0
 """Where no speed is read: two answers for each connection, though in a burst the first of some take 1.8 waits."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from zoo import ROOT
-from zoo.catalog import toml_file
+from zoo.catalog import load
 from zoo.catalog.build import program_hash
 from zoo.catalog.manifest import Catalog, CatalogError
 from zoo.claims import evidence
@@ -19,17 +19,16 @@ from zoo.claims.ledger import CellSpec, Claim, Ledger, LedgerError, LedgerFile
 from zoo.claims.verdicts import ClaimVerdict, verdicts
 from zoo.model.data import NewerProtocol, check_protocol
 from zoo.model.record import PROTOCOL
+from zoo.plan.capacity import PlanError, tier
 from zoo.plan.request import programs_of
 from zoo.plan.scenario import SCENARIOS, Asked
-from zoo.plan.tier import PlanError, tier
 from zoo.reference.origin import older_builds
 from zoo.report import ledger_page
 from zoo.report.ledger_text import count_words, sections
 from zoo.report.text.markdown import render
 from zoo.scenarios.startup.spec import AOT_SINCE
-from zoo.store import kept
-from zoo.store.run_folder import Store
-from zoo.store.writing import StoreError
+from zoo.store import run_folder
+from zoo.store.run_folder import Store, StoreError
 
 FOLDER = "claims"
 PROGRAMS = ("jdbc", "jdbc-flood", "jvm")
@@ -102,7 +101,7 @@ def read_ledger_files(folder: Path) -> Ledger:
 
 def read_ledger_file(path: Path) -> LedgerFile:
     """Read one file, which is named after its article's key."""
-    file = toml_file.read(path, LedgerFile, LedgerError)
+    file = load.read(path, LedgerFile, LedgerError)
     if file.article.key != path.stem:
         raise LedgerError(f'{path}: article.key: expected the file\'s name "{path.stem}", got "{file.article.key}"')
     return file
@@ -160,7 +159,7 @@ def _read_run(path: Path, link: str, catalog: Catalog) -> Archive:
     if run.get("protocol") not in understood:
         known = " or ".join(map(str, sorted(understood))) or "none of this kind"
         raise LedgerError(f"{path.name}: protocol {run.get('protocol')}, and {known} is what is compared here")
-    records = kept.records_file(path)
+    records = run_folder.records_file(path)
     if kind == "servers":
         store = Store.open(path)
         measured = store.run()
@@ -175,7 +174,7 @@ def _read_run(path: Path, link: str, catalog: Catalog) -> Archive:
 def _lines(path: Path, protocol: int) -> list[dict[str, Any]]:
     """Read the records of a run; `NewerProtocol` when one is newer than this harness."""
     try:
-        lines = [json.loads(line) for line in kept.read_lines(path)]
+        lines = [json.loads(line) for line in run_folder.read_lines(path)]
     except (OSError, ValueError) as error:
         raise LedgerError(f"{path}: {error}") from error
     for line in lines:

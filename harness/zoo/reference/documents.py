@@ -11,14 +11,14 @@ from pathlib import Path
 
 from zoo.catalog.manifest import Catalog
 from zoo.jdbc import records as jdbc
-from zoo.model import jvm_run
+from zoo.model import run as jvm_run
 from zoo.model.errors import UserError
 from zoo.model.run import schema
 from zoo.reference import claims_page, findings, method, percentiles, readme_answers, readme_table, server_readme
 from zoo.reference.runs import Committed, Reference
 from zoo.report.jdbc import text as databases
 
-SCHEMAS = {"records": schema, "jdbc": jdbc.schema, "jvm": jvm_run.schema}
+SCHEMAS = {"records": schema, "jdbc": jdbc.schema, "jvm": jvm_run.jvm_schema}
 """The functions that make the schemas of stored data, by the name of their file in docs/."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from zoo.analysis.pairs import Kind
 from zoo.analysis.summary import Row
 from zoo.catalog.manifest import Catalog
-from zoo.model.soak import Soak
+from zoo.model.run import Soak
 from zoo.reference import reports
 from zoo.reference.origin import changed, medians, origin, quote, source, usual
 from zoo.reference.runs import Committed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from zoo.analysis.method_proof import short_runs, widths
+from zoo.analysis.metrics import first_share
 from zoo.analysis.summary import Row, Spread, spread
-from zoo.analysis.turns import first_share
 from zoo.catalog.manifest import Catalog
 from zoo.model.record import Record
 from zoo.reference.origin import origin, quote, source

@@ -22,7 +22,7 @@ from zoo.host import facts, run_metadata
 from zoo.load.spec import LoadSpec
 from zoo.load.wrk import REPORT, Report, Wrk, read_report, threads_of
 from zoo.model.data import Data
-from zoo.plan.tier import tier as tier_of
+from zoo.plan.capacity import tier as tier_of
 from zoo.reference.runs import Committed
 from zoo.report.section import NONE, Table
 from zoo.report.text.markdown import render_table

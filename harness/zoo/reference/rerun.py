@@ -26,8 +26,8 @@ from zoo.reference.claims_page import PROGRAM_OF
 from zoo.reference.origin import changed
 from zoo.reference.runs import CommittedRun, TableError
 from zoo.runtime.conditions import condition_of, runtime_named, varied
-from zoo.store import kept
-from zoo.store.writing import write_whole
+from zoo.store import run_folder
+from zoo.store.run_folder import write_whole
 
 REFRESHED = Path("results/refreshed")
 """The folder of runs that are made to be committed."""
@@ -181,7 +181,7 @@ def adopt(run: CommittedRun, root: Path) -> None:
     if run.path.suffix:
         write_whole(root / run.path, (made / "run.json").read_text(encoding="utf-8"))
     else:
-        kept.keep(made, root / run.path, raw=run.raw)
+        run_folder.keep(made, root / run.path, raw=run.raw)
 
 
 def made_for_claims(runs: Iterable[CommittedRun], root: Path) -> dict[str, Path]:

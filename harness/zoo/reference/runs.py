@@ -13,7 +13,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from zoo.analysis.held import Cost, costs
-from zoo.catalog import toml_file
+from zoo.catalog import load as toml_file
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog
 from zoo.model.data import Data

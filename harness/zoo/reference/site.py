@@ -14,13 +14,13 @@ from zoo.reference import claims_page, reports
 from zoo.reference.origin import origin
 from zoo.report import ledger_page
 from zoo.report.page.site import SiteEntry, index, listing
-from zoo.store import kept
+from zoo.store import run_folder
 from zoo.store.run_folder import Store
 
 RUNS = "runs"
 """The folder of the site that has one folder for each run."""
 
-RECORDS = ("run.json", kept.RECORDS, kept.PACKED_RECORDS)
+RECORDS = ("run.json", run_folder.RECORDS, run_folder.PACKED_RECORDS)
 """Files of a run that its pages link to, whichever of them there are."""
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from zoo.analysis.cells import Cell, Key, cells
 from zoo.analysis.held import Slope
-from zoo.analysis.summary import Row, rows
+from zoo.analysis.summary import Cell, Key, Row, cells, rows
 from zoo.model.entry_id import is_twin, server_of
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record

@@ -6,9 +6,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from zoo.analysis.cells import Cell, cells
 from zoo.analysis.stats.interval import Interval
-from zoo.analysis.summary import Row, Spread, row_of
+from zoo.analysis.summary import Cell, Row, Spread, cells, row_of
 from zoo.model.flag import Flag
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record

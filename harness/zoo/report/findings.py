@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from zoo.analysis.lower_bound import LOWER_BOUND
 from zoo.analysis.metrics import Class, Metric, Word
-from zoo.analysis.noise_band import Band
-from zoo.analysis.pairs import Compared, Comparison, Kind, Pair
+from zoo.analysis.pairs import Band, Compared, Comparison, Kind, Pair
 from zoo.analysis.stats import Ratio
 from zoo.analysis.summary import Row
 from zoo.model.entry_id import server_of

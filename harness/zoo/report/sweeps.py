@@ -16,7 +16,7 @@ from zoo.model.entry_id import server_of
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record
 from zoo.model.run import Run
-from zoo.plan.tier import count
+from zoo.plan.capacity import count
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, short_if_known, slug
 from zoo.report.charts.looks import KINDS, RULE, Chart, coloured, log_axis, named_points, plain_axis, shaped
 from zoo.report.columns import title_of

@@ -11,9 +11,8 @@ from zoo.catalog.manifest import Entry
 from zoo.load.ab import AbOutcome, AbSpec
 from zoo.load.base import Generator, Tool
 from zoo.load.vegeta import Attack, Attacked
-from zoo.model.cores import Cores
 from zoo.model.errors import RuntimeFailure
-from zoo.model.jdk import Jdk
+from zoo.model.host import Cores, Jdk
 from zoo.sample.instruments import Instruments
 from zoo.sample.requests import Info
 

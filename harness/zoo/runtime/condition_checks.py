@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from zoo.catalog.manifest import Entry, Model, Server
 from zoo.host.processors import ALLOWED
 from zoo.model.condition import Condition
-from zoo.model.cores import Cores
 from zoo.model.errors import UserError
-from zoo.model.jdk import MINIMUM, major_of
+from zoo.model.host import MINIMUM, Cores, major_of
 from zoo.runtime.base import Launch
 from zoo.sample import jcmd
 from zoo.sample.requests import Info

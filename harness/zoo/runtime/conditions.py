@@ -16,10 +16,9 @@ from zoo.host.facts import read_limits
 from zoo.host.jdk import find_jdk
 from zoo.host.network import namespace_command, namespace_limits
 from zoo.model.condition import IN_IMAGES, Condition
-from zoo.model.cores import Cores
 from zoo.model.errors import BenchError
-from zoo.model.jdk import Jdk
-from zoo.plan import feasible, tier
+from zoo.model.host import Cores, Jdk
+from zoo.plan import capacity
 from zoo.plan.cores import AUTO, CHOICES, SHARED, SPLIT, chosen
 from zoo.plan.request import unread
 from zoo.runtime.condition_checks import check_release_setting, checked, release_settings
@@ -60,8 +59,8 @@ def runtime_named(wanted: str, tiers: Sequence[str] = (), *, outside: bool = Fal
         return "container" if Engine().is_usable() else "process"
     if wanted == "fit":
         limits = read_limits() if namespace_command() is None else namespace_limits(read_limits())
-        asked = [tier.tier(name).connections for name in tiers]
-        return "vm" if any(feasible.connections(limits, count).limited_by for count in asked) else "process"
+        asked = [capacity.tier(name).connections for name in tiers]
+        return "vm" if any(capacity.connections(limits, count).limited_by for count in asked) else "process"
     if wanted == "swarm":
         places_of(swarm_of(os.environ), os.environ)
     if wanted == "container":

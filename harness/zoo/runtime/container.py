@@ -15,9 +15,8 @@ from typing import IO
 from zoo.catalog.manifest import Server
 from zoo.host.engine import ENGINE_EXIT, Engine, EngineError, image, reason, tag
 from zoo.host.network import NAMESPACE_SETTINGS
-from zoo.model.cores import Cores, ranges
 from zoo.model.errors import RuntimeFailure
-from zoo.model.host import HostFacts
+from zoo.model.host import Cores, HostFacts, ranges
 from zoo.runtime import orphans
 from zoo.runtime.agent.client import AgentClient, AgentExecutor, AgentInstruments, HostInstruments
 from zoo.runtime.base import Launch

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from zoo.catalog.build import products_hash
+from zoo.catalog.build import products_hash, project_of
 from zoo.catalog.manifest import Entry
-from zoo.catalog.project import project_of
 from zoo.host import run_lock
 from zoo.host.facts import read_limits
 from zoo.host.interrupts import defer_signals
@@ -23,7 +22,7 @@ from zoo.host.processors import ALLOWED, cpu_affinity
 from zoo.host.run_lock import run_mark
 from zoo.load.execute import LocalExecutor
 from zoo.model.errors import RuntimeFailure
-from zoo.model.jdk import Jdk
+from zoo.model.host import Jdk
 from zoo.runtime.base import Launch
 from zoo.runtime.condition_checks import noexec
 from zoo.runtime.environment import of_process

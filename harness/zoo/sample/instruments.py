@@ -13,8 +13,7 @@ from zoo.host.cgroup import levels
 from zoo.host.facts import gather, read_limits
 from zoo.model.errors import RuntimeFailure
 from zoo.model.host import HostFacts, Limits
-from zoo.model.noise import Noise
-from zoo.model.samples import Samples
+from zoo.model.samples import Noise, Samples
 from zoo.sample import jcmd, net
 from zoo.sample.cgroup import CgroupUse
 from zoo.sample.diag import closed_on, established_on, unclosed_on

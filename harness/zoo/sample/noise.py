@@ -11,7 +11,7 @@ from functools import cache
 import psutil
 
 from zoo.host.cgroup import levels
-from zoo.model.noise import Noise
+from zoo.model.samples import Noise
 from zoo.sample.cgroup import Periods, quota_periods, throttled_share
 from zoo.sample.proc import PROC, TICKS, parse_stat, read
 

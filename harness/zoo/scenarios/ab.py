@@ -13,9 +13,8 @@ from zoo.load.ab import AbSpec
 from zoo.measure.responses import bad_responses, sample
 from zoo.measure.trials.base import TrialCell
 from zoo.model.flag import Flag
-from zoo.model.program import Case, Program
 from zoo.model.record import Record, Trial
-from zoo.model.run import Run
+from zoo.model.run import Case, Program, Run
 from zoo.model.trial_results import AbResult
 from zoo.plan.scenario import Asked, Scenario
 from zoo.report.charts.figure import Group, slug

@@ -1,6 +1,6 @@
 """bytes: bodies from 256 bytes to 16 MiB, a wrk thread for each of few connections, as published; but in turns."""
 
-from zoo.model.program import Case, Program
+from zoo.model.run import Case, Program
 from zoo.plan.scenario import Asked, Scenario, within
 from zoo.report.sweeps import THROUGHPUT, sweep_view
 

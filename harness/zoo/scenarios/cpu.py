@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from zoo.measure.calibration import Idle
-from zoo.model.program import Case, Program
+from zoo.model.run import Case, Program
 from zoo.plan.scenario import Asked, Scenario, within
 from zoo.report.sweeps import sweep_view
 

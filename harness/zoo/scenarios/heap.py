@@ -13,9 +13,8 @@ from zoo.load.spec import LoadError
 from zoo.measure.responses import ResponseCheck
 from zoo.measure.trials.base import TrialCell, unserved
 from zoo.model.errors import RuntimeFailure
-from zoo.model.program import Case, Program
 from zoo.model.record import Record, Trial
-from zoo.model.run import Run
+from zoo.model.run import Case, Program, Run
 from zoo.model.trial_results import HeapResult, HeapTrial
 from zoo.plan.scenario import HELD_WAITS, Asked, Scenario, sleeping_window
 from zoo.report.charts.figure import Group, slug

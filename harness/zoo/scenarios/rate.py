@@ -15,10 +15,9 @@ from zoo.load.spec import LoadError
 from zoo.load.vegeta import Attack
 from zoo.measure.calibration import Idle
 from zoo.measure.trials.base import TrialCell
-from zoo.model.hits import failures
-from zoo.model.program import Case, Program
 from zoo.model.record import Record, Trial
-from zoo.model.run import Run
+from zoo.model.run import Case, Program, Run
+from zoo.model.samples import failures
 from zoo.model.trial_results import OpenResult
 from zoo.plan.scenario import Asked, Scenario, within
 from zoo.report.cells import variant

@@ -12,11 +12,10 @@ from zoo.analysis.trials import each_result, levels, results
 from zoo.load.spec import LoadError
 from zoo.measure.trials.base import TrialCell, unserved
 from zoo.measure.warm_server import WarmServer, wait_closed
-from zoo.model.program import Case, Program
 from zoo.model.record import Record, Trial
-from zoo.model.run import Run
+from zoo.model.run import Case, Program, Run
 from zoo.model.trial_results import ScaleResult, ScaleStep
-from zoo.plan import feasible
+from zoo.plan import capacity
 from zoo.plan.scenario import HELD_WAITS, Asked, Scenario, sleeping_window
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
 from zoo.report.charts.looks import KINDS, Chart, coloured, named_points, plain_axis, shaped
@@ -47,7 +46,7 @@ SPARED = 0.8
 def measure_cell(cell: TrialCell) -> Trial:
     """On one server, which listens on all loopback addresses where its network is the run's own."""
     addresses = ADDRESSES if cell.private else ADDRESSES[:1]
-    most = feasible.connections(cell.bench.limits, cell.tier.connections, len(addresses))
+    most = capacity.connections(cell.bench.limits, cell.tier.connections, len(addresses))
     steps: list[ScaleStep] = []
     everywhere = {"HOST": "0.0.0.0"}
     with cell.living(env=everywhere if cell.private else {}) as server:

@@ -1,6 +1,6 @@
 """service: a request waits for a service with one thread; blocking a thread of each model, or asynchronously?"""
 
-from zoo.model.program import Case, Program
+from zoo.model.run import Case, Program
 from zoo.plan.scenario import Asked, Scenario, within
 from zoo.report.sweeps import sweep_view
 

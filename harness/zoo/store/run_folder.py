@@ -1,27 +1,149 @@
 """A run's folder: `run.json`, `records.ndjson` (flushed after each cell), `raw/` and the reports.
 
-A run that is kept in git may have its records and raw files packed, see `kept`.
+Runs that are kept in git have fewer and smaller files, with every record in them. To make one:
+`python -m zoo.store.run_folder results/RUN results/reference/NAME`; `--raw` keeps its histograms and samples too.
 """
 
 from __future__ import annotations
 
 import gzip
+import io
 import itertools
 import json
 import os
+import shutil
+import sys
+import tarfile
+import tempfile
 import zlib
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from zoo.model.data import NewerProtocol
+from zoo.host.interrupts import defer_signals
+from zoo.model.data import Data, NewerProtocol
+from zoo.model.errors import UserError
 from zoo.model.record import Record
-from zoo.model.run import Run
-from zoo.model.run_facts import RunFacts
-from zoo.store import kept
-from zoo.store.writing import StoreError, write_data, write_whole, writing
+from zoo.model.run import Run, RunFacts
+
+
+class StoreError(UserError):
+    """A run that cannot be read or written; the message names the file, and the line where there is one."""
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """What is written is written to its end, also when the run is told to stop meanwhile; `StoreError` if it fails."""
+    try:
+        with defer_signals():
+            yield
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def check_writable(folder: Path) -> None:
+    """Create the folder if it is missing, and a file in it for a moment; `StoreError` where that fails."""
+    with writing(folder):
+        with suppress(FileExistsError):
+            folder.mkdir(parents=True)
+        tempfile.TemporaryFile(dir=folder).close()
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replace a file at one stroke: whoever reads it, after a crash too, finds the old text or the new."""
+    temporary = path.with_name(path.name + ".new")
+    with writing(path):
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+
+
+def write_data(path: Path, data: Data, indent: int = 2) -> None:
+    """The same of stored data, as JSON."""
+    with defer_signals():  # pydantic takes an interrupt for a fault of the data
+        write_whole(path, data.model_dump_json(indent=indent) + "\n")
+
+
+RECORDS = "records.ndjson"
+PACKED_RECORDS = "records.ndjson.gz"
+PACKED_RAW = "raw.tar.xz"
+LARGEST = 20_000
+"""Bytes of records that are kept as plain text."""
+
+
+def records_file(folder: Path) -> Path:
+    """Where the records of a run are, packed or not; the plain file where there is neither."""
+    plain, packed = folder / RECORDS, folder / PACKED_RECORDS
+    return packed if packed.exists() and not plain.exists() else plain
+
+
+def read_lines(path: Path) -> list[bytes]:
+    """The whole lines of a file of records; the last one may have been cut off by a crash."""
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.name == PACKED_RECORDS else data).split(b"\n")[:-1]
+
+
+@cache
+def packed_raw(folder: Path) -> dict[str, bytes]:
+    """JSON by the name of the raw file that it was packed from; empty where nothing was packed."""
+    path = folder / PACKED_RAW
+    if not path.exists():
+        return {}
+    with tarfile.open(path) as archive:
+        members = ((member.name, archive.extractfile(member)) for member in archive)
+        return {f"{name}.gz": file.read() for name, file in members if file}
+
+
+def keep(source: Path, target: Path, *, raw: bool = False) -> None:
+    """Copy what is kept of a run: `run.json`, its records, and of `raw/` at most histograms and samples.
+
+    A run that is already there is replaced as a whole, once the copy is complete.
+    """
+    new, old = (target.with_name(f"{target.name}.{state}") for state in ("new", "old"))
+    for left in (new, old):
+        shutil.rmtree(left, ignore_errors=True)
+    new.mkdir(parents=True)
+    shutil.copyfile(source / "run.json", new / "run.json")
+    lines = records_file(source)
+    if lines.name == PACKED_RECORDS or lines.stat().st_size <= LARGEST:
+        shutil.copyfile(lines, new / lines.name)
+    else:
+        with gzip.GzipFile(new / PACKED_RECORDS, "wb", mtime=0) as out:
+            out.write(lines.read_bytes())
+    if raw:
+        _pack(source / "raw", new / PACKED_RAW)
+    with defer_signals():
+        if target.exists():
+            target.rename(old)
+        new.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _pack(raw: Path, target: Path) -> None:
+    """One archive of what charts are drawn from: files of like content pack far better together."""
+    with tarfile.open(target, "w:xz", preset=9) as archive:
+        for kind in ("histogram", "samples"):
+            for path in sorted(raw.glob(f"*-{kind}.json.gz")):
+                text = gzip.decompress(path.read_bytes())
+                member = tarfile.TarInfo(f"raw/{path.name.removesuffix('.gz')}")
+                member.size = len(text)
+                archive.addfile(member, io.BytesIO(text))
+
+
+def main() -> None:
+    """Two folders are the arguments, and `--raw`."""
+    raw = "--raw" in sys.argv
+    source, target = (Path(word) for word in sys.argv[1:] if word != "--raw")
+    keep(source, target, raw=raw)
+
+
+if __name__ == "__main__":
+    main()
+
 
 REPORTS = frozenset({"report.md", "report.html"})
 
@@ -48,7 +170,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.raw = folder / "raw"
-        self._records = kept.records_file(folder)
+        self._records = records_file(folder)
 
     @classmethod
     def create(cls, results: Path, run: RunT) -> Self:
@@ -90,7 +212,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
     def records(self) -> list[RecordT]:
         """All records in the order written; a last line cut off by a crash is left out."""
         found: list[RecordT] = []
-        for number, line in enumerate(kept.read_lines(self._records), start=1):
+        for number, line in enumerate(read_lines(self._records), start=1):
             try:
                 found.append(self._read_record(line))
             except (ValidationError, NewerProtocol) as error:
@@ -122,7 +244,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
     def read_raw(self, name: str) -> Any:  # noqa: ANN401 (JSON)
         """What `write_raw` stored under the path it gave."""
         path = self.folder / name
-        packed = kept.packed_raw(self.folder).get(name)
+        packed = packed_raw(self.folder).get(name)
         try:
             return json.loads(gzip.decompress(path.read_bytes()) if packed is None else packed)
         except (OSError, EOFError, zlib.error, ValueError) as error:
@@ -135,7 +257,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
 
     def raw_names(self) -> frozenset[str]:
         """Names of all raw files, packed or not; empty where the run was kept without them."""
-        return frozenset(name for name in self.files() if name.startswith("raw/")) | kept.packed_raw(self.folder).keys()
+        return frozenset(name for name in self.files() if name.startswith("raw/")) | packed_raw(self.folder).keys()
 
     def write_text(self, name: str, text: str) -> Path:
         """Store a whole file beside the records."""
@@ -144,7 +266,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
         return path
 
     def _check_plain(self) -> None:
-        if self._records.name != kept.RECORDS:
+        if self._records.name != RECORDS:
             raise StoreError(f"{self._records} is packed; to add to it, first run: gunzip {self._records}")
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""A mean or a median over rounds or starts, with its confidence interval. Formulas with their sources. Pure."""
+"""Intervals of medians, families of comparisons, outlying rounds, and the rounds that a precision needs. Pure."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.special import bdtr, stdtrit  # of scipy.stats only these are wanted, and it takes a second to load
+from scipy.special import bdtr, chdtri, ndtri, stdtrit
 
-from zoo.analysis.stats.ratio import t_quantile, welch
-from zoo.analysis.stats.spread import stdev, variance
+from zoo.analysis.stats.ratio import CONFIDENCE, stdev, t_quantile, variance, welch
 
 
 @dataclass(frozen=True)
@@ -65,3 +64,77 @@ def of_median(values: Sequence[float], confidence: float = 0.95) -> Interval:
     if k < 1:
         return Interval(statistics.median(ordered), None, None, n)
     return Interval(statistics.median(ordered), ordered[k - 1], ordered[n - k], n)
+
+
+@dataclass(frozen=True)
+class Adjusted:
+    """A p-value that accounts for its family, and whether its hypothesis is rejected."""
+
+    p: float
+    rejected: bool
+
+
+def holm(ps: Sequence[float], alpha: float = 0.05) -> list[Adjusted]:
+    """Holm's step-down correction ("A simple sequentially rejective multiple test procedure", 1979), in their order.
+
+    The k-th smallest of m p-values is multiplied by m - k + 1 and is at least the adjusted one before it. The
+    probability of any false rejection in the family is at most alpha, however the p-values depend on each other.
+    """
+    adjusted: dict[int, Adjusted] = {}
+    least = 0.0
+    for place, index in enumerate(sorted(range(len(ps)), key=lambda i: ps[i])):
+        least = max(least, min(1.0, (len(ps) - place) * ps[index]))
+        adjusted[index] = Adjusted(least, least <= alpha)
+    return [adjusted[index] for index in range(len(ps))]
+
+
+LEAST_ROUNDS = 5
+ALPHA = 0.01
+
+
+def outlier(values: Sequence[float], alpha: float = ALPHA) -> int | None:
+    """Place of the value that stands apart, None when there is none; to be flagged, never dropped.
+
+    Grubbs' two-sided test on logarithms ("Procedures for detecting outlying observations in samples", 1969): the
+    largest |x - mean|/s against (n-1)/√n · √(t²/(n-2+t²)), t of n-2 degrees of freedom at 1 - alpha/2n. From five
+    values on. Of sound sets a share of `alpha` is flagged at every n; fixed limits on robust z-scores do not:
+    the usual 3.5 flags over a tenth of the sets of five. One value at most: two that stand apart hide each other.
+    """
+    n = len(values)
+    if n < LEAST_ROUNDS or min(values) <= 0:
+        return None
+    logs = [math.log(value) for value in values]
+    mean, sd = statistics.fmean(logs), stdev(logs)
+    if sd == 0:
+        return None
+    t2 = t_quantile(1 - alpha / n, n - 2) ** 2
+    farthest = max(range(n), key=lambda i: abs(logs[i] - mean))
+    critical = (n - 1) / math.sqrt(n) * math.sqrt(t2 / (n - 2 + t2))
+    return farthest if abs(logs[farthest] - mean) / sd > critical else None
+
+
+def rounds_for(sd_log: float, half_width: float, confidence: float = CONFIDENCE, prior_df: float = 0.0) -> int:
+    """Rounds after which a paired ratio is expected to be known to ± half_width (0.03: 3 %).
+
+    The least n ≥ 2 with t((1+confidence)/2, d₀+n-1) · s/√n ≤ ln(1 + half_width), d₀ being what a prior counts for. t
+    depends on n, so n is tried upwards from the normal approximation, which is never too large (Kalibera and Jones,
+    ISMM 2013, plan in the same way from a pilot's variance).
+    """
+    if sd_log < 0 or half_width <= 0:
+        raise ValueError("a precision needs a standard deviation of at least 0 and a half-width above 0")
+    wanted = math.log1p(half_width)
+    n = max(2, math.floor((float(ndtri((1 + confidence) / 2)) * sd_log / wanted) ** 2))
+    while t_quantile(confidence, prior_df + n - 1) * sd_log / math.sqrt(n) > wanted:
+        n += 1
+    return n
+
+
+def sd_at_most(sd: float, n: int, assurance: float = 0.80) -> float:
+    """What the true standard deviation does not exceed with this probability, seen `sd` in n observations.
+
+    s·√((n-1)/χ²(1-assurance, n-1)): a few rounds of a pilot tell little about it, and in half of the cases it is larger
+    than seen (Browne 1995, "On the use of a pilot sample for sample size determination").
+    """
+    if n < 2:
+        raise ValueError("a standard deviation needs two observations")
+    return sd * math.sqrt((n - 1) / float(chdtri(n - 1, assurance)))

@@ -19,8 +19,8 @@ from zoo.measure.readings import Readings, Sampled, sampling, server_facts
 from zoo.measure.warm_server import WarmServer, start_warm
 from zoo.model.flag import Flag
 from zoo.model.measurement import Connections
-from zoo.model.program import Program
 from zoo.model.record import Trial
+from zoo.model.run import Program
 from zoo.model.trial_results import Result
 from zoo.plan.windows import BACKLOG_GRACE_S
 from zoo.runtime.base import Launch, Runtime

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import altair as alt
 
+from zoo.analysis.metrics import first_share
 from zoo.analysis.summary import spread
-from zoo.analysis.turns import first_share
 from zoo.model.entry_id import server_of
 from zoo.model.record import Record
 from zoo.report.cells import Cells, variant

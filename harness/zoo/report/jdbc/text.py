@@ -12,7 +12,7 @@ from zoo.jdbc.analysis import BASELINE, OPS, VIRTUAL, Records, Row, compare, las
 from zoo.jdbc.published import SOURCE, TABLES
 from zoo.jdbc.published import Table as Published
 from zoo.jdbc.records import Cell, FloodRecord, JdbcRun, PlanFacts, Profile
-from zoo.model.failure import last_error
+from zoo.model.record import last_error
 from zoo.report.columns import title_of
 from zoo.report.findings import BAD, GOOD, Finding, findings
 from zoo.report.formatting import (

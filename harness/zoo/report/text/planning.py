@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from zoo.analysis.extra_rounds import PLANNED, Need
 from zoo.analysis.held import Cost
-from zoo.analysis.pilot import PLANNED, Need
 from zoo.model.entry_id import plain
-from zoo.model.program import Program
-from zoo.model.run import PlanFacts, Run
-from zoo.plan.sizing import ALL_PORTS, USUAL_PORTS, generator_need, server_need
+from zoo.model.run import PlanFacts, Program, Run
+from zoo.plan.capacity import ALL_PORTS, USUAL_PORTS, generator_need, server_need
 from zoo.report.columns import title_of
 from zoo.report.formatting import format_duration, format_number
 from zoo.report.section import NONE, Section, Table

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from zoo.analysis.growth import BOUNDS, Growth, growth, lasted
 from zoo.analysis.stats.interval import of_median
-from zoo.model.jvm_run import JvmRecord
-from zoo.model.soak import Soak
+from zoo.model.run import JvmRecord, Soak
 from zoo.report.formatting import format_interval, format_number
 from zoo.report.section import NONE, Section, Table
 

@@ -22,8 +22,7 @@ from pydantic_core import to_jsonable_python
 from zoo.host.cgroup import levels
 from zoo.load.execute import CONVERT_S, TICK_S, Executed, Job, Tick
 from zoo.load.spec import LoadError
-from zoo.model.noise import Noise
-from zoo.model.samples import Samples
+from zoo.model.samples import Noise, Samples
 from zoo.sample import cgroup
 from zoo.sample.cgroup import CgroupUse
 from zoo.sample.instruments import READINGS, Instruments, NoiseRecording, Recording

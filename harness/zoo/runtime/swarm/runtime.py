@@ -16,9 +16,8 @@ from typing import IO
 from zoo.catalog.manifest import Server
 from zoo.host.engine import ENGINE_EXIT, EngineError, image
 from zoo.host.swarm import Node, Swarm, Task
-from zoo.model.cores import Cores
 from zoo.model.errors import RuntimeFailure
-from zoo.model.host import HostFacts
+from zoo.model.host import Cores, HostFacts
 from zoo.runtime import orphans
 from zoo.runtime.agent.client import AgentClient, AgentExecutor, AgentInstruments
 from zoo.runtime.base import Apart, Launch

@@ -21,8 +21,7 @@ from zoo.load.spec import LoadError
 from zoo.load.vegeta import Vegeta
 from zoo.load.wrk import Wrk
 from zoo.model.errors import RuntimeFailure
-from zoo.model.host import HostFacts, JdkFacts
-from zoo.model.jdk import Jdk
+from zoo.model.host import HostFacts, Jdk, JdkFacts
 from zoo.runtime.agent.client import INT, INT_OR_NONE, AgentClient, AgentExecutor, AgentInstruments
 from zoo.runtime.base import Launch
 from zoo.runtime.condition_checks import Evidence, fault

@@ -1,6 +1,6 @@
 """The workload of `held`. Pure."""
 
-from zoo.model.program import Case, Program
+from zoo.model.run import Case, Program
 from zoo.plan.scenario import HELD_WAITS, Asked, Scenario, sleeping_window
 
 TIERS = ("1k", "5k", "10k", "15k", "25k")

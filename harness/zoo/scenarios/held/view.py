@@ -14,7 +14,7 @@ from zoo.model.entry_id import name_of, plain
 from zoo.model.measurement import Measurement
 from zoo.model.record import Record
 from zoo.model.run import Run
-from zoo.plan.tier import count
+from zoo.plan.capacity import count
 from zoo.report.cells import Cells, variant
 from zoo.report.charts import memory
 from zoo.report.charts.figure import Group

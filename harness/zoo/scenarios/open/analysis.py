@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from zoo.analysis.trials import not_made
 from zoo.model.histogram import Histogram
-from zoo.model.hits import Hits, failures
+from zoo.model.samples import Hits, failures
 from zoo.model.trial_results import Lag, Quantiles
 
 Ints = NDArray[np.int64]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zoo.model.hits import Hits
+from zoo.model.samples import Hits
 
 WINDOW_S = 0.1
 REACHED = 0.95

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zoo.model.program import Case, Program
+from zoo.model.run import Case, Program
 from zoo.plan.scenario import Asked, Scenario, within
 
 DELAYS_S = (2,)

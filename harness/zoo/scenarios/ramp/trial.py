@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 from zoo.load.vegeta import Attack
 from zoo.measure.trials.base import TrialCell
-from zoo.model.hits import failures
 from zoo.model.record import Trial
+from zoo.model.samples import failures
 from zoo.model.trial_results import RampResult
 from zoo.scenarios.ramp.analysis import WINDOW_S, answers, ramp
 

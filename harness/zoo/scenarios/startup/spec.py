@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 
-from zoo.model.program import Case, Program
+from zoo.model.run import Case, Program
 from zoo.plan.scenario import Asked, Scenario
 
 STARTS, QUICK_STARTS = 20, 3

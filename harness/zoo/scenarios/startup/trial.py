@@ -19,7 +19,7 @@ from zoo.measure.trials.base import TrialCell
 from zoo.model.condition import IN_IMAGES
 from zoo.model.errors import RuntimeFailure, never_listened
 from zoo.model.flag import Flag
-from zoo.model.jdk import Jdk
+from zoo.model.host import Jdk
 from zoo.model.record import Trial
 from zoo.model.trial_results import StartupResult
 from zoo.runtime.base import Launch
