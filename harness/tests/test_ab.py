@@ -65,6 +65,7 @@ def test_the_host_header_may_name_another_host_than_the_url(server: ScriptedServ
     assert set(server.hosts) == {"zoo.test"}
 
 
+@needs.AB
 def test_bad_statuses_are_counted_beside_the_failed(server: ScriptedServer) -> None:
     found = Ab().run(AbSpec(f"{server.url}/status/503", 50, 5))
     assert (found.complete, found.non_2xx, found.failed) == (50, 50, 0)
