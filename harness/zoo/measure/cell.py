@@ -143,7 +143,6 @@ class LoadedCell(MeasuredCell):
         server, apart = self._server, self._hosted.apart
         windows = [made for _, made in self._windows]
         samples = readings.joined([w.samples for w in windows])
-        heard = readings.mean_noise([w.noise for w in windows])
         outcome = readings.total([w.outcome for w in windows])
         known_cpu = [w.cpu_s for w in windows if w.cpu_s is not None]
         cpu_s = sum(known_cpu) if len(known_cpu) == len(windows) else None
@@ -162,49 +161,32 @@ class LoadedCell(MeasuredCell):
                 "reopened": sum(reopened) if len(reopened) == len(windows) else None,
             }
         )
-        kernel = self._readings.kernel
         pool = readings.pool(server.info, samples.threads)
-        load = self._load_of(outcome, sum(w.connect_s for w in windows), pool)
-        work = self._readings.work(cpu_s, outcome.goodput, samples)
-        evidence = flags.CellFigures(
+        seen = Measurement(
             connections=connections,
-            errors=load.errors,
-            little=load.little,
-            served=load.served,
-            busiest_thread=outcome.busiest_thread,
-            generator_share=outcome.cpu_s / (outcome.runtime_s * apart.processors) if apart else None,
-            idle_share=1 - (heard.busy_share or 0.0) - (heard.steal_share or 0.0),
-            foreign_share=heard.foreign_share,
-            delay_s=self._delay_s,
-            work_s=self.block.case.work_s,
-            cpu_s_per_million=None if work is None else work.cpu_s_per_million,
-            cut_short=any(w.connect_s > w.outcome.runtime_s / 2 for w in windows),
-            pool_bound=pool is not None and load.ceiling_rps is not None and pool < connections.actual,
-            warmup=server.warmup,
-            kernel=kernel,
-            link_share=readings.link_share(outcome),
-            throttled_share=heard.throttled_share,
-            requests=outcome.requests,
-            steal_share=heard.steal_share,
-        )
-        return Measurement(
-            connections=connections,
-            load=load,
+            load=self._load_of(outcome, sum(w.connect_s for w in windows), pool),
             windows=[made.turn(place) for place, made in self._windows],
             memory=self._readings.memory(server.idle_kb, samples, rested_kb),
             held=self._held,
             container=self._readings.container,
-            work=work,
+            work=self._readings.work(cpu_s, outcome.goodput, samples),
             warmup=server.warmup,
-            noise=heard,
-            kernel=kernel,
+            noise=readings.mean_noise([w.noise for w in windows]),
+            kernel=self._readings.kernel,
             canary_s=server.canary_s,
             sampling=readings.sampling(
                 self._hosted, samples, self.bench.store, self.name, emulated=self.bench.emulated
             ),
             server=readings.server_facts(server.info, self._hosted.ready_s),
-            flags=flags.flags(evidence),
+            flags=[],
         )
+        raised = flags.flags(
+            seen,
+            work_s=self.block.case.work_s,
+            processors=apart.processors if apart else None,
+            cut_short=any(w.connect_s > w.outcome.runtime_s / 2 for w in windows),
+        )
+        return seen.model_copy(update={"flags": raised})
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:

@@ -171,12 +171,6 @@ def _total_use(parts: Sequence[GeneratorUse]) -> GeneratorUse:
     return parts[0].model_copy(update={**added, **highest})
 
 
-def link_share(outcome: LoadOutcome) -> float | None:
-    """Share of the bandwidth between the generator hosts and the server that the responses took; None without links."""
-    links = sum(one.bandwidth_mb_s for one in outcome.generators)
-    return outcome.bytes / 1e6 / outcome.runtime_s / links if links else None
-
-
 def joined(parts: Sequence[Samples]) -> Samples:
     """Samples of windows one after the other, on one time line without the pauses between them."""
     columns = [name for name, value in parts[0].model_dump().items() if isinstance(value, list) and name != "t"]
