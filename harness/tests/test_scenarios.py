@@ -60,12 +60,13 @@ class Bed:
 
     def run(self, made: PlanFacts, profile: Profile = FULL) -> list[Record]:
         blocks = plan.blocks_of(made)
+        usual = session(self.world, self.store)
         replace(
-            session(self.world, self.store),
+            usual,
             catalog=catalog(),
             runtimes={"": self.runtime},
-            profile=profile,
             conditions={"": made.condition},
+            bench=replace(usual.bench, profile=profile, emulated=made.condition.emulated),
         ).run(blocks)
         assert not self.world.running
         return self.store.records()

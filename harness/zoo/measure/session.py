@@ -14,14 +14,14 @@ from zoo.host.run_metadata import new_run_metadata, now
 from zoo.load.spec import LoadError
 from zoo.measure.calibration import Busy, calibrated
 from zoo.measure.cell import LoadedCell, failure_of, measure
-from zoo.measure.reporter import Follow, Reporter
+from zoo.measure.reporter import Follow
 from zoo.measure.trials.base import TrialCell
 from zoo.measure.warm_server import WarmServer, start_warm
-from zoo.measure.window import Bench, Clock, RealClock
+from zoo.measure.window import Bench, RealClock
 from zoo.model.condition import Condition
 from zoo.model.entry_id import name_of, plain
 from zoo.model.errors import BenchError, RuntimeFailure
-from zoo.model.host import Cores, HostFacts, Limits
+from zoo.model.host import Cores, HostFacts
 from zoo.model.measurement import Measurement
 from zoo.model.record import UNKNOWN, Failure, Record, Trial, newest_records, stem
 from zoo.model.run import PlanFacts, Run, Target
@@ -30,7 +30,6 @@ from zoo.plan import blocks as resume
 from zoo.plan.blocks import Block
 from zoo.plan.budget import seconds
 from zoo.plan.capacity import Tier
-from zoo.plan.defaults import Profile
 from zoo.plan.request import Wish, entries_of
 from zoo.plan.scenario import SCENARIOS
 from zoo.runtime import target as targeting
@@ -57,15 +56,9 @@ class Session:
 
     catalog: Catalog
     runtimes: Mapping[str, Runtime]
-    limits: Limits
-    clock: Clock
-    store: Store
-    profile: Profile
     conditions: Mapping[str, Condition]
-    reporter: Reporter
-    threads: int
+    bench: Bench
     running: Mapping[str, Running] = field(default_factory=dict)
-    answer_bytes: dict[str, float] = field(default_factory=dict, init=False)
 
     def run(self, blocks: Sequence[Block], done: resume.Done = frozenset()) -> None:
         """Measure every cell that is not in `done`; a failed cell is recorded and the rest goes on."""
@@ -84,15 +77,6 @@ class Session:
     def condition(self, name: str) -> Condition:
         found = self.running.get(plain(name))
         return found.condition if found else self.conditions[name_of(name)]
-
-    def bench(self) -> Bench:
-        tools = (self.limits, self.clock, self.store, self.profile, self.reporter, self.threads)
-        return Bench(*tools, emulated=self.emulated, answer_bytes=self.answer_bytes)
-
-    @property
-    def emulated(self) -> bool:
-        """True where nothing may be told of speed; no run is so in part."""
-        return self.conditions[""].emulated
 
 
 class _BlockRun:
@@ -117,14 +101,14 @@ class _BlockRun:
                 self._end(name)
 
     def _tier(self, tier: Tier, *, first: Tier, last: bool) -> None:
-        started = self._session.clock.now()
+        started = self._session.bench.clock.now()
         for name in self._block.starting:
             if name not in self._servers and name not in self._refused:
                 try:
                     self._servers[name] = self._start(name, first)
                 except (RuntimeFailure, LoadError) as error:
                     self._refused[name] = failure_of(error)
-        bench = self._session.bench()
+        bench = self._session.bench
         servers = [(name, self._servers[name]) for name in self._block.starting if name in self._servers]
         cells = [LoadedCell(bench, name, self._block, tier, server) for name, server in servers]
         measured = measure(cells, last=last) if cells else []
@@ -137,10 +121,10 @@ class _BlockRun:
 
     def _trial(self, trial: Callable[[TrialCell], Trial], tier: Tier) -> None:
         session, block, name = self._session, self._block, self._block.entries[0]
-        started = session.clock.now()
+        started = session.bench.clock.now()
         assert block.program is not None
         cell = TrialCell(
-            bench=session.bench(),
+            bench=session.bench,
             runtime=session.runtimes[name_of(name)],
             entry=session.catalog.entry(name),
             entry_id=name,
@@ -164,7 +148,7 @@ class _BlockRun:
     def _start(self, name: str, first: Tier) -> WarmServer:
         session = self._session
         where, start = self._block.described(name), partial(self._hosted, name)
-        return start_warm(session.bench(), start, where, self._block, first, native=session.native(name))
+        return start_warm(session.bench, start, where, self._block, first, native=session.native(name))
 
     def _hosted(self, name: str) -> Hosted:
         found = self._session.running.get(plain(name))
@@ -177,7 +161,7 @@ class _BlockRun:
         entry = self._session.catalog.entry(name)
         return Launch(
             entry=entry,
-            log=self._session.store.new_log(f"{stem(name, block.asked)}-r{block.round}"),
+            log=self._session.bench.store.new_log(f"{stem(name, block.asked)}-r{block.round}"),
             env=entry.settings_of(condition.env),
             jvm_flags=tuple(condition.jvm_flags),
             cpus=condition.cpus,
@@ -206,9 +190,9 @@ class _BlockRun:
         )
 
     def _keep(self, records: Sequence[Record]) -> None:
-        self._session.store.append(*records)
+        self._session.bench.store.append(*records)
         for record in records:
-            self._session.reporter.record(record)
+            self._session.bench.reporter.record(record)
 
 
 def new_run(
@@ -258,13 +242,16 @@ def carry_out(root: Path, store: Store, catalog: Catalog, busy: Busy, follow: Fo
                 session = Session(
                     catalog=catalog,
                     runtimes=runtimes,
-                    limits=host.limits,
-                    clock=RealClock(),
-                    store=store,
-                    profile=profile,
                     conditions=conditions,
-                    reporter=live,
-                    threads=_threads(run.plan.condition.cores, host),
+                    bench=Bench(
+                        limits=host.limits,
+                        clock=RealClock(),
+                        store=store,
+                        profile=profile,
+                        reporter=live,
+                        threads=_threads(run.plan.condition.cores, host),
+                        emulated=run.plan.condition.emulated,
+                    ),
                     running=_running(run.plan.targets),
                 )
                 for number, block in enumerate(todo, start=1):
