@@ -10,13 +10,14 @@ from pathlib import Path
 
 from zoo.catalog.manifest import Entry, Model
 from zoo.load.ab import AbOutcome, AbSpec
-from zoo.load.base import Errors, LoadOutcome
+from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadSpec
 from zoo.load.vegeta import Attack, Attacked
 from zoo.measure.live_figures import Beat
 from zoo.model.errors import RuntimeFailure
 from zoo.model.histogram import Histogram
 from zoo.model.host import Limits
+from zoo.model.measurement import ErrorCounts
 from zoo.model.record import Record
 from zoo.model.samples import Hits, Noise, Samples, Switches
 from zoo.runtime.base import Apart, Launch
@@ -118,7 +119,7 @@ def outcome(spec: LoadSpec, pairs: list[list[int]], connect: int = 0, status: in
         goodput=histogram.total - status,
         bytes=histogram.total * ANSWER_BYTES,
         runtime_s=spec.duration_s,
-        errors=Errors(connect=connect, read=0, write=0, status=status, timeout=0),
+        errors=ErrorCounts(connect=connect, read=0, write=0, status=status, timeout=0),
         histogram=histogram,
         corrected=histogram,
         connections=spec.connections,

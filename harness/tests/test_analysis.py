@@ -190,7 +190,7 @@ def test_a_sound_cell_has_no_flag() -> None:
     ],
 )
 def test_a_flag_is_raised_beyond_its_bound_and_not_at_it(
-    flag: Flag, raised: dict[str, Any], just_not: dict[str, object]
+    flag: Flag, raised: dict[str, Any], just_not: dict[str, Any]
 ) -> None:
     assert flags_with(**raised) == [flag]
     assert flags_with(**just_not) == []

@@ -161,7 +161,7 @@ def flags(seen: Measurement, *, work_s: float, processors: int | None, cut_short
         Flag.LEFT_OPEN: (connections.left_open or 0) > (1 - ESTABLISHED_LIMIT) * actual,
         Flag.LINK_SATURATED: link_share(load) > LINK_LIMIT,
         Flag.LITTLE_WORK: per_million is not None and per_million < 1e6 * WORK_LIMIT * work_s,
-        Flag.BAD_ANSWERS: errors.status + errors.read + errors.write + errors.timeout > 0,
+        Flag.BAD_ANSWERS: errors.total > errors.connect,
     }
     return [flag for flag in Flag if raised.get(flag)]
 

@@ -245,7 +245,7 @@ def row_of(cell: Cell) -> Row:
         p50_us=over(lambda m: m.load.latency.p50_us),
         p99_us=over(lambda m: m.load.latency.p99_us),
         max_us=over(lambda m: m.load.latency.max_us),
-        errors=sum(_errors(m) for m in seen),
+        errors=sum(m.load.errors.total for m in seen),
         rss_peak_mb=over(lambda m: m.rss_peak_mb),
         threads_peak=over(lambda m: m.threads_peak),
         cpu_s_per_million=over(cpu_per_million),
@@ -268,11 +268,6 @@ def _generator_cpu(seen: Measurement) -> float | None:
 
 def _mb(kb: int | None) -> float | None:
     return None if kb is None else kb / 1024
-
-
-def _errors(seen: Measurement) -> int:
-    errors = seen.load.errors
-    return errors.connect + errors.read + errors.write + errors.status + errors.timeout
 
 
 def _flags(rounds: Iterable[Iterable[Flag]]) -> list[tuple[Flag, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -18,7 +18,7 @@ from zoo.measure.readings import Readings
 from zoo.measure.warm_server import BRIEF_CONNECTIONS, WarmServer, wait_closed, wait_idle
 from zoo.measure.window import Bench, Window
 from zoo.model.errors import RuntimeFailure
-from zoo.model.measurement import Connections, ErrorCounts, Load, Measurement
+from zoo.model.measurement import Connections, Load, Measurement
 from zoo.model.record import Failure, stem
 from zoo.model.trial_results import Held
 from zoo.plan import capacity
@@ -280,7 +280,7 @@ class LoadedCell(MeasuredCell):
             goodput=outcome.goodput,
             goodput_rps=outcome.goodput / loaded_s if loaded_s > 0 else 0.0,
             bytes=outcome.bytes,
-            errors=ErrorCounts(**asdict(errors)),
+            errors=errors,
             latency=readings.latency(histogram, errors.status),
             little=flags.little(outcome.goodput, mean_s, self._actual, loaded_s),
             served=flags.served(outcome.goodput, mean_s, self._actual, loaded_s - reading_s) if self._delay_s else None,

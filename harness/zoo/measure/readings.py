@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
 from zoo.catalog.manifest import Model
-from zoo.load.base import Errors, LoadOutcome
+from zoo.load.base import LoadOutcome
 from zoo.model.flag import Flag
 from zoo.model.histogram import Histogram, merge
 from zoo.model.measurement import (
     ContainerUse,
+    ErrorCounts,
     GeneratorUse,
     Kernel,
     Latency,
@@ -155,7 +156,7 @@ def total(outcomes: Sequence[LoadOutcome]) -> LoadOutcome:
     sums: dict[str, Any] = {name: sum(getattr(o, name) for o in outcomes) for name in added}
     return replace(
         outcomes[0],
-        errors=Errors(**{f.name: sum(getattr(o.errors, f.name) for o in outcomes) for f in fields(Errors)}),
+        errors=ErrorCounts.added(o.errors for o in outcomes),
         histogram=merge(o.histogram for o in outcomes),
         corrected=merge(o.corrected for o in outcomes),
         busiest_thread=max(o.busiest_thread for o in outcomes),
