@@ -17,7 +17,7 @@ from zoo.analysis.held import costs, given_back
 from zoo.catalog.manifest import Catalog
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError
-from zoo.measure.calibration import calibrated
+from zoo.measure.session import calibrated
 from zoo.measure.trials import base
 from zoo.model.condition import Condition
 from zoo.model.flag import Flag

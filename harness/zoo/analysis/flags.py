@@ -93,16 +93,11 @@ def switches(voluntary: int | None, involuntary: int | None, missed: int | None)
     return seen if missed <= MISSED_LIMIT * seen else None
 
 
-def disturbed(foreign_share: float | None) -> bool:
-    """Whether other programs used too much of the machine; False where nobody looked."""
-    return foreign_share is not None and foreign_share > FOREIGN_LIMIT
-
-
 def of_machine(noise: Noise, kernel: Kernel | None = None) -> dict[Flag, bool]:
     """Return the flags of what else took the machine's CPU time, and of drops; what is not known raises none."""
     return {
         Flag.LISTEN_DROPS: kernel is not None and kernel.listen_drops > 0,
-        Flag.FOREIGN_CPU: disturbed(noise.foreign_share),
+        Flag.FOREIGN_CPU: (noise.foreign_share or 0.0) > FOREIGN_LIMIT,
         Flag.THROTTLED: (noise.throttled_share or 0.0) > THROTTLED_LIMIT,
         Flag.STOLEN: (noise.steal_share or 0.0) > STEAL_LIMIT,
     }

@@ -249,8 +249,12 @@ def row_of(cell: Cell) -> Row:
         rss_peak_mb=over(lambda m: m.rss_peak_mb),
         threads_peak=over(lambda m: m.threads_peak),
         cpu_s_per_million=over(cpu_per_million),
-        generator_cpu_s_per_million=over(_generator_cpu),
-        socket_mb=over(lambda m: _mb(m.memory.socket_peak_kb) if m.memory else None),
+        generator_cpu_s_per_million=over(
+            lambda m: None if m.load.cpu_s is None else m.load.cpu_s / m.load.requests * 1e6
+        ),
+        socket_mb=over(
+            lambda m: m.memory.socket_peak_kb / 1024 if m.memory and m.memory.socket_peak_kb is not None else None
+        ),
         answers=over(lambda m: m.load.goodput) if first.condition.emulated else None,
         served=over(served_each_wait),
         held=held,
@@ -260,14 +264,6 @@ def row_of(cell: Cell) -> Row:
         limits=cell.limits,
         outliers=outlying(cell),
     )
-
-
-def _generator_cpu(seen: Measurement) -> float | None:
-    return None if seen.load.cpu_s is None else seen.load.cpu_s / seen.load.requests * 1e6
-
-
-def _mb(kb: int | None) -> float | None:
-    return None if kb is None else kb / 1024
 
 
 def _flags(rounds: Iterable[Iterable[Flag]]) -> list[tuple[Flag, int]]:

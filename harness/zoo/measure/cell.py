@@ -20,7 +20,7 @@ from zoo.measure.window import Bench, Window
 from zoo.model.errors import RuntimeFailure
 from zoo.model.measurement import Connections, Load, Measurement
 from zoo.model.record import Failure, stem
-from zoo.model.trial_results import Held
+from zoo.model.trial_results import Held, Released
 from zoo.plan import capacity
 from zoo.plan import windows as pacing
 from zoo.plan import windows as timing
@@ -135,7 +135,8 @@ class LoadedCell(MeasuredCell):
         seen = self._tools.snapshot(self._hosted.pid, deep=self._holding)
         if self._held is not None:
             info = self._tools.info(self._hosted.url)
-            released = readings.released(self.block.rest(self.bench.profile), known(seen), info)
+            after_s = self.block.rest(self.bench.profile)
+            released = Released(after_s=after_s, **readings.held_kb(known(seen), info))
             self._held = self._held.model_copy(update={"released": released})
         return seen.rss_kb if seen else None
 

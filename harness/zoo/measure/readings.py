@@ -24,7 +24,7 @@ from zoo.model.measurement import (
     Work,
 )
 from zoo.model.samples import Noise, Samples, Switches
-from zoo.model.trial_results import Held, Released
+from zoo.model.trial_results import Held
 from zoo.runtime.base import Hosted
 from zoo.sample.instruments import known
 from zoo.sample.net import TcpCounters
@@ -109,8 +109,10 @@ class Readings:
         before, after = self._group_before, self._group
         if before is None or after is None:
             return None
-        spent = {name: _difference(getattr(before, name), getattr(after, name)) for name in ("cpu_s", "throttled_s")}
-        return ContainerUse(**{**after.model_dump(), **spent})
+        first, last = before.model_dump(), after.model_dump()
+        for name in ("cpu_s", "throttled_s"):
+            last[name] = None if first[name] is None or last[name] is None else last[name] - first[name]
+        return ContainerUse(**last)
 
     def memory(self, idle_kb: int | None, samples: Samples, rested_kb: int | None = None) -> Memory | None:
         return memory(idle_kb, self.before, samples, self._after, rested_kb, self.info)
@@ -121,15 +123,10 @@ class Readings:
 
     def held(self, established: int | None, seen: Snapshot, info: Info | None) -> Held:
         """Memory before the window and in mid-window."""
+        before = known(self.before).anon_kb
+        heap_before = _in_kb(self.info_before)["heap_used_kb"]
         return Held(
-            anon_before_kb=known(self.before).anon_kb,
-            heap_before_kb=_kb(self.info_before.heap_used) if self.info_before else None,
-            established=established,
-            rss_kb=seen.rss_kb,
-            anon_kb=seen.anon_kb,
-            pss_kb=seen.pss_kb,
-            heap_used_kb=_kb(info.heap_used) if info else None,
-            heap_committed_kb=_kb(info.heap_committed) if info else None,
+            anon_before_kb=before, heap_before_kb=heap_before, established=established, **held_kb(seen, info, "pss_kb")
         )
 
 
@@ -236,25 +233,17 @@ def memory(
         hwm_kb=after.hwm_kb,
         socket_before_kb=socket[0] if socket else None,
         socket_peak_kb=max(socket, default=None),
-        heap_used_kb=_kb(info.heap_used) if info else after.heap_used_kb,
-        heap_committed_kb=_kb(info.heap_committed) if info else None,
-        heap_max_kb=_kb(info.heap_max) if info else None,
+        **_in_kb(info) if info else {**_in_kb(None), "heap_used_kb": after.heap_used_kb},
         thread_reserved_kb=after.thread_reserved_kb,
         thread_committed_kb=after.thread_committed_kb,
         heap_by_jcmd_kb=after.heap_used_kb,
-        direct_used_kb=_kb(info.direct_used) if info else None,
     )
 
 
-def released(after_s: float, seen: Snapshot, info: Info | None) -> Released:
-    """Memory of a server that is at rest again."""
-    return Released(
-        after_s=after_s,
-        rss_kb=seen.rss_kb,
-        anon_kb=seen.anon_kb,
-        heap_used_kb=_kb(info.heap_used) if info else None,
-        heap_committed_kb=_kb(info.heap_committed) if info else None,
-    )
+def held_kb(seen: Snapshot, info: Info | None, *further: str) -> dict[str, Any]:
+    """What a server holds now, in kB: its memory, `further` parts of it, and its heap."""
+    heap = {name: kb for name, kb in _in_kb(info).items() if name in ("heap_used_kb", "heap_committed_kb")}
+    return {**seen.model_dump(include={"rss_kb", "anon_kb", *further}), **heap}
 
 
 def work(
@@ -332,9 +321,7 @@ def without_speed(seen: Measurement) -> Measurement:
     )
 
 
-def _kb(number: int | None) -> int | None:
-    return None if number is None else number // 1024
-
-
-def _difference(before: float | None, after: float | None) -> float | None:
-    return None if before is None or after is None else after - before
+def _in_kb(info: Info | None) -> dict[str, Any]:
+    """The heap and the direct buffers that `/info` tells of, in kB."""
+    told = {name: getattr(info, name, None) for name in ("heap_used", "heap_committed", "heap_max", "direct_used")}
+    return {f"{name}_kb": None if number is None else number // 1024 for name, number in told.items()}

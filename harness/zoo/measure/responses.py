@@ -41,14 +41,6 @@ def too_many(bad: int, total: int) -> bool:
     return bad > BAD_LIMIT * total
 
 
-def last_ones(seen: LoadOutcome, reopened: int | None) -> int:
-    """Return how many responses were the last of their connections, by the connections opened beyond those asked for.
-
-    Where these cannot be counted, a server may close each after 50 responses.
-    """
-    return round(CLOSE_SHARE * seen.requests) if reopened is None else reopened
-
-
 def alike(one: LoadOutcome, other: LoadOutcome) -> bool:
     """Return True when the responses of two loads have about the same mean length."""
     return abs(one.mean_bytes - other.mean_bytes) <= MEANS_APART * other.mean_bytes
@@ -123,7 +115,9 @@ class ResponseCheck:
         counters = self._hosted.instruments.counters(self._hosted.pid)
         accepted = counters.since(self._counters).passive_opens if counters and self._counters else None
         closed = self._hosted.instruments.closed(self._hosted.url)
-        closing = last_ones(outcome, reopened(accepted, closed, outcome.connections))
+        again = reopened(accepted, closed, outcome.connections)
+        # the last responses of connections; where these cannot be counted, a server may close each after 50 responses
+        closing = round(CLOSE_SHARE * outcome.requests) if again is None else again
         if too_many(outcome.bad, outcome.total):
             raise bad_responses(
                 f"{outcome.bad:,} of {outcome.total:,} responses were bad{_kinds(outcome)}", self._sample()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from zoo.analysis import extra_rounds
-from zoo.catalog.manifest import Catalog
+from zoo.catalog.manifest import Catalog, Entry
 from zoo.host.interrupts import interruptible
 from zoo.host.run_metadata import new_run_metadata, now
 from zoo.load.spec import LoadError
-from zoo.measure.calibration import Busy, calibrated
 from zoo.measure.cell import LoadedCell, failure_of, measure
 from zoo.measure.reporter import Follow
 from zoo.measure.trials.base import TrialCell
@@ -157,16 +157,8 @@ class _BlockRun:
         return self._session.runtimes[name_of(name)].start(self._launch(name))
 
     def _launch(self, name: str) -> Launch:
-        block, condition = self._block, self._session.condition(name)
-        entry = self._session.catalog.entry(name)
-        return Launch(
-            entry=entry,
-            log=self._session.bench.store.new_log(f"{stem(name, block.asked)}-r{block.round}"),
-            env=entry.settings_of(condition.env),
-            jvm_flags=tuple(condition.jvm_flags),
-            cpus=condition.cpus,
-            cores=condition.cores,
-        )
+        log = self._session.bench.store.new_log(f"{stem(name, self._block.asked)}-r{self._block.round}")
+        return launch_of(self._session.catalog.entry(name), log, self._session.condition(name))
 
     def _end(self, name: str) -> None:
         self._servers.pop(name).hosted.stop(windows.BACKLOG_GRACE_S)
@@ -214,6 +206,12 @@ def environments(planned: PlanFacts, catalog: Catalog) -> dict[str, dict[str, st
     started = [name for name in [*planned.entries, *planned.further] if plain(name) not in planned.targets]
     return {name: recorded(catalog.entry(name), conditions[name_of(name)]) for name in started}
 
+
+Idle = Callable[[], AbstractContextManager[Hosted]]
+"""Starts an entry of the run for as long as the context lasts."""
+
+Busy = Callable[[str], AbstractContextManager[object]]
+"""Tells a person what goes on for as long as the context lasts."""
 
 Say = Callable[[str], None]
 """Tells a person a line."""
@@ -269,6 +267,40 @@ def carry_out(root: Path, store: Store, catalog: Catalog, busy: Busy, follow: Fo
             say(more.text)
     store.write_run(run.model_copy(update={"finished_at": now()}))
     return newest_records(store.records())
+
+
+def calibrated(planned: PlanFacts, entries: Sequence[Entry], runtime: Runtime, store: Store, busy: Busy) -> PlanFacts:
+    """The plan with all paths and rates filled in; each scenario does so once, and for all entries alike.
+
+    `RuntimeFailure` or `LoadError` when it cannot.
+    """
+    quickest = sorted(entries, key=lambda entry: not entry.native)
+    programs = dict(planned.programs)
+    for name, program in planned.programs.items():
+        calibrate = SCENARIOS[name].calibrate
+        if calibrate is None or program.calibrated:
+            continue
+        with busy(f"calibrating {name}"):
+            idle = [partial(_started, runtime, entry, planned, store) for entry in quickest]
+            filled = calibrate(program, idle)
+        programs[name] = filled.model_copy(update={"calibrated": True})
+    return planned.model_copy(update={"programs": programs})
+
+
+@contextmanager
+def _started(runtime: Runtime, entry: Entry, planned: PlanFacts, store: Store) -> Iterator[Hosted]:
+    log = store.raw / f"{stem(entry.id, 'calibration')}.log"
+    hosted = runtime.start(launch_of(entry, log, planned.condition))
+    try:
+        yield hosted
+    finally:
+        hosted.stop(windows.BACKLOG_GRACE_S)
+
+
+def launch_of(entry: Entry, log: Path, condition: Condition) -> Launch:
+    """A start of an entry under this condition."""
+    flags = tuple(condition.jvm_flags)
+    return Launch(entry, log, entry.settings_of(condition.env), flags, condition.cpus, condition.cores)
 
 
 def _threads(cores: Cores | None, host: HostFacts) -> int:

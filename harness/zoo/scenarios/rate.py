@@ -12,8 +12,8 @@ from zoo.analysis.summary import spread
 from zoo.analysis.trials import levels, newest, peak_mb, rate_made, results
 from zoo.load.spec import LoadError
 from zoo.load.vegeta import Attack
-from zoo.measure.calibration import Idle
 from zoo.measure.responses import too_many
+from zoo.measure.session import Idle
 from zoo.measure.trials.base import TrialCell
 from zoo.model.record import Record, Trial
 from zoo.model.run import Case, Program, Run
