@@ -14,6 +14,7 @@ from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadSpec
 from zoo.load.vegeta import Attack, Attacked
 from zoo.measure.live_figures import Beat
+from zoo.measure.window import Clock
 from zoo.model.errors import RuntimeFailure
 from zoo.model.histogram import Histogram
 from zoo.model.host import Limits
@@ -364,7 +365,7 @@ class _Quiet:
         return Noise(elapsed_s=8.0, busy_share=0.5, steal_share=0.0, foreign_share=0.0)
 
 
-class FakeClock:
+class FakeClock(Clock):
     def __init__(self, world: World) -> None:
         self._world = world
 

@@ -24,7 +24,7 @@ from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog
 from zoo.cli.checkout import ROOT
 from zoo.measure.session import Session
-from zoo.measure.window import Bench, RealClock
+from zoo.measure.window import Bench, Clock
 from zoo.model.condition import Condition
 from zoo.model.errors import RuntimeFailure
 from zoo.model.record import Record
@@ -93,7 +93,7 @@ class Bed:
             runtimes={"": self.runtime(mode)},
             conditions={"": Condition(runtime="vm", network="vm", accelerator="tcg")},
             bench=Bench(
-                guest.limits(), RealClock(), self.store, SHORT, reporter or FakeReporter(), threads=2, emulated=True
+                guest.limits(), Clock(), self.store, SHORT, reporter or FakeReporter(), threads=2, emulated=True
             ),
         ).run(block)
         return self.store.records()[0]

@@ -17,7 +17,7 @@ from zoo.measure.cell import LoadedCell, failure_of, measure
 from zoo.measure.reporter import Follow
 from zoo.measure.trials.base import TrialCell
 from zoo.measure.warm_server import WarmServer, start_warm
-from zoo.measure.window import Bench, RealClock
+from zoo.measure.window import Bench, Clock
 from zoo.model.condition import Condition
 from zoo.model.entry_id import name_of, plain
 from zoo.model.errors import BenchError, RuntimeFailure
@@ -243,7 +243,7 @@ def carry_out(root: Path, store: Store, catalog: Catalog, busy: Busy, follow: Fo
                     conditions=conditions,
                     bench=Bench(
                         limits=host.limits,
-                        clock=RealClock(),
+                        clock=Clock(),
                         store=store,
                         profile=profile,
                         reporter=live,

@@ -13,11 +13,10 @@ from threading import Event
 
 from zoo.catalog.manifest import Entry
 from zoo.load.spec import LoadError, LoadSpec
-from zoo.measure.session import launch_of
 from zoo.model.condition import Condition
 from zoo.model.errors import RuntimeFailure
 from zoo.model.run import Mark
-from zoo.runtime.base import Hosted, Runtime
+from zoo.runtime.base import Hosted, Launch, Runtime
 from zoo.sample import jcmd
 from zoo.sample.proc import snapshot
 
@@ -58,7 +57,8 @@ def started(runtime: Runtime, entries: list[Entry], condition: Condition, logs: 
         servers: dict[str, Hosted] = {}
         for entry in entries:
             log = logs / f"{entry.id.replace(':', '-')}.log"
-            servers[entry.id] = runtime.start(launch_of(entry, log, condition))
+            launch = Launch(entry, log, entry.settings_of(condition.env), tuple(condition.jvm_flags))
+            servers[entry.id] = runtime.start(launch)
             stack.callback(servers[entry.id].stop)
             servers[entry.id].probe()
         yield servers

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from zoo.analysis import flags
 from zoo.host import run_metadata
@@ -34,29 +33,18 @@ GENERATORS_APART = 0.05
 """Share of a window by which its generator hosts may begin apart; beyond it they have no window in common."""
 
 
-class Clock(Protocol):
-    """Time, as a session needs it; replaced in tests."""
-
-    def rest(self, seconds: float) -> None: ...
-    def seconds(self) -> float:
-        """Monotonic time in seconds; the starting point is arbitrary."""
-        ...
-
-    def now(self) -> str:
-        """ISO 8601, in UTC."""
-        ...
-
-
-class RealClock:
-    """This machine's clock."""
+class Clock:
+    """This machine's clock; replaced in tests."""
 
     def rest(self, seconds: float) -> None:
         time.sleep(seconds)
 
     def seconds(self) -> float:
+        """Monotonic time in seconds; the starting point is arbitrary."""
         return time.monotonic()
 
     def now(self) -> str:
+        """ISO 8601, in UTC."""
         return run_metadata.now()
 
 
