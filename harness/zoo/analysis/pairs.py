@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -102,7 +102,6 @@ class Compared:
 def compare(
     entries: Sequence[str], records: Iterable[Record], reference: str | None = None, guests: Sequence[str] = ()
 ) -> Compared:
-    """Return the pairs of a run, from its records."""
     return compare_cells(entries, cells(records, reference), guests)
 
 
@@ -178,26 +177,40 @@ def named(entries: Sequence[str], models: Mapping[str, str], guests: Sequence[st
 def _pair(kind: Kind, names: tuple[str, str], scenario: str, tier: str, sides: tuple[Cell, Cell]) -> Pair:
     a, b = sides
     variants = names[0].partition(":")[2], names[1].partition(":")[2]
-    shared = set(a.seen) & set(b.seen)
+
+    def logs(metric: Metric) -> Sample | None:
+        group = group_of(metric, scenario, tier)
+        return sample(a.side(metric, group), b.side(metric, group))
+
+    return pair_of(kind, names, (scenario, tier), sides, variants, logs, len(set(a.seen) & set(b.seen)))
+
+
+def pair_of(
+    kind: Kind,
+    names: tuple[str, str],
+    at: tuple[str, str],
+    sides: tuple[Cell, Cell],
+    labels: tuple[str, str],
+    figure: Callable[[Metric], Sample | Ratio | None],
+    rounds: int,
+) -> Pair:
+    """A pair before its verdicts. `labels` name its sides in reasons, and `figure` compares them in a metric."""
     comparisons = {}
     for metric in METRICS:
-        if not asked(metric, sides):
-            continue
-        reason = unfit(metric, variants, sides) or (None if shared else "no round has both")
-        group = group_of(metric, scenario, tier)
-        logs = None if reason else sample(a.side(metric, group), b.side(metric, group))
-        comparisons[metric] = unjudged(metric, logs, reason)
+        if asked(metric, sides):
+            reason = unfit(metric, labels, sides) or (None if rounds else "no round has both")
+            comparisons[metric] = unjudged(metric, None if reason else figure(metric), reason)
     return Pair(
         kind=kind,
         a=names[0],
         b=names[1],
-        scenario=scenario,
-        tier=tier,
-        requested=count(tier),
+        scenario=at[0],
+        tier=at[1],
+        requested=count(at[1]),
         jvm=any(m.jvm for cell in sides for m in cell.seen.values()),
-        rounds=len(shared),
+        rounds=rounds,
         comparisons=comparisons,
-        limits=(a.limits, b.limits),
+        limits=(sides[0].limits, sides[1].limits),
         lost=lost(names, sides),
     )
 
@@ -212,7 +225,6 @@ def unjudged(metric: Metric, found: Sample | Ratio | None, reason: str | None) -
 
 
 def lost(names: tuple[str, str], sides: tuple[Cell, Cell]) -> list[str]:
-    """The rounds of either side that failed, and why."""
     return [
         f"{name} failed in round {number}: {cell.failures[number].text}"
         for name, cell in zip(names, sides, strict=True)

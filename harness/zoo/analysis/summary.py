@@ -51,12 +51,10 @@ class Cell:
 
     @cached_property
     def seen(self) -> dict[int, Measurement]:
-        """The measurements by round."""
         return {r.round: r.measurement for r in self.records if r.measurement is not None}
 
     @cached_property
     def failures(self) -> dict[int, Failure]:
-        """The failures by round."""
         return {r.round: r.failure for r in self.records if r.failure is not None}
 
     @cached_property
@@ -70,11 +68,9 @@ class Cell:
 
     @cached_property
     def limits(self) -> frozenset[Flag]:
-        """What makes its throughput a lower bound."""
         return lower_bound.limits(self.flags)
 
     def in_round(self, number: int) -> Cell:
-        """Return the same cell with one of its rounds alone."""
         return replace(
             self,
             records=[r for r in self.records if r.round == number],
@@ -91,7 +87,6 @@ class Cell:
         return {number: value for number, value in known.items() if value > 0}
 
     def side(self, metric: Metric, group: Hashable) -> Side:
-        """Return the cell as one side of a pair."""
         return Side(self.figures(metric), group, {number: of_turns(metric, m) for number, m in self.seen.items()})
 
 
@@ -201,7 +196,6 @@ def rows(found: Mapping[Key, Cell]) -> list[Row]:
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:
-    """Median, lowest and highest of what is known."""
     known = [v for v in values if v is not None]
     if not known:
         return None
@@ -221,7 +215,6 @@ def outlying(cell: Cell) -> list[tuple[str, int]]:
 
 
 def row_of(cell: Cell) -> Row:
-    """Return the row of a cell, over all its rounds."""
     first, seen = cell.records[0], list(cell.seen.values())
     last = seen[-1] if seen else None
 

@@ -237,7 +237,6 @@ def _mark_as_changed(project: Project) -> None:
 
 
 def _run(project: Project) -> bytes:
-    """What the build command writes to its standard output."""
     command = project.build.command
     try:
         done = subprocess.run(
@@ -276,7 +275,6 @@ def _inputs(project: Project) -> str:
 
 
 def products_hash(project: Project) -> str:
-    """A hash over what the build has made: names and contents."""
     products = project.products
     files = [p for path in products for p in ([path] if path.is_file() else path.rglob("*"))]
     missing = [path.name for path in products if not path.exists()]

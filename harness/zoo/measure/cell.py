@@ -37,7 +37,6 @@ class CellFailure(RuntimeFailure):
 
 
 def failure_of(error: RuntimeFailure | LoadError) -> Failure:
-    """The failure as it is recorded."""
     log_tail = error.log_tail if isinstance(error, RuntimeFailure) else error.output
     return Failure(kind=error.kind, message=error.message, log_tail=log_tail)
 
@@ -63,7 +62,6 @@ class MeasuredCell:
         return Connections(requested=self.tier.connections, actual=allowed.actual, limited_by=allowed.limited_by)
 
     def tell(self, what: str) -> None:
-        """Report what is being done."""
         self.bench.reporter.phase(f"{self.block.described(self.entry_id)} {self.tier.name}", what)
 
 

@@ -92,7 +92,6 @@ class Readings:
         self._counters = self._tools.counters(self._pid)
 
     def end(self) -> None:
-        """Read everything again after the last load."""
         self._group = self._tools.cgroup(self._pid)
         after = self._tools.snapshot(self._pid, deep=True)
         # a mark that could not be reset is that of the server's whole life

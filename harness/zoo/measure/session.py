@@ -298,7 +298,6 @@ def _started(runtime: Runtime, entry: Entry, planned: PlanFacts, store: Store) -
 
 
 def launch_of(entry: Entry, log: Path, condition: Condition) -> Launch:
-    """A start of an entry under this condition."""
     flags = tuple(condition.jvm_flags)
     return Launch(entry, log, entry.settings_of(condition.env), flags, condition.cpus, condition.cores)
 

@@ -142,7 +142,6 @@ class Window:
         return (max(known) - known[0]) // 2 if known else None
 
     def turn(self, place: int) -> Turn:
-        """As it is recorded."""
         times = latency(self.outcome.histogram, self.outcome.errors.status)
         return Turn(
             place=place,

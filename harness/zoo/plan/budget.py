@@ -48,7 +48,6 @@ def alone_seconds(block: Block, profile: Profile, *, native: bool, bounded_pool:
 
 
 def seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> float:
-    """Estimated wall time of all blocks."""
     return sum(_seconds(block, profile, catalog) for block in blocks)
 
 

@@ -35,7 +35,6 @@ def tier(name: str) -> Tier:
 
 
 def count(name: str) -> int:
-    """The connections of a tier by its own name."""
     number, unit = (name[:-1], name[-1]) if name[-1] in UNITS else (name, "")
     return int(number) * UNITS.get(unit, 1)
 

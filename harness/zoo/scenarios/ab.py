@@ -66,7 +66,6 @@ def section(records: Sequence[Record]) -> Section:
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
-    """Return throughput and memory of each load, one figure each."""
     made = []
     for level in levels(records):
         found = results(records, level, AbResult)

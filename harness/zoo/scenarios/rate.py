@@ -46,7 +46,6 @@ def program(asked: Asked) -> Program:
 
 
 def share_of(case: Case) -> float:
-    """Return the share of the capacity that the case asks for."""
     return next(share for share in SHARES if case.name == f"{round(100 * share)}pct")
 
 

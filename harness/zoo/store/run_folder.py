@@ -62,7 +62,6 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_data(path: Path, data: Data, indent: int = 2) -> None:
-    """The same of stored data, as JSON."""
     with defer_signals():  # pydantic takes an interrupt for a fault of the data
         write_whole(path, data.model_dump_json(indent=indent) + "\n")
 

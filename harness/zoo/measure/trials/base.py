@@ -69,7 +69,6 @@ class TrialCell(MeasuredCell):
             hosted.stop(BACKLOG_GRACE_S)
 
     def watch(self, server: WarmServer) -> Watch:
-        """Readings around a load on this server."""
         return Watch(self, server)
 
 
