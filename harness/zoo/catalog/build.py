@@ -89,12 +89,6 @@ FILES = (".cargo/config.toml", ".cargo/config", ".mvn/maven.config", ".mvn/jvm.c
 HOME_FILES = (".m2/settings.xml", ".mavenrc")
 
 
-def build_command(project: Project) -> list[str]:
-    """The build command. Cargo reports the paths of its products when it is asked for JSON."""
-    asked = ["--message-format=json-render-diagnostics"] if project.is_cargo_build else []
-    return [*project.build.command, *asked]
-
-
 def executables(output: bytes) -> list[Path]:
     """The programs that Cargo's JSON names, whether it made them now or found them up to date."""
     messages = (json.loads(line) for line in output.splitlines() if line.startswith(b'{"reason":"compiler-artifact"'))
@@ -238,9 +232,11 @@ def _mark_as_changed(project: Project) -> None:
 
 def _run(project: Project) -> bytes:
     command = project.build.command
+    # Cargo then reports the paths of its products
+    json_wanted = ["--message-format=json-render-diagnostics"] if project.is_cargo_build else []
     try:
         done = subprocess.run(
-            build_command(project),
+            [*command, *json_wanted],
             cwd=project.folder,
             env=build_environment(project),
             stdin=subprocess.DEVNULL,

@@ -22,7 +22,6 @@ from zoo.model.measurement import Connections, Load, Measurement
 from zoo.model.record import Failure, stem
 from zoo.model.trial_results import Held, Released
 from zoo.plan import capacity
-from zoo.plan import windows as pacing
 from zoo.plan import windows as timing
 from zoo.plan.blocks import Block
 from zoo.plan.capacity import Tier
@@ -76,7 +75,7 @@ class LoadedCell(MeasuredCell):
         self._scenario = SCENARIOS[block.scenario]
         self._allowed = self.connections
         self._actual = self._allowed.actual
-        self._delay_s, self.duration_s = pacing.times(block, tier, self._actual, bench.profile, server.warmup.pace)
+        self._delay_s, self.duration_s = timing.times(block, tier, self._actual, bench.profile, server.warmup.pace)
         self._path = block.path(self._delay_s, self._hosted.home)
         self._program = block.program
         self._holding = self._program is not None and self._scenario.holds
@@ -229,7 +228,7 @@ class LoadedCell(MeasuredCell):
     def _fit(self, answers_per_s: float | None) -> None:
         """Lengthen the windows where responses take long."""
         if self._program and self._delay_s < timing.HOLDING_S and answers_per_s is not None:
-            self.duration_s = pacing.long_enough(self.duration_s, self._actual, answers_per_s)
+            self.duration_s = timing.long_enough(self.duration_s, self._actual, answers_per_s)
 
     def _refuse(self, made: Window) -> None:
         """Raise the failures that the generator itself takes for results."""
@@ -237,8 +236,7 @@ class LoadedCell(MeasuredCell):
         if not hosted.alive():
             raise self._end()
         if errors.connect:
-            message = f"{errors.connect:,} of {actual:,} connections could not be opened"
-            raise self._failure("connect_errors", message)
+            raise self._failure("connect_errors", f"{errors.connect:,} of {actual:,} connections could not be opened")
         if made.outcome.requests:
             return
         opened = max((n for n in (made.opened, made.established) if n is not None), default=None)
@@ -264,7 +262,7 @@ class LoadedCell(MeasuredCell):
         histogram, errors = outcome.histogram, outcome.errors
         mean_s = (histogram.mean_us or 0.0) / 1e6
         loaded_s = outcome.runtime_s - connect_s
-        reading_s = pacing.reading_s(self._actual, self._server.warmup.pace)
+        reading_s = timing.reading_s(self._actual, self._server.warmup.pace)
         return Load(
             generator=self._hosted.generator.name,
             version=outcome.version,

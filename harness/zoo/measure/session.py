@@ -26,7 +26,6 @@ from zoo.model.measurement import Measurement
 from zoo.model.record import UNKNOWN, Failure, Record, Trial, newest_records, stem
 from zoo.model.run import PlanFacts, Run, Target
 from zoo.plan import blocks, windows
-from zoo.plan import blocks as resume
 from zoo.plan.blocks import Block
 from zoo.plan.budget import seconds
 from zoo.plan.capacity import Tier
@@ -60,10 +59,10 @@ class Session:
     bench: Bench
     running: Mapping[str, Running] = field(default_factory=dict)
 
-    def run(self, blocks: Sequence[Block], done: resume.Done = frozenset()) -> None:
+    def run(self, wanted: Sequence[Block], done: blocks.Done = frozenset()) -> None:
         """Measure every cell that is not in `done`; a failed cell is recorded and the rest goes on."""
-        for block in blocks:
-            left = resume.tiers_left(block, done)
+        for block in wanted:
+            left = blocks.tiers_left(block, done)
             if left:
                 _BlockRun(self, block).carry_out(left)
 
@@ -233,9 +232,9 @@ def carry_out(root: Path, store: Store, catalog: Catalog, busy: Busy, follow: Fo
             raise BenchError(f"not calibrated: {error.message}\n{error.log_tail}") from error
         run = run.model_copy(update={"host": host, "plan": planned})
         store.write_run(run)
-        done = resume.measured(store.records())
+        done = blocks.measured(store.records())
         while True:
-            todo = resume.blocks_left(blocks.blocks_of(run.plan), done)
+            todo = blocks.blocks_left(blocks.blocks_of(run.plan), done)
             with follow(seconds(todo, profile, catalog)) as live:
                 session = Session(
                     catalog=catalog,

@@ -130,17 +130,7 @@ def _units(entries: Sequence[str], scenario: str, planned: PlanFacts) -> list[Bl
     rising = _rising(program.tiers if program else planned.tiers)
     steps = [(t,) for t in rising] if program and SCENARIOS[scenario].trial else [rising]
     return [
-        Block(
-            group,
-            scenario,
-            step,
-            0,
-            0,
-            planned.seed,
-            design is Design.PARALLEL and len(group) > 1,
-            program,
-            case,
-        )
+        Block(group, scenario, step, 0, 0, planned.seed, design is Design.PARALLEL and len(group) > 1, program, case)
         for case in (program.cases if program else [PLAIN])
         for group in groups([e for e in entries if case.applies(e)], scenario, design, planned.guests)
         for step in steps
