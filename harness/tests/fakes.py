@@ -10,13 +10,15 @@ from pathlib import Path
 
 from zoo.catalog.manifest import Entry, Model
 from zoo.load.ab import AbOutcome, AbSpec
-from zoo.load.base import Errors, LoadOutcome
+from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadSpec
 from zoo.load.vegeta import Attack, Attacked
 from zoo.measure.live_figures import Beat
+from zoo.measure.window import Clock
 from zoo.model.errors import RuntimeFailure
 from zoo.model.histogram import Histogram
 from zoo.model.host import Limits
+from zoo.model.measurement import ErrorCounts
 from zoo.model.record import Record
 from zoo.model.samples import Hits, Noise, Samples, Switches
 from zoo.runtime.base import Apart, Launch
@@ -118,7 +120,7 @@ def outcome(spec: LoadSpec, pairs: list[list[int]], connect: int = 0, status: in
         goodput=histogram.total - status,
         bytes=histogram.total * ANSWER_BYTES,
         runtime_s=spec.duration_s,
-        errors=Errors(connect=connect, read=0, write=0, status=status, timeout=0),
+        errors=ErrorCounts(connect=connect, read=0, write=0, status=status, timeout=0),
         histogram=histogram,
         corrected=histogram,
         connections=spec.connections,
@@ -363,7 +365,7 @@ class _Quiet:
         return Noise(elapsed_s=8.0, busy_share=0.5, steal_share=0.0, foreign_share=0.0)
 
 
-class FakeClock:
+class FakeClock(Clock):
     def __init__(self, world: World) -> None:
         self._world = world
 

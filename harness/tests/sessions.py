@@ -6,6 +6,7 @@ import builders
 from fakes import FakeClock, FakeReporter, FakeRuntime, World
 
 from zoo.measure.session import Session
+from zoo.measure.window import Bench
 from zoo.model.condition import Condition
 from zoo.plan.defaults import QUICK
 from zoo.store.run_folder import Store
@@ -16,11 +17,6 @@ def session(world: World, store: Store) -> Session:
     return Session(
         catalog=builders.catalog(),
         runtimes={"": FakeRuntime(world)},
-        limits=world.limits,
-        clock=FakeClock(world),
-        store=store,
-        profile=QUICK,
         conditions={"": Condition(jdk="25.0.1")},
-        reporter=FakeReporter(),
-        threads=2,
+        bench=Bench(world.limits, FakeClock(world), store, QUICK, FakeReporter(), threads=2),
     )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import heapq
 from typing import Any
 
 import numpy as np
 import pytest
-from builders import record
+from builders import measurement, record
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zoo.analysis import flags, lower_bound
-from zoo.analysis.flags import ALL_OPEN, CellFigures
+from zoo.analysis.flags import ALL_OPEN
 from zoo.analysis.held import slopes
 from zoo.analysis.metrics import served_each_wait
 from zoo.analysis.summary import cells, rows, spread
@@ -22,7 +21,6 @@ from zoo.measure import readings
 from zoo.model.entry_id import twin
 from zoo.model.flag import Flag
 from zoo.model.histogram import Histogram
-from zoo.model.measurement import Connections, ErrorCounts, Kernel, Warmup
 from zoo.model.record import Record
 from zoo.model.samples import Samples
 from zoo.sample.net import TcpCounters
@@ -133,41 +131,24 @@ def test_only_a_pool_of_platform_threads_has_a_ceiling() -> None:
 
 # --- flags
 
-SOUND = CellFigures(
-    connections=Connections(requested=1_000, actual=1_000, limited_by=None, established=1_000, lingering=0),
-    errors=ErrorCounts(connect=0, read=0, write=0, status=0, timeout=0),
-    little=1.0,
-    served=None,
-    busiest_thread=0.5,
-    generator_share=None,
-    idle_share=0.5,
-    foreign_share=0.0,
-    delay_s=0.0,
-    work_s=0.0,
-    cpu_s_per_million=20.0,
-    pool_bound=False,
-    cut_short=False,
-    warmup=Warmup(seconds=20, connections=100, window_rps=[], reached=True),
-    kernel=Kernel(listen_overflows=0, listen_drops=0, req_q_full_drop=0, req_q_full_cookies=0),
-)
+SOUND = measurement()
 
 
-def changed(**changes: Any) -> CellFigures:  # noqa: ANN401 (any field of the evidence or of its parts)
-    """SOUND with other values, those of its parts too."""
-    made: dict[str, Any] = {}
+def flags_with(
+    *, work_s: float = 0.0, processors: int | None = None, cut_short: bool = False, **changes: object
+) -> list[Flag]:
+    """The flags of SOUND with other values of its parts."""
+    parts: dict[str, Any] = {"errors": SOUND.load.errors}
+    parts |= {name: getattr(SOUND, name) for name in ("connections", "load", "work", "noise", "warmup", "kernel")}
     for name, value in changes.items():
-        for part in ("connections", "errors", "warmup", "kernel"):
-            model = getattr(SOUND, part)
-            if name in type(model).model_fields:
-                made[part] = made.get(part, model).model_copy(update={name: value})
-                break
-        else:
-            made[name] = value
-    return dataclasses.replace(SOUND, **made)
+        part = next(part for part, model in parts.items() if name in type(model).model_fields)
+        parts[part] = parts[part].model_copy(update={name: value})
+    parts["load"] = parts["load"].model_copy(update={"errors": parts.pop("errors")})
+    return flags.flags(SOUND.model_copy(update=parts), work_s=work_s, processors=processors, cut_short=cut_short)
 
 
 def test_a_sound_cell_has_no_flag() -> None:
-    assert flags.flags(SOUND) == []
+    assert flags_with() == []
 
 
 @pytest.mark.parametrize(
@@ -175,18 +156,18 @@ def test_a_sound_cell_has_no_flag() -> None:
     [
         (Flag.CLAMPED, {"limited_by": "nofile"}, {"limited_by": None}),
         (Flag.GENERATOR_SATURATED, {"busiest_thread": 0.901}, {"busiest_thread": 0.90}),
-        (Flag.SHARED_CORES, {"idle_share": 0.099}, {"idle_share": 0.10}),
+        (Flag.SHARED_CORES, {"busy_share": 0.901}, {"busy_share": 0.8999}),
         (Flag.STARVED, {"little": 0.899}, {"little": 0.90}),
         (Flag.STARVED, {"served": 0.899, "delay_s": 10.0}, {"served": 0.90, "little": 0.5, "delay_s": 10.0}),
         (Flag.LITTLE_HIGH, {"little": 1.101}, {"little": 1.10}),
-        (Flag.POOL_CEILING, {"pool_bound": True}, {"pool_bound": False}),
+        (Flag.POOL_CEILING, {"delay_s": 10.0, "ceiling_rps": 99.9}, {"delay_s": 10.0, "ceiling_rps": 100.0}),
         (Flag.NOT_ESTABLISHED, {"established": 979}, {"established": 980}),
         (Flag.SLOW_CONNECT, {"cut_short": True}, {"cut_short": False}),
         (Flag.LISTEN_DROPS, {"listen_drops": 1}, {"listen_overflows": 1}),
         (Flag.WARMUP_SHORT, {"reached": False}, {"reached": None}),
         (Flag.FOREIGN_CPU, {"foreign_share": 0.031}, {"foreign_share": 0.03}),
         (Flag.THROTTLED, {"throttled_share": 0.011}, {"throttled_share": 0.01}),
-        (Flag.THROTTLED, {"throttled_share": 0.011, "generator_share": 0.5}, {"throttled_share": None}),
+        (Flag.THROTTLED, {"throttled_share": 0.011, "processors": 2, "cpu_s": 8.0}, {"throttled_share": None}),
         (Flag.THROTTLED, {"throttled_share": 0.011, "delay_s": 10.0}, {"throttled_share": 0.0, "delay_s": 10.0}),
         (Flag.STOLEN, {"steal_share": 0.031}, {"steal_share": 0.03}),
         (Flag.SOCKETS_LINGER, {"lingering": 5_001}, {"lingering": 5_000}),
@@ -209,34 +190,35 @@ def test_a_sound_cell_has_no_flag() -> None:
     ],
 )
 def test_a_flag_is_raised_beyond_its_bound_and_not_at_it(
-    flag: Flag, raised: dict[str, object], just_not: dict[str, object]
+    flag: Flag, raised: dict[str, Any], just_not: dict[str, Any]
 ) -> None:
-    assert flags.flags(changed(**raised)) == [flag]
-    assert flags.flags(changed(**just_not)) == []
+    assert flags_with(**raised) == [flag]
+    assert flags_with(**just_not) == []
 
 
 def test_what_is_unknown_raises_no_flag() -> None:
-    assert flags.flags(changed(established=None, lingering=None, left_open=None)) == []
-    assert flags.flags(changed(foreign_share=None)) == []
-    assert flags.flags(changed(work_s=0.005, cpu_s_per_million=None)) == []
-    assert flags.flags(dataclasses.replace(SOUND, kernel=None)) == []
+    assert flags_with(established=None, lingering=None, left_open=None) == []
+    assert flags_with(foreign_share=None) == []
+    assert flags_with(work_s=0.005, cpu_s_per_million=None) == []
+    unknown = SOUND.model_copy(update={"kernel": None})
+    assert flags.flags(unknown, work_s=0.0, processors=None, cut_short=False) == []
 
 
 def test_a_cell_that_waits_is_not_limited_by_cores_nor_by_its_warm_up() -> None:
-    assert flags.flags(changed(delay_s=10.0, busiest_thread=0.99, idle_share=0.0, reached=False)) == []
+    assert flags_with(delay_s=10.0, busiest_thread=0.99, busy_share=1.0, reached=False) == []
 
 
 def test_a_generator_with_cores_of_its_own_shares_none_and_may_use_them_up() -> None:
-    assert flags.flags(changed(generator_share=0.5, idle_share=0.0)) == []
-    assert flags.flags(changed(generator_share=0.95)) == [Flag.GENERATOR_SATURATED]
+    assert flags_with(processors=2, cpu_s=8.0, busy_share=1.0) == []
+    assert flags_with(processors=2, cpu_s=15.2) == [Flag.GENERATOR_SATURATED]
 
 
 def test_a_pool_at_its_ceiling_is_not_called_starved() -> None:
-    assert flags.flags(changed(delay_s=10.0, served=0.2, pool_bound=True)) == [Flag.POOL_CEILING]
+    assert flags_with(delay_s=10.0, served=0.2, ceiling_rps=20.0) == [Flag.POOL_CEILING]
 
 
 def test_flags_come_in_one_order() -> None:
-    seen = flags.flags(changed(limited_by="nofile", status=1, foreign_share=0.5, idle_share=0.0))
+    seen = flags_with(limited_by="nofile", status=1, foreign_share=0.5, busy_share=1.0)
     assert seen == [f for f in Flag if f in seen]
     assert len(seen) == 4
 

@@ -10,7 +10,7 @@ import pytest
 
 from zoo.catalog.build import BuildError
 from zoo.host.jdk import find_jdk
-from zoo.measure.bare_jvm import FLAGS, FOLDER, PARKED, SMALL, at_rest, build, parked, starts, staying, watched
+from zoo.measure.bare_jvm import FLAGS, FOLDER, PARKED, SMALL, at_rest, build, parked, starts, staying
 from zoo.model.host import Jdk
 
 
@@ -40,9 +40,9 @@ def test_memory_at_rest_and_watched(jdk: Jdk, jar: Path) -> None:
     """Less with a small heap, more with a monitor."""
     plain = at_rest(jdk, jar, runs=1, rest_s=0.1)
     small = at_rest(jdk, jar, SMALL, runs=1, rest_s=0.1)
-    seen = watched(jdk, jar, runs=1, rest_s=1)
-    assert 10_000 < small.rss_kb.value < plain.rss_kb.value < seen.rss_kb.value < 1_000_000
-    assert plain.anon_kb.value < plain.rss_kb.value <= plain.peak_kb.value
+    seen = at_rest(jdk, jar, watched=True, runs=1, rest_s=1)
+    assert [10_000] < small["rss_kb"] < plain["rss_kb"] < seen["rss_kb"] < [1_000_000]
+    assert plain["anon_kb"] < plain["rss_kb"] <= plain["peak_kb"]
 
 
 def test_a_parked_virtual_thread_keeps_some_of_the_heap_alive(jdk: Jdk, jar: Path) -> None:

@@ -18,7 +18,7 @@ from zoo.jdbc import launcher
 from zoo.jdbc.plan import profile
 from zoo.jdbc.records import CellRecord
 from zoo.measure import readings
-from zoo.measure.bare_jvm import ARTICLE, Footprint, Rest, recorded
+from zoo.measure.bare_jvm import ARTICLE, record_of
 from zoo.model.run import JvmRun
 from zoo.model.samples import Samples
 from zoo.reference import claims_page
@@ -80,7 +80,11 @@ def said(of: Claim, folder: Path) -> ClaimVerdict:
 def jvm(folder: Path) -> Path:
     """44 MB by default, 41 with the article's flags, started six times each."""
     made = [
-        recorded(Footprint(flags, False, [0.040 + n / 1000 for n in range(6)], Rest([kb] * 6, [kb] * 6, [kb] * 6)))
+        record_of(
+            flags,
+            took_s=[0.040 + n / 1000 for n in range(6)],
+            rest=dict.fromkeys(("rss_kb", "peak_kb", "anon_kb"), [kb] * 6),
+        )
         for flags, kb in (((), 44 * 1024), (ARTICLE, 41 * 1024))
     ]
     lines = [one.model_dump(mode="json") for one in made]
@@ -102,13 +106,13 @@ def test_the_jvm_with_no_server_is_judged_by_its_starts(tmp_path: Path) -> None:
 
 
 def test_a_jvm_run_tells_medians_with_intervals() -> None:
-    record = recorded(Footprint((), True, [], Rest([2048] * 6, [4096] * 6, [1024] * 6)))
+    record = record_of((), watched=True, rest={"rss_kb": [2048] * 6, "peak_kb": [4096] * 6, "anon_kb": [1024] * 6})
     (table,) = bare_jvm("Java 25", [record]).tables
     assert table.rows == [["default, watched", "–", "2 [2, 2]", "4 [4, 4]", "1 [1, 1]", "–"]]
 
 
 def test_of_parked_threads_a_jvm_run_tells_their_heap_alone() -> None:
-    record = recorded(Footprint(("-Xx",), False, [], Rest([], [], []), [0.5] * 6))
+    record = record_of(("-Xx",), parked_kb=[0.5] * 6)
     (table,) = bare_jvm("Java 25", [record]).tables
     assert table.rows == [["-Xx, parked", "–", "–", "–", "–", "0.5 [0.5, 0.5]"]]
     assert QUANTITIES["heap a parked thread"].read(record.model_dump()) == [0.5] * 6

@@ -18,7 +18,7 @@ from zoo.analysis.metrics import METRICS, Class, Metric, Word
 from zoo.analysis.pairs import compare
 from zoo.analysis.stats.interval import of_mean
 from zoo.analysis.trials import peak_mb
-from zoo.measure.calibration import Idle, calibrated
+from zoo.measure.session import Idle, calibrated
 from zoo.measure.trials.base import TrialCell
 from zoo.model.condition import Condition
 from zoo.model.record import Record, Trial

@@ -18,12 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from waits import until
 
-from zoo.load.base import Errors, LoadOutcome
+from zoo.load.base import LoadOutcome
 from zoo.load.execute import Tick
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.load.wrk import Wrk
 from zoo.model.histogram import Histogram
 from zoo.model.host import Limits
+from zoo.model.measurement import ErrorCounts
 from zoo.plan.capacity import connections
 from zoo.runtime.agent.client import AgentClient, AgentExecutor
 from zoo.runtime.swarm.generators import Remote, SpreadWrk, remote, shares_of
@@ -113,7 +114,7 @@ class ScriptedWrk(Wrk):
 
     def run(self, spec: LoadSpec, on_tick: Tick | None = None, begin_at: float | None = None) -> LoadOutcome:
         self.begin_at = begin_at or 0.0
-        nothing, empty = Errors(0, 0, 0, 0, 0), Histogram.from_pairs([])
+        nothing, empty = ErrorCounts(connect=0, read=0, write=0, status=0, timeout=0), Histogram.from_pairs([])
         return LoadOutcome(0, 0, 0, 1.0, nothing, empty, empty, 1, 1, 0.0, 0.0, "4.2.0", self.began_s)
 
 

@@ -4,6 +4,7 @@ import io
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -179,25 +180,26 @@ class TestCgroup:
         facts.parse_range(membership)
 
 
-class TestFeasible:
-    PORTS = (32768, 60999)
+PORTS: dict[str, Any] = {"port_low": 32768, "port_high": 60999}
 
+
+class TestFeasible:
     def test_descriptors(self) -> None:
-        found = capacity.feasible_connections(25_000, nofile_hard=20_000, ports=self.PORTS)
+        found = capacity.connections(Limits(nofile_hard=20_000, **PORTS), 25_000)
         assert found == capacity.Feasible(19_500, "nofile hard limit 20,000", "descriptors")
 
     def test_ports(self) -> None:
-        found = capacity.feasible_connections(100_000, nofile_hard=1_048_576, ports=self.PORTS)
+        found = capacity.connections(Limits(nofile_hard=1_048_576, **PORTS), 100_000)
         assert found == capacity.Feasible(27_200, "ip_local_port_range 32768-60999", "ports")
-        more = capacity.feasible_connections(100_000, nofile_hard=1_048_576, ports=self.PORTS, addresses=4)
+        more = capacity.connections(Limits(nofile_hard=1_048_576, **PORTS), 100_000, addresses=4)
         assert more == capacity.Feasible(100_000, None)
 
     def test_kernel(self) -> None:
-        found = capacity.feasible_connections(25_000, nofile_hard=None, ports=None, file_max=30_000)
+        found = capacity.connections(Limits(file_max=30_000), 25_000)
         assert found == capacity.Feasible(14_500, "fs.file-max 30,000", "files")
 
     def test_nothing_known(self) -> None:
-        assert capacity.feasible_connections(123, nofile_hard=None, ports=None) == capacity.Feasible(123, None)
+        assert capacity.connections(Limits(), 123) == capacity.Feasible(123, None)
 
     @calm
     @given(
@@ -209,7 +211,9 @@ class TestFeasible:
     def test_never_more_than_asked_and_never_silent(
         self, requested: int, nofile: int | None, ports: tuple[int, int] | None, addresses: int
     ) -> None:
-        found = capacity.feasible_connections(requested, nofile_hard=nofile, ports=ports, addresses=addresses)
+        low, high = ports or (None, None)
+        limits = Limits(nofile_hard=nofile, port_low=low, port_high=high)
+        found = capacity.connections(limits, requested, addresses)
         assert 0 <= found.actual <= requested
         assert (found.limited_by is None) == (found.actual == requested)
         assert found.limited_by is None or found.actual % 100 == 0

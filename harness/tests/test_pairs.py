@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from zoo.analysis.extra_rounds import needs
 from zoo.analysis.metrics import CPU, P99, PEAK_RSS, PER_CONNECTION, REQUESTS, Metric, Word
-from zoo.analysis.pairs import Band, Compared, Kind, Pair, compare, named, noise_bands
+from zoo.analysis.pairs import Band, Compared, Kind, Pair, band_of, compare, named
 from zoo.analysis.stats import Ratio, student_ratio
 from zoo.analysis.stats.ratio import CONFIDENCE, from_error
 from zoo.analysis.verdict import MARGIN, REASONABLE, Verdict, judge, rounds_to_decide
 from zoo.model.entry_id import is_twin, original, twin
 from zoo.model.flag import Flag
 from zoo.model.record import Record
-from zoo.plan.capacity import PlanError, half_width
+from zoo.plan.capacity import PlanError, percent
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
 ENTRIES = [PLATFORM, VIRTUAL, BARE]
@@ -393,8 +393,7 @@ def test_a_program_stays_inside_its_band_in_95_of_100_runs(n: int) -> None:
     pair = random.normal(0, math.hypot(0.03, 0.01), size=(runs, n))
     inside = 0
     for one, other in zip(aa, pair, strict=True):
-        ratios = [student_ratio(one[:, t].tolist()) for t in range(tiers)]
-        band = noise_bands((("hello", REQUESTS, True), r) for r in ratios)["hello", REQUESTS, True]
+        band = band_of([one[:, t].tolist() for t in range(tiers)])
         value = student_ratio(other.tolist()).value
         inside += 1 / band.factor(n) <= value <= band.factor(n)
     assert 0.93 <= inside / runs <= 0.97
@@ -425,13 +424,13 @@ def test_the_margin_is_the_one_that_the_documents_name() -> None:
 
 @pytest.mark.parametrize(("text", "value"), [("3%", 0.03), ("0.03", 0.03), ("2.5 %", 0.025), ("50%", 0.5)])
 def test_a_precision_is_read_as_a_person_means_it(text: str, value: float) -> None:
-    assert half_width(text) == pytest.approx(value)
+    assert percent(text) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("text", ["", "%", "0", "-3%", "60%", "3", "three", "3%%"])
 def test_what_is_no_precision_is_refused(text: str) -> None:
     with pytest.raises(PlanError, match="a precision must be a share such as 3%"):
-        half_width(text)
+        percent(text)
 
 
 def test_a_pilot_says_what_each_named_pair_needs() -> None:

@@ -19,7 +19,7 @@ from zoo.load.spec import LoadError
 from zoo.load.wrk import Wrk
 from zoo.measure import window
 from zoo.measure.responses import SINGLE
-from zoo.measure.window import Bench, RealClock
+from zoo.measure.window import Bench, Clock
 from zoo.model.histogram import TOLERANCE, Histogram
 from zoo.model.host import Limits
 from zoo.model.run import Target
@@ -44,7 +44,7 @@ def server() -> Iterator[ScriptedServer]:
 
 def bench(folder: Path) -> Bench:
     store = Store.create(folder / "results", builders.run())
-    return Bench(Limits(nofile_hard=None), RealClock(), store, QUICK, FakeReporter(), threads=1)
+    return Bench(Limits(nofile_hard=None), Clock(), store, QUICK, FakeReporter(), threads=1)
 
 
 def failure(server: ScriptedServer, script: Callable[[int], bytes], folder: Path) -> LoadError | None:

@@ -17,7 +17,7 @@ from zoo.analysis.held import costs, given_back
 from zoo.catalog.manifest import Catalog
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError
-from zoo.measure.calibration import calibrated
+from zoo.measure.session import calibrated
 from zoo.measure.trials import base
 from zoo.model.condition import Condition
 from zoo.model.flag import Flag
@@ -60,12 +60,13 @@ class Bed:
 
     def run(self, made: PlanFacts, profile: Profile = FULL) -> list[Record]:
         blocks = plan.blocks_of(made)
+        usual = session(self.world, self.store)
         replace(
-            session(self.world, self.store),
+            usual,
             catalog=catalog(),
             runtimes={"": self.runtime},
-            profile=profile,
             conditions={"": made.condition},
+            bench=replace(usual.bench, profile=profile, emulated=made.condition.emulated),
         ).run(blocks)
         assert not self.world.running
         return self.store.records()

@@ -80,12 +80,12 @@ class Bed:
         self.conditions = CONDITIONS
 
     def run(self, blocks: list[Block], done: frozenset[tuple[str, str, str, int]] = frozenset()) -> list[Record]:
+        made, emulated = session(self.world, self.store), self.conditions[""].emulated
         replace(
-            session(self.world, self.store),
+            made,
             runtimes={name: FakeRuntime(self.world) for name in self.conditions},
-            profile=PROFILE,
             conditions=self.conditions,
-            reporter=self.reporter,
+            bench=replace(made.bench, profile=PROFILE, reporter=self.reporter, emulated=emulated),
             running=self.running,
         ).run(blocks, done)
         return self.store.records()

@@ -8,7 +8,9 @@ from typer.testing import CliRunner
 from zoo.analysis.held import Cost
 from zoo.analysis.stats.interval import Interval
 from zoo.cli import app
-from zoo.plan.capacity import ALL_PORTS, USUAL_PORTS, feasible_connections, generator_need, server_need
+from zoo.model.host import Limits
+from zoo.plan import capacity
+from zoo.plan.capacity import ALL_PORTS, USUAL_PORTS, generator_need, server_need
 from zoo.report.text.planning import sizing
 
 
@@ -19,12 +21,12 @@ def test_what_is_said_to_be_needed_is_enough_and_no_more(connections: int, hosts
     assert one.connections * hosts >= connections > (one.connections - 1) * hosts
 
     def holds(addresses: int) -> bool:
-        found = feasible_connections(one.connections, nofile_hard=None, ports=ports, addresses=addresses)
-        return found.limited_by is None
+        limits = Limits(port_low=ports[0], port_high=ports[1])
+        return capacity.connections(limits, one.connections, addresses).limited_by is None
 
     assert holds(one.addresses)
     assert one.addresses == 1 or not holds(one.addresses - 1)
-    assert feasible_connections(connections, nofile_hard=server.descriptors, ports=None).actual == connections
+    assert capacity.connections(Limits(nofile_hard=server.descriptors), connections).actual == connections
 
 
 def cost(kb: float) -> Cost:

@@ -24,7 +24,7 @@ from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog
 from zoo.cli.checkout import ROOT
 from zoo.measure.session import Session
-from zoo.measure.window import RealClock
+from zoo.measure.window import Bench, Clock
 from zoo.model.condition import Condition
 from zoo.model.errors import RuntimeFailure
 from zoo.model.record import Record
@@ -91,13 +91,10 @@ class Bed:
         Session(
             catalog=self.catalog,
             runtimes={"": self.runtime(mode)},
-            limits=guest.limits(),
-            clock=RealClock(),
-            store=self.store,
-            profile=SHORT,
             conditions={"": Condition(runtime="vm", network="vm", accelerator="tcg")},
-            reporter=reporter or FakeReporter(),
-            threads=2,
+            bench=Bench(
+                guest.limits(), Clock(), self.store, SHORT, reporter or FakeReporter(), threads=2, emulated=True
+            ),
         ).run(block)
         return self.store.records()[0]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from zoo.catalog.manifest import Model
 from zoo.model.flag import FOREIGN_LIMIT, STEAL_LIMIT, THROTTLED_LIMIT, Flag
-from zoo.model.measurement import Connections, ErrorCounts, Kernel, Warmup
+from zoo.model.measurement import Kernel, Load, Measurement
+from zoo.model.samples import Noise
 from zoo.plan import windows
 from zoo.plan.windows import HOLDING_S
 
@@ -85,31 +85,6 @@ def ceiling(model: Model, max_threads: int | None, delay_s: float) -> float | No
     return max_threads / delay_s
 
 
-@dataclass(frozen=True)
-class CellFigures:
-    """What the flags are read off. `generator_share`: of its own processors, what the generator used; None without."""
-
-    connections: Connections
-    errors: ErrorCounts
-    little: float
-    served: float | None
-    busiest_thread: float
-    generator_share: float | None
-    idle_share: float
-    foreign_share: float | None
-    delay_s: float
-    work_s: float
-    cpu_s_per_million: float | None
-    pool_bound: bool
-    cut_short: bool
-    warmup: Warmup
-    kernel: Kernel | None
-    link_share: float | None = None
-    throttled_share: float | None = None
-    requests: int = 0
-    steal_share: float | None = None
-
-
 def switches(voluntary: int | None, involuntary: int | None, missed: int | None) -> int | None:
     """Context switches; None where more than 10 % as many may have been missed, or nobody looked for missed ones."""
     if voluntary is None or involuntary is None or missed is None:
@@ -118,17 +93,13 @@ def switches(voluntary: int | None, involuntary: int | None, missed: int | None)
     return seen if missed <= MISSED_LIMIT * seen else None
 
 
-def disturbed(foreign_share: float | None) -> bool:
-    """Whether other programs used too much of the machine; False where nobody looked."""
-    return foreign_share is not None and foreign_share > FOREIGN_LIMIT
-
-
-def by_machine(foreign: float | None, throttled: float | None, stolen: float | None) -> dict[Flag, bool]:
-    """Return the flags of what else took the machine's CPU time; a share that is not known raises none."""
+def of_machine(noise: Noise, kernel: Kernel | None = None) -> dict[Flag, bool]:
+    """Return the flags of what else took the machine's CPU time, and of drops; what is not known raises none."""
     return {
-        Flag.FOREIGN_CPU: disturbed(foreign),
-        Flag.THROTTLED: throttled is not None and throttled > THROTTLED_LIMIT,
-        Flag.STOLEN: stolen is not None and stolen > STEAL_LIMIT,
+        Flag.LISTEN_DROPS: kernel is not None and kernel.listen_drops > 0,
+        Flag.FOREIGN_CPU: (noise.foreign_share or 0.0) > FOREIGN_LIMIT,
+        Flag.THROTTLED: (noise.throttled_share or 0.0) > THROTTLED_LIMIT,
+        Flag.STOLEN: (noise.steal_share or 0.0) > STEAL_LIMIT,
     }
 
 
@@ -153,32 +124,44 @@ def reopened(accepted: int | None, closed: int | None, connections: int) -> int 
     return extra if closed >= CLOSED_SHARE * extra else closed
 
 
-def flags(seen: CellFigures) -> list[Flag]:
-    """Everything an expert would object to, in the order of the enum."""
-    allowed = max(REOPENED_LIMIT * seen.requests, REOPENED_LEAST * seen.connections.actual)
-    reconnects = (seen.connections.reopened or 0) > allowed
-    busy = seen.delay_s < HOLDING_S
-    established = seen.connections.established
+def flags(seen: Measurement, *, work_s: float, processors: int | None, cut_short: bool) -> list[Flag]:
+    """Return everything an expert would object to, in the order of the enum.
+
+    `work_s` is the CPU time that a request is meant to take, `processors` the number of the generator's own (None where
+    it shares the server's), and `cut_short` whether opening the connections took over half of a window.
+    """
+    connections, load, noise, errors = seen.connections, seen.load, seen.noise, seen.load.errors
+    actual, established = connections.actual, connections.established
+    reconnects = (connections.reopened or 0) > max(REOPENED_LIMIT * load.requests, REOPENED_LEAST * actual)
+    busy = load.delay_s < HOLDING_S
+    generator_share = (load.cpu_s or 0.0) / (load.runtime_s * processors) if processors else 0.0
+    idle_share = 1 - (noise.busy_share or 0.0) - (noise.steal_share or 0.0)
+    pool_bound = load.ceiling_rps is not None and round(load.ceiling_rps * load.delay_s) < actual
+    per_million = seen.work.cpu_s_per_million if seen.work else None
     raised = {
-        Flag.CLAMPED: seen.connections.limited_by is not None,
-        Flag.GENERATOR_SATURATED: busy and max(seen.busiest_thread, seen.generator_share or 0.0) > GENERATOR_LIMIT,
-        Flag.SHARED_CORES: busy and seen.generator_share is None and seen.idle_share < IDLE_LIMIT,
-        Flag.STARVED: (seen.little if seen.served is None else seen.served) < 0.9 and not seen.pool_bound,
-        Flag.POOL_CEILING: seen.pool_bound,
-        Flag.LITTLE_HIGH: seen.little > 1.1,
-        Flag.NOT_ESTABLISHED: established is not None and established < ESTABLISHED_LIMIT * seen.connections.actual,
-        Flag.SLOW_CONNECT: seen.cut_short,
-        Flag.LISTEN_DROPS: seen.kernel is not None and seen.kernel.listen_drops > 0,
+        Flag.CLAMPED: connections.limited_by is not None,
+        Flag.GENERATOR_SATURATED: busy and max(load.busiest_thread or 0.0, generator_share) > GENERATOR_LIMIT,
+        Flag.SHARED_CORES: busy and processors is None and idle_share < IDLE_LIMIT,
+        Flag.STARVED: (load.little if load.served is None else load.served) < 0.9 and not pool_bound,
+        Flag.POOL_CEILING: pool_bound,
+        Flag.LITTLE_HIGH: load.little > 1.1,
+        Flag.NOT_ESTABLISHED: established is not None and established < ESTABLISHED_LIMIT * actual,
+        Flag.SLOW_CONNECT: cut_short,
         Flag.WARMUP_SHORT: busy and seen.warmup.reached is False,
-        **by_machine(seen.foreign_share, seen.throttled_share, seen.steal_share),
+        **of_machine(noise, seen.kernel),
         # a server that closes connections has left those sockets in its own warm-up
-        Flag.SOCKETS_LINGER: (seen.connections.lingering or 0) > LINGER_LIMIT and not reconnects,
+        Flag.SOCKETS_LINGER: (connections.lingering or 0) > LINGER_LIMIT and not reconnects,
         Flag.RECONNECTS: reconnects,
-        Flag.NOT_AT_ONCE: not windows.at_once(seen.connections.actual, seen.delay_s, seen.warmup.pace),
-        Flag.LEFT_OPEN: (seen.connections.left_open or 0) > (1 - ESTABLISHED_LIMIT) * seen.connections.actual,
-        Flag.LINK_SATURATED: (seen.link_share or 0.0) > LINK_LIMIT,
-        Flag.LITTLE_WORK: seen.cpu_s_per_million is not None
-        and seen.cpu_s_per_million < 1e6 * WORK_LIMIT * seen.work_s,
-        Flag.BAD_ANSWERS: seen.errors.status + seen.errors.read + seen.errors.write + seen.errors.timeout > 0,
+        Flag.NOT_AT_ONCE: not windows.at_once(actual, load.delay_s, seen.warmup.pace),
+        Flag.LEFT_OPEN: (connections.left_open or 0) > (1 - ESTABLISHED_LIMIT) * actual,
+        Flag.LINK_SATURATED: link_share(load) > LINK_LIMIT,
+        Flag.LITTLE_WORK: per_million is not None and per_million < 1e6 * WORK_LIMIT * work_s,
+        Flag.BAD_ANSWERS: errors.total > errors.connect,
     }
     return [flag for flag in Flag if raised.get(flag)]
+
+
+def link_share(load: Load) -> float:
+    """Share of the bandwidth between the generator hosts and the server that the responses took; 0 without links."""
+    links = sum(one.bandwidth_mb_s for one in load.generators)
+    return load.bytes / 1e6 / load.runtime_s / links if links else 0.0

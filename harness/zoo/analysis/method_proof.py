@@ -54,7 +54,6 @@ def short_runs(run: Run, records: Sequence[Record]) -> list[Compared]:
 
 
 def alarms(runs: Sequence[Compared], metric: Metric | None = None) -> Alarms:
-    """Count the false differences of one metric, or of all."""
     known = [c for c in _again(runs) if metric in (None, c.metric)]
     return Alarms(
         len(known), sum(bool(c.ratio and c.ratio.differs) for c in known), sum(c.verdict.differs for c in known)

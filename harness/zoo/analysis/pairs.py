@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from zoo.analysis.metrics import METRICS, Metric, Word, group_of, sample
-from zoo.analysis.stats import Adjusted, Prior, Ratio, Sample, fit_prior, holm, student_ratio, t_quantile
+from zoo.analysis.stats import Adjusted, Prior, Ratio, Sample, fit_prior, holm, t_quantile
 from zoo.analysis.stats.ratio import CONFIDENCE
 from zoo.analysis.summary import Cell, Key, asked, cells, unfit
 from zoo.analysis.verdict import Verdict, bounded, judge
@@ -36,24 +37,6 @@ class Band:
         freedom. The tiers of a round share their processes: they make s steadier but add no degrees of freedom.
         """
         return math.exp(t_quantile(CONFIDENCE, self.rounds) * self.sd_log / math.sqrt(rounds))
-
-
-def noise_bands(ratios: Iterable[tuple[BandKey, Ratio]]) -> dict[BandKey, Band]:
-    """One band a scenario, metric and kind from the ratios of A/A pairs; none from a single round."""
-    groups: dict[BandKey, list[Ratio]] = {}
-    for key, ratio in ratios:
-        if ratio.sd_log is not None:
-            groups.setdefault(key, []).append(ratio)
-    return {key: _band(group) for key, group in groups.items()}
-
-
-def _band(ratios: list[Ratio]) -> Band:
-    squares = sum((r.rounds - 1) * (r.sd_log or 0.0) ** 2 + r.rounds * math.log(r.value) ** 2 for r in ratios)
-    return Band(
-        sd_log=math.sqrt(squares / sum(r.rounds for r in ratios)),
-        rounds=max(r.rounds for r in ratios),
-        cells=len(ratios),
-    )
 
 
 class Kind(StrEnum):
@@ -119,7 +102,6 @@ class Compared:
 def compare(
     entries: Sequence[str], records: Iterable[Record], reference: str | None = None, guests: Sequence[str] = ()
 ) -> Compared:
-    """Return the pairs of a run, from its records."""
     return compare_cells(entries, cells(records, reference), guests)
 
 
@@ -138,14 +120,19 @@ def compare_cells(entries: Sequence[str], found: Mapping[Key, Cell], guests: Seq
 
 
 def bands_of(pairs: Iterable[Pair]) -> dict[BandKey, Band]:
-    """Return the noise bands that A/A pairs give, from their own variance alone."""
-    return noise_bands(
-        ((p.scenario, metric, p.jvm), student_ratio(c.sample.rounds))
-        for p in pairs
-        if p.kind is Kind.AGAIN
-        for metric, c in p.comparisons.items()
-        if c.sample is not None
-    )
+    """Return the noise bands that A/A pairs give, from their own variance alone; none from a single round."""
+    groups: dict[BandKey, list[Sequence[float]]] = {}
+    for pair in pairs:
+        for metric, c in pair.comparisons.items():
+            if pair.kind is Kind.AGAIN and c.sample is not None and len(c.sample.rounds) > 1:
+                groups.setdefault((pair.scenario, metric, pair.jvm), []).append(c.sample.rounds)
+    return {key: band_of(cells) for key, cells in groups.items()}
+
+
+def band_of(cells: Sequence[Sequence[float]]) -> Band:
+    """Return the band of a program from its log-ratios to itself, by cell and round."""
+    sd_log = math.sqrt(statistics.fmean(log**2 for logs in cells for log in logs))
+    return Band(sd_log, max(map(len, cells)), len(cells))
 
 
 def with_ratios(pairs: Sequence[Pair], *, apart: bool = True) -> tuple[list[Pair], dict[PriorKey, Prior]]:
@@ -159,22 +146,15 @@ def with_ratios(pairs: Sequence[Pair], *, apart: bool = True) -> tuple[list[Pair
             if c.sample is not None:
                 samples.setdefault((pair.scenario if apart else "", metric), []).append(c.sample)
     fitted = {key: fit_prior(of) for key, of in samples.items()}
-    priors = {
-        (pair.scenario, metric): fitted[pair.scenario if apart else "", metric]
-        for pair in pairs
-        for metric, c in pair.comparisons.items()
-        if c.sample is not None
-    }
-    made = [
-        replace(
-            pair,
-            comparisons={
-                metric: replace(c, ratio=priors[pair.scenario, metric].ratio(c.sample)) if c.sample else c
-                for metric, c in pair.comparisons.items()
-            },
-        )
-        for pair in pairs
-    ]
+    priors: dict[PriorKey, Prior] = {}
+    made = []
+    for pair in pairs:
+        comparisons = dict(pair.comparisons)
+        for metric, c in pair.comparisons.items():
+            if c.sample is not None:
+                prior = priors[pair.scenario, metric] = fitted[pair.scenario if apart else "", metric]
+                comparisons[metric] = replace(c, ratio=prior.ratio(c.sample))
+        made.append(replace(pair, comparisons=comparisons))
     return made, priors
 
 
@@ -197,26 +177,40 @@ def named(entries: Sequence[str], models: Mapping[str, str], guests: Sequence[st
 def _pair(kind: Kind, names: tuple[str, str], scenario: str, tier: str, sides: tuple[Cell, Cell]) -> Pair:
     a, b = sides
     variants = names[0].partition(":")[2], names[1].partition(":")[2]
-    shared = set(a.seen) & set(b.seen)
+
+    def logs(metric: Metric) -> Sample | None:
+        group = group_of(metric, scenario, tier)
+        return sample(a.side(metric, group), b.side(metric, group))
+
+    return pair_of(kind, names, (scenario, tier), sides, variants, logs, len(set(a.seen) & set(b.seen)))
+
+
+def pair_of(
+    kind: Kind,
+    names: tuple[str, str],
+    at: tuple[str, str],
+    sides: tuple[Cell, Cell],
+    labels: tuple[str, str],
+    figure: Callable[[Metric], Sample | Ratio | None],
+    rounds: int,
+) -> Pair:
+    """A pair before its verdicts. `labels` name its sides in reasons, and `figure` compares them in a metric."""
     comparisons = {}
     for metric in METRICS:
-        if not asked(metric, sides):
-            continue
-        reason = unfit(metric, variants, sides) or (None if shared else "no round has both")
-        group = group_of(metric, scenario, tier)
-        logs = None if reason else sample(a.side(metric, group), b.side(metric, group))
-        comparisons[metric] = unjudged(metric, logs, reason)
+        if asked(metric, sides):
+            reason = unfit(metric, labels, sides) or (None if rounds else "no round has both")
+            comparisons[metric] = unjudged(metric, None if reason else figure(metric), reason)
     return Pair(
         kind=kind,
         a=names[0],
         b=names[1],
-        scenario=scenario,
-        tier=tier,
-        requested=count(tier),
+        scenario=at[0],
+        tier=at[1],
+        requested=count(at[1]),
         jvm=any(m.jvm for cell in sides for m in cell.seen.values()),
-        rounds=len(shared),
+        rounds=rounds,
         comparisons=comparisons,
-        limits=(a.limits, b.limits),
+        limits=(sides[0].limits, sides[1].limits),
         lost=lost(names, sides),
     )
 
@@ -231,7 +225,6 @@ def unjudged(metric: Metric, found: Sample | Ratio | None, reason: str | None) -
 
 
 def lost(names: tuple[str, str], sides: tuple[Cell, Cell]) -> list[str]:
-    """The rounds of either side that failed, and why."""
     return [
         f"{name} failed in round {number}: {cell.failures[number].text}"
         for name, cell in zip(names, sides, strict=True)

@@ -51,12 +51,10 @@ class Cell:
 
     @cached_property
     def seen(self) -> dict[int, Measurement]:
-        """The measurements by round."""
         return {r.round: r.measurement for r in self.records if r.measurement is not None}
 
     @cached_property
     def failures(self) -> dict[int, Failure]:
-        """The failures by round."""
         return {r.round: r.failure for r in self.records if r.failure is not None}
 
     @cached_property
@@ -70,11 +68,9 @@ class Cell:
 
     @cached_property
     def limits(self) -> frozenset[Flag]:
-        """What makes its throughput a lower bound."""
         return lower_bound.limits(self.flags)
 
     def in_round(self, number: int) -> Cell:
-        """Return the same cell with one of its rounds alone."""
         return replace(
             self,
             records=[r for r in self.records if r.round == number],
@@ -91,7 +87,6 @@ class Cell:
         return {number: value for number, value in known.items() if value > 0}
 
     def side(self, metric: Metric, group: Hashable) -> Side:
-        """Return the cell as one side of a pair."""
         return Side(self.figures(metric), group, {number: of_turns(metric, m) for number, m in self.seen.items()})
 
 
@@ -201,7 +196,6 @@ def rows(found: Mapping[Key, Cell]) -> list[Row]:
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:
-    """Median, lowest and highest of what is known."""
     known = [v for v in values if v is not None]
     if not known:
         return None
@@ -221,7 +215,6 @@ def outlying(cell: Cell) -> list[tuple[str, int]]:
 
 
 def row_of(cell: Cell) -> Row:
-    """Return the row of a cell, over all its rounds."""
     first, seen = cell.records[0], list(cell.seen.values())
     last = seen[-1] if seen else None
 
@@ -245,12 +238,16 @@ def row_of(cell: Cell) -> Row:
         p50_us=over(lambda m: m.load.latency.p50_us),
         p99_us=over(lambda m: m.load.latency.p99_us),
         max_us=over(lambda m: m.load.latency.max_us),
-        errors=sum(_errors(m) for m in seen),
+        errors=sum(m.load.errors.total for m in seen),
         rss_peak_mb=over(lambda m: m.rss_peak_mb),
         threads_peak=over(lambda m: m.threads_peak),
         cpu_s_per_million=over(cpu_per_million),
-        generator_cpu_s_per_million=over(_generator_cpu),
-        socket_mb=over(lambda m: _mb(m.memory.socket_peak_kb) if m.memory else None),
+        generator_cpu_s_per_million=over(
+            lambda m: None if m.load.cpu_s is None else m.load.cpu_s / m.load.requests * 1e6
+        ),
+        socket_mb=over(
+            lambda m: m.memory.socket_peak_kb / 1024 if m.memory and m.memory.socket_peak_kb is not None else None
+        ),
         answers=over(lambda m: m.load.goodput) if first.condition.emulated else None,
         served=over(served_each_wait),
         held=held,
@@ -260,19 +257,6 @@ def row_of(cell: Cell) -> Row:
         limits=cell.limits,
         outliers=outlying(cell),
     )
-
-
-def _generator_cpu(seen: Measurement) -> float | None:
-    return None if seen.load.cpu_s is None else seen.load.cpu_s / seen.load.requests * 1e6
-
-
-def _mb(kb: int | None) -> float | None:
-    return None if kb is None else kb / 1024
-
-
-def _errors(seen: Measurement) -> int:
-    errors = seen.load.errors
-    return errors.connect + errors.read + errors.write + errors.status + errors.timeout
 
 
 def _flags(rounds: Iterable[Iterable[Flag]]) -> list[tuple[Flag, int]]:

@@ -22,7 +22,6 @@ LEAST_SENT = 0.99
 
 
 def latest(records: Iterable[Record]) -> list[Record]:
-    """Return the newest record for each cell and round, by round."""
     return sorted(newest_records(records), key=lambda record: record.round)
 
 
@@ -40,12 +39,10 @@ def results(records: Iterable[Record], level: LoadKey, kind: type[R]) -> dict[st
 
 
 def each_result(records: Iterable[Record], level: LoadKey, kind: type[R]) -> dict[str, list[R]]:
-    """Return the results of a load by entry."""
     return {entry: [result for _, result in of] for entry, of in results(records, level, kind).items()}
 
 
 def peak_mb(record: Record) -> float | None:
-    """Return the peak of resident memory, where it was seen."""
     return record.memory.peak_mb if record.memory else None
 
 

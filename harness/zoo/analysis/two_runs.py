@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from zoo.analysis.metrics import METRICS, Class, Word
-from zoo.analysis.pairs import Kind, Pair, judged, lost, unjudged
-from zoo.analysis.stats import unpaired_ratio
-from zoo.analysis.summary import Cell, asked, cells, unfit
+from zoo.analysis.metrics import Class, Metric, Word
+from zoo.analysis.pairs import Kind, Pair, judged, pair_of
+from zoo.analysis.stats import Ratio, unpaired_ratio
+from zoo.analysis.summary import Cell, cells
 from zoo.model.entry_id import is_twin
 from zoo.model.host import HostFacts
 from zoo.model.record import Record
 from zoo.model.run import Run, RunFacts
-from zoo.plan.capacity import count
 from zoo.plan.defaults import BEFORE
 
 PROGRAM_SETTINGS = ("duration_s", "windows", "dropped", "thread_each", "rest_s", "repeats")
@@ -32,7 +31,6 @@ class Contrast:
 def contrast(
     a: Run, a_records: Iterable[Record], b: Run, b_records: Iterable[Record], reference: str | None = None
 ) -> Contrast:
-    """All cells that both runs have."""
     before, after = cells(a_records, reference), cells(b_records, reference)
     shared = [key for key in after if key in before and not is_twin(key[0])]
     made = [_pair(key, (a.id, b.id), (before[key], after[key])) for key in shared]
@@ -63,27 +61,13 @@ def _pair(key: tuple[str, str, str], runs: tuple[str, str], sides: tuple[Cell, C
     entry, scenario, tier = key
     before, after = sides
     names = f"{entry} in {runs[0]}", f"{entry} in {runs[1]}"
-    comparisons = {}
-    for metric in METRICS:
-        if not asked(metric, sides):
-            continue
-        reason = unfit(metric, names, sides)
+
+    def ratio(metric: Metric) -> Ratio | None:
         old, new = list(before.figures(metric).values()), list(after.figures(metric).values())
-        ratio = unpaired_ratio(new, old) if old and new and not reason else None
-        comparisons[metric] = unjudged(metric, ratio, reason)
-    return Pair(
-        kind=Kind.RUN,
-        a=entry,
-        b=entry,
-        scenario=scenario,
-        tier=tier,
-        requested=count(tier),
-        jvm=any(m.jvm for cell in sides for m in cell.seen.values()),
-        rounds=min(len(before.seen), len(after.seen)),
-        comparisons=comparisons,
-        limits=(after.limits, before.limits),
-        lost=lost(names, sides),
-    )
+        return unpaired_ratio(new, old) if old and new else None
+
+    made = pair_of(Kind.RUN, names, (scenario, tier), sides, names, ratio, min(len(before.seen), len(after.seen)))
+    return replace(made, a=entry, b=entry, limits=(after.limits, before.limits))
 
 
 def _fixed(run: Run, own: Iterable[str]) -> dict[str, object]:
@@ -105,7 +89,6 @@ def hardware(host: HostFacts) -> dict[str, object]:
 
 
 def _free(run: Run) -> dict[str, object]:
-    """What may be what the comparison is about."""
     condition = run.plan.condition
     return {
         "commit": (run.commit or "unknown")[:12] + (" with changes" if run.dirty else ""),

@@ -89,12 +89,6 @@ FILES = (".cargo/config.toml", ".cargo/config", ".mvn/maven.config", ".mvn/jvm.c
 HOME_FILES = (".m2/settings.xml", ".mavenrc")
 
 
-def build_command(project: Project) -> list[str]:
-    """The build command. Cargo reports the paths of its products when it is asked for JSON."""
-    asked = ["--message-format=json-render-diagnostics"] if project.is_cargo_build else []
-    return [*project.build.command, *asked]
-
-
 def executables(output: bytes) -> list[Path]:
     """The programs that Cargo's JSON names, whether it made them now or found them up to date."""
     messages = (json.loads(line) for line in output.splitlines() if line.startswith(b'{"reason":"compiler-artifact"'))
@@ -237,11 +231,12 @@ def _mark_as_changed(project: Project) -> None:
 
 
 def _run(project: Project) -> bytes:
-    """What the build command writes to its standard output."""
     command = project.build.command
+    # Cargo then reports the paths of its products
+    json_wanted = ["--message-format=json-render-diagnostics"] if project.is_cargo_build else []
     try:
         done = subprocess.run(
-            build_command(project),
+            [*command, *json_wanted],
             cwd=project.folder,
             env=build_environment(project),
             stdin=subprocess.DEVNULL,
@@ -276,7 +271,6 @@ def _inputs(project: Project) -> str:
 
 
 def products_hash(project: Project) -> str:
-    """A hash over what the build has made: names and contents."""
     products = project.products
     files = [p for path in products for p in ([path] if path.is_file() else path.rglob("*"))]
     missing = [path.name for path in products if not path.exists()]

@@ -24,19 +24,12 @@ def read(path: Path, model: type[T], error: type[Exception]) -> T:
     try:
         return model.model_validate(data)
     except ValidationError as fault:
-        lines = [f"{path}: {_key(e['loc'])}: {_expected(e)}" for e in fault.errors()]
+        lines = []
+        for one in fault.errors():
+            got = one.get("input")
+            shown = "" if one["type"] == "missing" or isinstance(got, dict | list) else f", got {got!r}"
+            lines.append(f"{path}: {'.'.join(map(str, one['loc'])) or '(top level)'}: {one['msg']}{shown}")
         raise error("\n".join(lines)) from None
-
-
-def _key(location: tuple[str | int, ...]) -> str:
-    return ".".join(str(part) for part in location) or "(top level)"
-
-
-def _expected(error: object) -> str:
-    assert isinstance(error, dict)
-    got = error.get("input")
-    shown = "" if error["type"] == "missing" or isinstance(got, dict | list) else f", got {got!r}"
-    return f"{error['msg']}{shown}"
 
 
 def load_manifest(path: Path) -> Manifest:

@@ -188,7 +188,6 @@ class Entry:
         return [*self.variant.settings, *([release.setting] if release else [])]
 
     def settings_of(self, env: Mapping[str, str]) -> dict[str, str]:
-        """Return those of these variables that it reads."""
         return {name: value for name, value in env.items() if name in self.settings}
 
     def at(self, settings: Mapping[str, str]) -> Entry:

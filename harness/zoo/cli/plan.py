@@ -15,7 +15,7 @@ from zoo.cli.screen import console
 from zoo.host import facts
 from zoo.model.run import PlanFacts
 from zoo.plan import blocks, budget, request
-from zoo.plan.capacity import half_width, tier
+from zoo.plan.capacity import percent, tier
 from zoo.plan.defaults import TIERS
 from zoo.plan.request import Wish
 from zoo.reference import origin
@@ -53,7 +53,7 @@ def command(
         return
     if wish.precision is not None:
         folder = pilot_run or checkout.ROOT / "results" / "latest"
-        terminal.show(rounds_for(half_width(wish.precision), folder, catalog), console)
+        terminal.show(rounds_for(percent(wish.precision), folder, catalog), console)
         return
     announce(options.planned_of(wish, catalog), catalog)
 

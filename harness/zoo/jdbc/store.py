@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
+from pydantic import TypeAdapter
+
 from zoo.jdbc.records import RECORD, CellRecord, FloodRecord, JdbcRun
 from zoo.store.run_folder import RunFolder, kind_of
 
@@ -14,11 +16,7 @@ class JdbcStore(RunFolder[JdbcRun, CellRecord | FloodRecord]):
 
     LATEST: ClassVar[str] = "latest-jdbc"
 
-    def _read_run(self, text: str) -> JdbcRun:
-        return JdbcRun.model_validate_json(text)
-
-    def _read_record(self, line: bytes) -> CellRecord | FloodRecord:
-        return RECORD.validate_json(line)
+    RUN, RECORD = TypeAdapter(JdbcRun), RECORD
 
 
 def is_jdbc(folder: Path) -> bool:

@@ -8,20 +8,7 @@ from typing import Protocol, TypeVar
 from zoo.load.execute import Tick
 from zoo.load.spec import LoadSpec
 from zoo.model.histogram import Histogram
-from zoo.model.measurement import GeneratorUse
-
-
-@dataclass(frozen=True)
-class Errors:
-    connect: int
-    read: int
-    write: int
-    status: int
-    timeout: int
-
-    @property
-    def total(self) -> int:
-        return self.connect + self.read + self.write + self.status + self.timeout
+from zoo.model.measurement import ErrorCounts, GeneratorUse
 
 
 @dataclass(frozen=True)
@@ -38,7 +25,7 @@ class LoadOutcome:
     goodput: int  # requests without bad statuses and timeouts
     bytes: int
     runtime_s: float  # of the generator that ran longest
-    errors: Errors
+    errors: ErrorCounts
     histogram: Histogram  # latencies as measured
     corrected: Histogram  # latencies as the tool would have printed them
     connections: int
@@ -49,6 +36,19 @@ class LoadOutcome:
     began_s: float = 0.0  # by the monotonic clock of the generator's host
     generators: tuple[GeneratorUse, ...] = ()  # where several hosts sent
     census: Census | None = None  # where the load was asked for one
+
+    @property
+    def bad(self) -> int:
+        return self.errors.status + self.errors.timeout + self.errors.broken
+
+    @property
+    def total(self) -> int:
+        """Responses, and requests whose connection failed."""
+        return self.requests + self.errors.broken
+
+    @property
+    def mean_bytes(self) -> float:
+        return self.bytes / self.requests if self.requests else 0.0
 
 
 Spec_contra = TypeVar("Spec_contra", contravariant=True)

@@ -9,17 +9,17 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from zoo import ROOT
-from zoo.load.base import Census, Errors, LoadOutcome
+from zoo.load.base import Census, LoadOutcome
 from zoo.load.execute import Executed, Executor, Job, LocalExecutor, Tick
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.model.histogram import Histogram, HistogramError, merge, uncorrect
-from zoo.model.measurement import GeneratorUse
+from zoo.model.measurement import ErrorCounts, GeneratorUse
 
 SCRIPT = ROOT / "wrk-scripts" / "report.lua"
 REPORT = "report.json"
@@ -35,7 +35,7 @@ class Report:
     requests: int
     bytes: int
     runtime_us: int
-    errors: Errors
+    errors: ErrorCounts
     raw: Histogram
     corrected: Histogram
     census: Census | None = None
@@ -159,7 +159,7 @@ def outcome(done: Executed, spec: LoadSpec, version: str) -> LoadOutcome:
 
 def merged(found: Sequence[LoadOutcome], generators: Sequence[GeneratorUse]) -> LoadOutcome:
     """Return the load of several hosts as one; histograms are added bin by bin."""
-    errors = Errors(**{f.name: sum(getattr(one.errors, f.name) for one in found) for f in fields(Errors)})
+    errors = ErrorCounts.added(one.errors for one in found)
     censuses = [one.census for one in found if one.census is not None]
     requests = sum(one.requests for one in found)
     return LoadOutcome(
@@ -182,7 +182,7 @@ def merged(found: Sequence[LoadOutcome], generators: Sequence[GeneratorUse]) -> 
     )
 
 
-def _goodput(requests: int, errors: Errors) -> int:
+def _goodput(requests: int, errors: ErrorCounts) -> int:
     return max(0, requests - errors.status - errors.timeout)  # a late bad answer is counted in both
 
 
@@ -200,7 +200,7 @@ def read_report(text: str, connections: int, timeout_s: int, output: str) -> Rep
 
 def parse_report(written: dict[str, Any], connections: int, timeout_s: int) -> Report:
     """Pure. HistogramError when a figure contradicts another: such a run is invalid, not data."""
-    errors = Errors(**written["errors"])
+    errors = ErrorCounts(**written["errors"])
     corrected = Histogram(np.array(written["values"], dtype=np.int64), np.array(written["counts"], dtype=np.int64))
     limit = timeout_s * 1_000_000 + 1
     if written["limit"] != limit:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from zoo import ROOT
-from zoo.analysis.stats.interval import Interval, of_median
 from zoo.catalog.build import BuildError, program_hash
 from zoo.host import environment, facts
 from zoo.host.environment import chosen
@@ -20,7 +18,7 @@ from zoo.host.run_lock import run_mark
 from zoo.host.run_metadata import new_run_metadata, now
 from zoo.model.host import Jdk
 from zoo.model.run import JvmRecord, JvmRun
-from zoo.sample.proc import Snapshot, snapshot
+from zoo.sample.proc import snapshot
 from zoo.store.run_folder import write_data
 
 FOLDER = ROOT / "java-hello"
@@ -43,43 +41,7 @@ PARKED: tuple[tuple[str, ...], ...] = ((), ("-Djdk.trackAllThreads=false",), ("-
 
 COMPACT_SINCE = 24
 PARKED_S = 6.0  # for the estimate alone
-
-
-@dataclass(frozen=True)
-class Rest:
-    """What several JVMs held, in kB each; `peak` is the highest until then."""
-
-    rss: list[int]
-    peak: list[int]
-    anon: list[int]
-
-    @property
-    def rss_kb(self) -> Interval:
-        return of_median(self.rss)
-
-    @property
-    def peak_kb(self) -> Interval:
-        return of_median(self.peak)
-
-    @property
-    def anon_kb(self) -> Interval:
-        return of_median(self.anon)
-
-
-@dataclass(frozen=True)
-class Footprint:
-    """One set of flags; `took_s` is empty where a monitor watched, all but `parked_kb` where threads were parked."""
-
-    flags: tuple[str, ...]
-    watched: bool
-    took_s: list[float]
-    rest: Rest
-    parked_kb: list[float] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        flags = " ".join(self.flags) or "default"
-        return flags + (", watched" if self.watched else ", parked" if self.parked_kb else "")
+NOTHING: Mapping[str, list[int]] = {"rss_kb": [], "peak_kb": [], "anon_kb": []}
 
 
 def _environment() -> dict[str, str]:
@@ -112,24 +74,20 @@ def starts(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RUNS) -> 
     return took
 
 
-def at_rest(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RESTS, rest_s: float = REST_S) -> Rest:
-    """What a sleeping JVM holds."""
+def at_rest(
+    jdk: Jdk, jar: Path, flags: Sequence[str] = (), *, watched: bool = False, runs: int = RESTS, rest_s: float = REST_S
+) -> dict[str, list[int]]:
+    """Return `rss_kb`, `peak_kb` and `anon_kb` of sleeping JVMs, whose beans a monitor reads if `watched`."""
     seen = []
     for _ in range(runs):
         with staying(jdk, jar, flags) as pid:
-            time.sleep(rest_s)
+            if watched:
+                _run([str(jdk.java), "-cp", str(jar), "Watch", str(pid), f"{rest_s:g}"])
+            else:
+                time.sleep(rest_s)
             seen.append(snapshot(pid, deep=True))
-    return _rest(seen)
-
-
-def watched(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RESTS, rest_s: int = REST_S) -> Rest:
-    """What it holds while a monitor reads its beans once a second, at the end of `rest_s` seconds."""
-    seen = []
-    for _ in range(runs):
-        with staying(jdk, jar, flags) as pid:
-            _run([str(jdk.java), "-cp", str(jar), "Watch", str(pid), str(rest_s)])
-            seen.append(snapshot(pid, deep=True))
-    return _rest(seen)
+    read = {"rss_kb": "rss_kb", "peak_kb": "hwm_kb", "anon_kb": "anon_kb"}
+    return {name: [kb for one in seen if (kb := getattr(one, field)) is not None] for name, field in read.items()}
 
 
 def parked(jdk: Jdk, jar: Path, flags: Sequence[str] = (), runs: int = RESTS, threads: int = THREADS) -> list[float]:
@@ -153,30 +111,40 @@ def staying(jdk: Jdk, jar: Path, flags: Sequence[str]) -> Iterator[int]:
             child.terminate()
 
 
-def footprints(jdk: Jdk, jar: Path) -> Iterator[Footprint]:
+def records(jdk: Jdk, jar: Path) -> Iterator[JvmRecord]:
     """One set of flags after the other, the default one watched as well."""
     for flags in FLAGS:
-        yield Footprint(flags, False, starts(jdk, jar, flags), at_rest(jdk, jar, flags))
-    yield Footprint((), True, [], watched(jdk, jar))
+        yield record_of(flags, took_s=starts(jdk, jar, flags), rest=at_rest(jdk, jar, flags))
+    yield record_of((), watched=True, rest=at_rest(jdk, jar, watched=True))
     for flags in PARKED[: 3 if jdk.major >= COMPACT_SINCE else 2]:
-        yield Footprint(flags, False, [], _rest([]), parked(jdk, jar, flags))
+        yield record_of(flags, parked_kb=parked(jdk, jar, flags))
+
+
+def record_of(
+    flags: Sequence[str],
+    *,
+    watched: bool = False,
+    took_s: Sequence[float] = (),
+    rest: Mapping[str, list[int]] = NOTHING,
+    parked_kb: Sequence[float] = (),
+) -> JvmRecord:
+    """What one set of flags gave, as it is stored."""
+    return JvmRecord(
+        case=(" ".join(flags) or "default") + (", watched" if watched else ", parked" if parked_kb else ""),
+        flags=list(flags),
+        watched=watched,
+        start_and_end_s=[round(took, 6) for took in took_s],
+        rss_kb=rest["rss_kb"],
+        peak_kb=rest["peak_kb"],
+        anon_kb=rest["anon_kb"],
+        parked_kb=[round(kb, 4) for kb in parked_kb],
+    )
 
 
 def seconds() -> float:
     """About how long all of them take."""
     alone = len(FLAGS) * (RUNS * START_S + RESTS * (REST_S + START_S))
     return alone + RESTS * (REST_S + MONITOR_S) + len(PARKED) * RESTS * PARKED_S
-
-
-def _rest(seen: Sequence[Snapshot]) -> Rest:
-    def known(values: Sequence[int | None]) -> list[int]:
-        return [value for value in values if value is not None]
-
-    return Rest(
-        rss=known([one.rss_kb for one in seen]),
-        peak=known([one.hwm_kb for one in seen]),
-        anon=known([one.anon_kb for one in seen]),
-    )
 
 
 def _run(command: list[str]) -> str:
@@ -201,24 +169,10 @@ def measure_all(root: Path, results: Path, jdk: Jdk) -> tuple[Path, list[JvmReco
     write_data(folder / "run.json", run)
     found = []
     with (folder / "records.ndjson").open("w", encoding="utf-8") as out:
-        for seen in footprints(jdk, jar):
-            found.append(recorded(seen))
+        for record in records(jdk, jar):
+            found.append(record)
             with defer_signals():  # as in a run of servers: pydantic takes an interrupt for a fault of the data
-                out.write(found[-1].model_dump_json() + "\n")
+                out.write(record.model_dump_json() + "\n")
                 out.flush()
     write_data(folder / "run.json", run.model_copy(update={"finished_at": now()}))
     return folder, found
-
-
-def recorded(seen: Footprint) -> JvmRecord:
-    """What one set of flags gave, as it is stored."""
-    return JvmRecord(
-        case=seen.name,
-        flags=list(seen.flags),
-        watched=seen.watched,
-        start_and_end_s=[round(took, 6) for took in seen.took_s],
-        rss_kb=seen.rest.rss,
-        peak_kb=seen.rest.peak,
-        anon_kb=seen.rest.anon,
-        parked_kb=[round(kb, 4) for kb in seen.parked_kb],
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -18,11 +18,10 @@ from zoo.measure.readings import Readings
 from zoo.measure.warm_server import BRIEF_CONNECTIONS, WarmServer, wait_closed, wait_idle
 from zoo.measure.window import Bench, Window
 from zoo.model.errors import RuntimeFailure
-from zoo.model.measurement import Connections, ErrorCounts, Load, Measurement
+from zoo.model.measurement import Connections, Load, Measurement
 from zoo.model.record import Failure, stem
-from zoo.model.trial_results import Held
+from zoo.model.trial_results import Held, Released
 from zoo.plan import capacity
-from zoo.plan import windows as pacing
 from zoo.plan import windows as timing
 from zoo.plan.blocks import Block
 from zoo.plan.capacity import Tier
@@ -37,7 +36,6 @@ class CellFailure(RuntimeFailure):
 
 
 def failure_of(error: RuntimeFailure | LoadError) -> Failure:
-    """The failure as it is recorded."""
     log_tail = error.log_tail if isinstance(error, RuntimeFailure) else error.output
     return Failure(kind=error.kind, message=error.message, log_tail=log_tail)
 
@@ -63,7 +61,6 @@ class MeasuredCell:
         return Connections(requested=self.tier.connections, actual=allowed.actual, limited_by=allowed.limited_by)
 
     def tell(self, what: str) -> None:
-        """Report what is being done."""
         self.bench.reporter.phase(f"{self.block.described(self.entry_id)} {self.tier.name}", what)
 
 
@@ -78,7 +75,7 @@ class LoadedCell(MeasuredCell):
         self._scenario = SCENARIOS[block.scenario]
         self._allowed = self.connections
         self._actual = self._allowed.actual
-        self._delay_s, self.duration_s = pacing.times(block, tier, self._actual, bench.profile, server.warmup.pace)
+        self._delay_s, self.duration_s = timing.times(block, tier, self._actual, bench.profile, server.warmup.pace)
         self._path = block.path(self._delay_s, self._hosted.home)
         self._program = block.program
         self._holding = self._program is not None and self._scenario.holds
@@ -135,7 +132,8 @@ class LoadedCell(MeasuredCell):
         seen = self._tools.snapshot(self._hosted.pid, deep=self._holding)
         if self._held is not None:
             info = self._tools.info(self._hosted.url)
-            released = readings.released(self.block.rest(self.bench.profile), known(seen), info)
+            after_s = self.block.rest(self.bench.profile)
+            released = Released(after_s=after_s, **readings.held_kb(known(seen), info))
             self._held = self._held.model_copy(update={"released": released})
         return seen.rss_kb if seen else None
 
@@ -143,7 +141,6 @@ class LoadedCell(MeasuredCell):
         server, apart = self._server, self._hosted.apart
         windows = [made for _, made in self._windows]
         samples = readings.joined([w.samples for w in windows])
-        heard = readings.mean_noise([w.noise for w in windows])
         outcome = readings.total([w.outcome for w in windows])
         known_cpu = [w.cpu_s for w in windows if w.cpu_s is not None]
         cpu_s = sum(known_cpu) if len(known_cpu) == len(windows) else None
@@ -162,49 +159,32 @@ class LoadedCell(MeasuredCell):
                 "reopened": sum(reopened) if len(reopened) == len(windows) else None,
             }
         )
-        kernel = self._readings.kernel
         pool = readings.pool(server.info, samples.threads)
-        load = self._load_of(outcome, sum(w.connect_s for w in windows), pool)
-        work = self._readings.work(cpu_s, outcome.goodput, samples)
-        evidence = flags.CellFigures(
+        seen = Measurement(
             connections=connections,
-            errors=load.errors,
-            little=load.little,
-            served=load.served,
-            busiest_thread=outcome.busiest_thread,
-            generator_share=outcome.cpu_s / (outcome.runtime_s * apart.processors) if apart else None,
-            idle_share=1 - (heard.busy_share or 0.0) - (heard.steal_share or 0.0),
-            foreign_share=heard.foreign_share,
-            delay_s=self._delay_s,
-            work_s=self.block.case.work_s,
-            cpu_s_per_million=None if work is None else work.cpu_s_per_million,
-            cut_short=any(w.connect_s > w.outcome.runtime_s / 2 for w in windows),
-            pool_bound=pool is not None and load.ceiling_rps is not None and pool < connections.actual,
-            warmup=server.warmup,
-            kernel=kernel,
-            link_share=readings.link_share(outcome),
-            throttled_share=heard.throttled_share,
-            requests=outcome.requests,
-            steal_share=heard.steal_share,
-        )
-        return Measurement(
-            connections=connections,
-            load=load,
+            load=self._load_of(outcome, sum(w.connect_s for w in windows), pool),
             windows=[made.turn(place) for place, made in self._windows],
             memory=self._readings.memory(server.idle_kb, samples, rested_kb),
             held=self._held,
             container=self._readings.container,
-            work=work,
+            work=self._readings.work(cpu_s, outcome.goodput, samples),
             warmup=server.warmup,
-            noise=heard,
-            kernel=kernel,
+            noise=readings.mean_noise([w.noise for w in windows]),
+            kernel=self._readings.kernel,
             canary_s=server.canary_s,
             sampling=readings.sampling(
                 self._hosted, samples, self.bench.store, self.name, emulated=self.bench.emulated
             ),
             server=readings.server_facts(server.info, self._hosted.ready_s),
-            flags=flags.flags(evidence),
+            flags=[],
         )
+        raised = flags.flags(
+            seen,
+            work_s=self.block.case.work_s,
+            processors=apart.processors if apart else None,
+            cut_short=any(w.connect_s > w.outcome.runtime_s / 2 for w in windows),
+        )
+        return seen.model_copy(update={"flags": raised})
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -248,7 +228,7 @@ class LoadedCell(MeasuredCell):
     def _fit(self, answers_per_s: float | None) -> None:
         """Lengthen the windows where responses take long."""
         if self._program and self._delay_s < timing.HOLDING_S and answers_per_s is not None:
-            self.duration_s = pacing.long_enough(self.duration_s, self._actual, answers_per_s)
+            self.duration_s = timing.long_enough(self.duration_s, self._actual, answers_per_s)
 
     def _refuse(self, made: Window) -> None:
         """Raise the failures that the generator itself takes for results."""
@@ -256,8 +236,7 @@ class LoadedCell(MeasuredCell):
         if not hosted.alive():
             raise self._end()
         if errors.connect:
-            message = f"{errors.connect:,} of {actual:,} connections could not be opened"
-            raise self._failure("connect_errors", message)
+            raise self._failure("connect_errors", f"{errors.connect:,} of {actual:,} connections could not be opened")
         if made.outcome.requests:
             return
         opened = max((n for n in (made.opened, made.established) if n is not None), default=None)
@@ -283,7 +262,7 @@ class LoadedCell(MeasuredCell):
         histogram, errors = outcome.histogram, outcome.errors
         mean_s = (histogram.mean_us or 0.0) / 1e6
         loaded_s = outcome.runtime_s - connect_s
-        reading_s = pacing.reading_s(self._actual, self._server.warmup.pace)
+        reading_s = timing.reading_s(self._actual, self._server.warmup.pace)
         return Load(
             generator=self._hosted.generator.name,
             version=outcome.version,
@@ -298,7 +277,7 @@ class LoadedCell(MeasuredCell):
             goodput=outcome.goodput,
             goodput_rps=outcome.goodput / loaded_s if loaded_s > 0 else 0.0,
             bytes=outcome.bytes,
-            errors=ErrorCounts(**asdict(errors)),
+            errors=errors,
             latency=readings.latency(histogram, errors.status),
             little=flags.little(outcome.goodput, mean_s, self._actual, loaded_s),
             served=flags.served(outcome.goodput, mean_s, self._actual, loaded_s - reading_s) if self._delay_s else None,

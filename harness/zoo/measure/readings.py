@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
 from zoo.catalog.manifest import Model
-from zoo.load.base import Errors, LoadOutcome
+from zoo.load.base import LoadOutcome
 from zoo.model.flag import Flag
 from zoo.model.histogram import Histogram, merge
 from zoo.model.measurement import (
     ContainerUse,
+    ErrorCounts,
     GeneratorUse,
     Kernel,
     Latency,
@@ -23,7 +24,7 @@ from zoo.model.measurement import (
     Work,
 )
 from zoo.model.samples import Noise, Samples, Switches
-from zoo.model.trial_results import Held, Released
+from zoo.model.trial_results import Held
 from zoo.runtime.base import Hosted
 from zoo.sample.instruments import known
 from zoo.sample.net import TcpCounters
@@ -91,7 +92,6 @@ class Readings:
         self._counters = self._tools.counters(self._pid)
 
     def end(self) -> None:
-        """Read everything again after the last load."""
         self._group = self._tools.cgroup(self._pid)
         after = self._tools.snapshot(self._pid, deep=True)
         # a mark that could not be reset is that of the server's whole life
@@ -108,8 +108,10 @@ class Readings:
         before, after = self._group_before, self._group
         if before is None or after is None:
             return None
-        spent = {name: _difference(getattr(before, name), getattr(after, name)) for name in ("cpu_s", "throttled_s")}
-        return ContainerUse(**{**after.model_dump(), **spent})
+        first, last = before.model_dump(), after.model_dump()
+        for name in ("cpu_s", "throttled_s"):
+            last[name] = None if first[name] is None or last[name] is None else last[name] - first[name]
+        return ContainerUse(**last)
 
     def memory(self, idle_kb: int | None, samples: Samples, rested_kb: int | None = None) -> Memory | None:
         return memory(idle_kb, self.before, samples, self._after, rested_kb, self.info)
@@ -120,15 +122,10 @@ class Readings:
 
     def held(self, established: int | None, seen: Snapshot, info: Info | None) -> Held:
         """Memory before the window and in mid-window."""
+        before = known(self.before).anon_kb
+        heap_before = _in_kb(self.info_before)["heap_used_kb"]
         return Held(
-            anon_before_kb=known(self.before).anon_kb,
-            heap_before_kb=_kb(self.info_before.heap_used) if self.info_before else None,
-            established=established,
-            rss_kb=seen.rss_kb,
-            anon_kb=seen.anon_kb,
-            pss_kb=seen.pss_kb,
-            heap_used_kb=_kb(info.heap_used) if info else None,
-            heap_committed_kb=_kb(info.heap_committed) if info else None,
+            anon_before_kb=before, heap_before_kb=heap_before, established=established, **held_kb(seen, info, "pss_kb")
         )
 
 
@@ -155,7 +152,7 @@ def total(outcomes: Sequence[LoadOutcome]) -> LoadOutcome:
     sums: dict[str, Any] = {name: sum(getattr(o, name) for o in outcomes) for name in added}
     return replace(
         outcomes[0],
-        errors=Errors(**{f.name: sum(getattr(o.errors, f.name) for o in outcomes) for f in fields(Errors)}),
+        errors=ErrorCounts.added(o.errors for o in outcomes),
         histogram=merge(o.histogram for o in outcomes),
         corrected=merge(o.corrected for o in outcomes),
         busiest_thread=max(o.busiest_thread for o in outcomes),
@@ -169,12 +166,6 @@ def _total_use(parts: Sequence[GeneratorUse]) -> GeneratorUse:
     added = {name: sum(getattr(part, name) for part in parts) for name in ("requests", "cpu_s")}
     highest = {name: max(getattr(part, name) for part in parts) for name in ("busiest_thread", "began_s")}
     return parts[0].model_copy(update={**added, **highest})
-
-
-def link_share(outcome: LoadOutcome) -> float | None:
-    """Share of the bandwidth between the generator hosts and the server that the responses took; None without links."""
-    links = sum(one.bandwidth_mb_s for one in outcome.generators)
-    return outcome.bytes / 1e6 / outcome.runtime_s / links if links else None
 
 
 def joined(parts: Sequence[Samples]) -> Samples:
@@ -241,25 +232,17 @@ def memory(
         hwm_kb=after.hwm_kb,
         socket_before_kb=socket[0] if socket else None,
         socket_peak_kb=max(socket, default=None),
-        heap_used_kb=_kb(info.heap_used) if info else after.heap_used_kb,
-        heap_committed_kb=_kb(info.heap_committed) if info else None,
-        heap_max_kb=_kb(info.heap_max) if info else None,
+        **_in_kb(info) if info else {**_in_kb(None), "heap_used_kb": after.heap_used_kb},
         thread_reserved_kb=after.thread_reserved_kb,
         thread_committed_kb=after.thread_committed_kb,
         heap_by_jcmd_kb=after.heap_used_kb,
-        direct_used_kb=_kb(info.direct_used) if info else None,
     )
 
 
-def released(after_s: float, seen: Snapshot, info: Info | None) -> Released:
-    """Memory of a server that is at rest again."""
-    return Released(
-        after_s=after_s,
-        rss_kb=seen.rss_kb,
-        anon_kb=seen.anon_kb,
-        heap_used_kb=_kb(info.heap_used) if info else None,
-        heap_committed_kb=_kb(info.heap_committed) if info else None,
-    )
+def held_kb(seen: Snapshot, info: Info | None, *further: str) -> dict[str, Any]:
+    """What a server holds now, in kB: its memory, `further` parts of it, and its heap."""
+    heap = {name: kb for name, kb in _in_kb(info).items() if name in ("heap_used_kb", "heap_committed_kb")}
+    return {**seen.model_dump(include={"rss_kb", "anon_kb", *further}), **heap}
 
 
 def work(
@@ -337,9 +320,7 @@ def without_speed(seen: Measurement) -> Measurement:
     )
 
 
-def _kb(number: int | None) -> int | None:
-    return None if number is None else number // 1024
-
-
-def _difference(before: float | None, after: float | None) -> float | None:
-    return None if before is None or after is None else after - before
+def _in_kb(info: Info | None) -> dict[str, Any]:
+    """The heap and the direct buffers that `/info` tells of, in kB."""
+    told = {name: getattr(info, name, None) for name in ("heap_used", "heap_committed", "heap_max", "direct_used")}
+    return {f"{name}_kb": None if number is None else number // 1024 for name, number in told.items()}

@@ -7,10 +7,10 @@ all statuses in a short load that is not measured.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from zoo.analysis.flags import reopened
-from zoo.analysis.responses import Received, Sizes, alike, last_ones, too_many
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.runtime.base import Hosted
@@ -20,6 +20,79 @@ SINGLE = 10
 AFTERWARDS_S = 1.0
 AFTERWARDS_CONNECTIONS = 100
 AFTERWARDS_BYTES = 64 << 20
+
+BAD_LIMIT = 0.01
+"""Of a load's responses, the share that may be bad. Above it, the load gives no figures."""
+
+ERROR_PAGE_BYTES = 65_536
+DRIFT_BYTES = 2
+CLOSE_BYTES = 64
+"""More than `Connection: close` adds to a response, or takes the place of."""
+
+CLOSE_SHARE = 0.02
+CHUNKED_SHARE = 0.005
+
+MEANS_APART = 0.05
+"""Two loads of a server whose responses vary in length may differ by this much in their mean length."""
+
+
+def too_many(bad: int, total: int) -> bool:
+    """Return True when more than 1% are bad."""
+    return bad > BAD_LIMIT * total
+
+
+def alike(one: LoadOutcome, other: LoadOutcome) -> bool:
+    """Return True when the responses of two loads have about the same mean length."""
+    return abs(one.mean_bytes - other.mean_bytes) <= MEANS_APART * other.mean_bytes
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of good single responses, in bytes. They are `steady` where every response has the same size.
+
+    A steady size may grow by a digit during the load, such as that of a counter.
+    """
+
+    least: int
+    most: int
+    steady: bool
+    slack: float = 0.0
+    """Share of a response's size by which it may differ."""
+
+    @classmethod
+    def of(cls, before: Sequence[int], after: Sequence[int], *, chunked: bool = False) -> Sizes | None:
+        """None without any. The sizes of chunked responses depend a little on where they are cut."""
+        if not before and not after:
+            return None
+        drift = max([*before, *after]) - min([*before, *after]) if before and after else 0
+        slack = CHUNKED_SHARE if chunked else 0.0
+        steady = max(before or after) <= (1 + slack) * min(before or after)
+        close = drift <= max(DRIFT_BYTES, slack * min(before or after))
+        allowed = [*before, *after] if close or not steady else before
+        return cls(min(allowed), max(allowed), steady, slack)
+
+    def explain(self, seen: LoadOutcome, closing: int = 0) -> bool:
+        """Return True when all responses of a load can have had these sizes; never for those that are not steady.
+
+        `closing` responses were the last ones of their connections, and may have said so in a header.
+
+        wrk adds up the bytes of every read. So the sum is that of the responses, and of what it had received of others
+        when it stopped or their connection failed. A response that wrk knows to be bad may be an error page.
+        """
+        if not self.steady:
+            return False
+        good = seen.requests - seen.errors.status
+        pages = seen.errors.status * max(self.most, ERROR_PAGE_BYTES)
+        cut_off = (seen.connections + seen.errors.broken) * self.most
+        either_way = closing * CLOSE_BYTES + self.slack * good * self.most
+        least = good * self.least - seen.errors.broken * self.most - either_way
+        return least <= seen.bytes <= good * self.most + pages + cut_off + either_way
+
+    def count_of(self, size: int, seen: LoadOutcome) -> int | None:
+        """Return how many responses of a load had this other size; None where that cannot be told."""
+        if not self.steady or size == self.least:
+            return None
+        return min(seen.requests, max(0, round((seen.bytes - seen.requests * self.least) / (size - self.least))))
 
 
 class ResponseCheck:
@@ -37,15 +110,18 @@ class ResponseCheck:
 
     def check(self, outcome: LoadOutcome) -> None:
         """Raise `LoadError` of kind `bad_responses` when more than 1% of the responses were bad."""
-        seen = received(outcome)
-        if not seen.total:
+        if not outcome.total:
             return
         counters = self._hosted.instruments.counters(self._hosted.pid)
         accepted = counters.since(self._counters).passive_opens if counters and self._counters else None
         closed = self._hosted.instruments.closed(self._hosted.url)
-        closing = last_ones(seen, reopened(accepted, closed, seen.connections))
-        if too_many(seen.bad, seen.total):
-            raise bad_responses(f"{seen.bad:,} of {seen.total:,} responses were bad{_kinds(outcome)}", self._sample())
+        again = reopened(accepted, closed, outcome.connections)
+        # the last responses of connections; where these cannot be counted, a server may close each after 50 responses
+        closing = round(CLOSE_SHARE * outcome.requests) if again is None else again
+        if too_many(outcome.bad, outcome.total):
+            raise bad_responses(
+                f"{outcome.bad:,} of {outcome.total:,} responses were bad{_kinds(outcome)}", self._sample()
+            )
         waits = self._url != self._spec.url
         after = [] if waits else self._hosted.instruments.responses(self._url, SINGLE)
         bad = next((one for one in [*self._before, *after] if not one.good), None)
@@ -56,16 +132,15 @@ class ResponseCheck:
         )
         if expected is None and bad is None:
             return
-        if bad is None and expected is not None and expected.steady and expected.explain(seen):
+        if bad is None and expected is not None and expected.steady and expected.explain(outcome):
             return
-        self._ask_all(seen, expected, bad, closing)
+        self._ask_all(outcome, expected, bad, closing)
 
-    def _ask_all(self, seen: Received, expected: Sizes | None, bad: Response | None, closing: int) -> None:
+    def _ask_all(self, seen: LoadOutcome, expected: Sizes | None, bad: Response | None, closing: int) -> None:
         """Have wrk count every status, now that the sizes alone do not show that all responses were good."""
-        outcome = self._load_afterwards()
-        after = received(outcome)
-        found = outcome.census
-        wrong = (found.bad if found else 0) + after.timeout + after.broken
+        after = self._load_afterwards()
+        found = after.census
+        wrong = (found.bad if found else 0) + after.errors.timeout + after.errors.broken
         if too_many(wrong, after.total) or not after.total:
             count = expected.count_of(bad.size, seen) if bad and expected else None
             told = f"about {count:,} of {seen.requests:,} responses were bad" if count else ""
@@ -111,23 +186,11 @@ def bad_responses(message: str, example: str) -> LoadError:
     return LoadError("bad_responses", message + (f"; one of them: {example}" if example else ""))
 
 
-def received(outcome: LoadOutcome) -> Received:
-    errors = outcome.errors
-    return Received(
-        requests=outcome.requests,
-        bytes=outcome.bytes,
-        status=errors.status,
-        timeout=errors.timeout,
-        broken=errors.read + errors.write,
-        connections=outcome.connections,
-    )
-
-
 def _kinds(outcome: LoadOutcome) -> str:
     errors = outcome.errors
     kinds = {
         "statuses above 399": errors.status,
-        "connections that failed": errors.read + errors.write,
+        "connections that failed": errors.broken,
         "timeouts": errors.timeout,
     }
     return f" ({', '.join(f'{count:,} {kind}' for kind, count in kinds.items() if count)})"

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from zoo.analysis import extra_rounds
-from zoo.catalog.manifest import Catalog
+from zoo.catalog.manifest import Catalog, Entry
 from zoo.host.interrupts import interruptible
 from zoo.host.run_metadata import new_run_metadata, now
 from zoo.load.spec import LoadError
-from zoo.measure.calibration import Busy, calibrated
 from zoo.measure.cell import LoadedCell, failure_of, measure
-from zoo.measure.reporter import Follow, Reporter
+from zoo.measure.reporter import Follow
 from zoo.measure.trials.base import TrialCell
 from zoo.measure.warm_server import WarmServer, start_warm
-from zoo.measure.window import Bench, Clock, RealClock
+from zoo.measure.window import Bench, Clock
 from zoo.model.condition import Condition
 from zoo.model.entry_id import name_of, plain
 from zoo.model.errors import BenchError, RuntimeFailure
-from zoo.model.host import Cores, HostFacts, Limits
+from zoo.model.host import Cores, HostFacts
 from zoo.model.measurement import Measurement
 from zoo.model.record import UNKNOWN, Failure, Record, Trial, newest_records, stem
 from zoo.model.run import PlanFacts, Run, Target
 from zoo.plan import blocks, windows
-from zoo.plan import blocks as resume
 from zoo.plan.blocks import Block
 from zoo.plan.budget import seconds
 from zoo.plan.capacity import Tier
-from zoo.plan.defaults import Profile
 from zoo.plan.request import Wish, entries_of
 from zoo.plan.scenario import SCENARIOS
 from zoo.runtime import target as targeting
@@ -57,20 +55,14 @@ class Session:
 
     catalog: Catalog
     runtimes: Mapping[str, Runtime]
-    limits: Limits
-    clock: Clock
-    store: Store
-    profile: Profile
     conditions: Mapping[str, Condition]
-    reporter: Reporter
-    threads: int
+    bench: Bench
     running: Mapping[str, Running] = field(default_factory=dict)
-    answer_bytes: dict[str, float] = field(default_factory=dict, init=False)
 
-    def run(self, blocks: Sequence[Block], done: resume.Done = frozenset()) -> None:
+    def run(self, wanted: Sequence[Block], done: blocks.Done = frozenset()) -> None:
         """Measure every cell that is not in `done`; a failed cell is recorded and the rest goes on."""
-        for block in blocks:
-            left = resume.tiers_left(block, done)
+        for block in wanted:
+            left = blocks.tiers_left(block, done)
             if left:
                 _BlockRun(self, block).carry_out(left)
 
@@ -84,15 +76,6 @@ class Session:
     def condition(self, name: str) -> Condition:
         found = self.running.get(plain(name))
         return found.condition if found else self.conditions[name_of(name)]
-
-    def bench(self) -> Bench:
-        tools = (self.limits, self.clock, self.store, self.profile, self.reporter, self.threads)
-        return Bench(*tools, emulated=self.emulated, answer_bytes=self.answer_bytes)
-
-    @property
-    def emulated(self) -> bool:
-        """True where nothing may be told of speed; no run is so in part."""
-        return self.conditions[""].emulated
 
 
 class _BlockRun:
@@ -117,14 +100,14 @@ class _BlockRun:
                 self._end(name)
 
     def _tier(self, tier: Tier, *, first: Tier, last: bool) -> None:
-        started = self._session.clock.now()
+        started = self._session.bench.clock.now()
         for name in self._block.starting:
             if name not in self._servers and name not in self._refused:
                 try:
                     self._servers[name] = self._start(name, first)
                 except (RuntimeFailure, LoadError) as error:
                     self._refused[name] = failure_of(error)
-        bench = self._session.bench()
+        bench = self._session.bench
         servers = [(name, self._servers[name]) for name in self._block.starting if name in self._servers]
         cells = [LoadedCell(bench, name, self._block, tier, server) for name, server in servers]
         measured = measure(cells, last=last) if cells else []
@@ -137,10 +120,10 @@ class _BlockRun:
 
     def _trial(self, trial: Callable[[TrialCell], Trial], tier: Tier) -> None:
         session, block, name = self._session, self._block, self._block.entries[0]
-        started = session.clock.now()
+        started = session.bench.clock.now()
         assert block.program is not None
         cell = TrialCell(
-            bench=session.bench(),
+            bench=session.bench,
             runtime=session.runtimes[name_of(name)],
             entry=session.catalog.entry(name),
             entry_id=name,
@@ -164,7 +147,7 @@ class _BlockRun:
     def _start(self, name: str, first: Tier) -> WarmServer:
         session = self._session
         where, start = self._block.described(name), partial(self._hosted, name)
-        return start_warm(session.bench(), start, where, self._block, first, native=session.native(name))
+        return start_warm(session.bench, start, where, self._block, first, native=session.native(name))
 
     def _hosted(self, name: str) -> Hosted:
         found = self._session.running.get(plain(name))
@@ -173,16 +156,8 @@ class _BlockRun:
         return self._session.runtimes[name_of(name)].start(self._launch(name))
 
     def _launch(self, name: str) -> Launch:
-        block, condition = self._block, self._session.condition(name)
-        entry = self._session.catalog.entry(name)
-        return Launch(
-            entry=entry,
-            log=self._session.store.new_log(f"{stem(name, block.asked)}-r{block.round}"),
-            env=entry.settings_of(condition.env),
-            jvm_flags=tuple(condition.jvm_flags),
-            cpus=condition.cpus,
-            cores=condition.cores,
-        )
+        log = self._session.bench.store.new_log(f"{stem(name, self._block.asked)}-r{self._block.round}")
+        return launch_of(self._session.catalog.entry(name), log, self._session.condition(name))
 
     def _end(self, name: str) -> None:
         self._servers.pop(name).hosted.stop(windows.BACKLOG_GRACE_S)
@@ -206,9 +181,9 @@ class _BlockRun:
         )
 
     def _keep(self, records: Sequence[Record]) -> None:
-        self._session.store.append(*records)
+        self._session.bench.store.append(*records)
         for record in records:
-            self._session.reporter.record(record)
+            self._session.bench.reporter.record(record)
 
 
 def new_run(
@@ -231,6 +206,12 @@ def environments(planned: PlanFacts, catalog: Catalog) -> dict[str, dict[str, st
     return {name: recorded(catalog.entry(name), conditions[name_of(name)]) for name in started}
 
 
+Idle = Callable[[], AbstractContextManager[Hosted]]
+"""Starts an entry of the run for as long as the context lasts."""
+
+Busy = Callable[[str], AbstractContextManager[object]]
+"""Tells a person what goes on for as long as the context lasts."""
+
 Say = Callable[[str], None]
 """Tells a person a line."""
 
@@ -251,20 +232,23 @@ def carry_out(root: Path, store: Store, catalog: Catalog, busy: Busy, follow: Fo
             raise BenchError(f"not calibrated: {error.message}\n{error.log_tail}") from error
         run = run.model_copy(update={"host": host, "plan": planned})
         store.write_run(run)
-        done = resume.measured(store.records())
+        done = blocks.measured(store.records())
         while True:
-            todo = resume.blocks_left(blocks.blocks_of(run.plan), done)
+            todo = blocks.blocks_left(blocks.blocks_of(run.plan), done)
             with follow(seconds(todo, profile, catalog)) as live:
                 session = Session(
                     catalog=catalog,
                     runtimes=runtimes,
-                    limits=host.limits,
-                    clock=RealClock(),
-                    store=store,
-                    profile=profile,
                     conditions=conditions,
-                    reporter=live,
-                    threads=_threads(run.plan.condition.cores, host),
+                    bench=Bench(
+                        limits=host.limits,
+                        clock=Clock(),
+                        store=store,
+                        profile=profile,
+                        reporter=live,
+                        threads=_threads(run.plan.condition.cores, host),
+                        emulated=run.plan.condition.emulated,
+                    ),
                     running=_running(run.plan.targets),
                 )
                 for number, block in enumerate(todo, start=1):
@@ -282,6 +266,39 @@ def carry_out(root: Path, store: Store, catalog: Catalog, busy: Busy, follow: Fo
             say(more.text)
     store.write_run(run.model_copy(update={"finished_at": now()}))
     return newest_records(store.records())
+
+
+def calibrated(planned: PlanFacts, entries: Sequence[Entry], runtime: Runtime, store: Store, busy: Busy) -> PlanFacts:
+    """The plan with all paths and rates filled in; each scenario does so once, and for all entries alike.
+
+    `RuntimeFailure` or `LoadError` when it cannot.
+    """
+    quickest = sorted(entries, key=lambda entry: not entry.native)
+    programs = dict(planned.programs)
+    for name, program in planned.programs.items():
+        calibrate = SCENARIOS[name].calibrate
+        if calibrate is None or program.calibrated:
+            continue
+        with busy(f"calibrating {name}"):
+            idle = [partial(_started, runtime, entry, planned, store) for entry in quickest]
+            filled = calibrate(program, idle)
+        programs[name] = filled.model_copy(update={"calibrated": True})
+    return planned.model_copy(update={"programs": programs})
+
+
+@contextmanager
+def _started(runtime: Runtime, entry: Entry, planned: PlanFacts, store: Store) -> Iterator[Hosted]:
+    log = store.raw / f"{stem(entry.id, 'calibration')}.log"
+    hosted = runtime.start(launch_of(entry, log, planned.condition))
+    try:
+        yield hosted
+    finally:
+        hosted.stop(windows.BACKLOG_GRACE_S)
+
+
+def launch_of(entry: Entry, log: Path, condition: Condition) -> Launch:
+    flags = tuple(condition.jvm_flags)
+    return Launch(entry, log, entry.settings_of(condition.env), flags, condition.cpus, condition.cores)
 
 
 def _threads(cores: Cores | None, host: HostFacts) -> int:

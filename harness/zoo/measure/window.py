@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from zoo.analysis import flags
 from zoo.host import run_metadata
@@ -34,29 +33,18 @@ GENERATORS_APART = 0.05
 """Share of a window by which its generator hosts may begin apart; beyond it they have no window in common."""
 
 
-class Clock(Protocol):
-    """Time, as a session needs it; replaced in tests."""
-
-    def rest(self, seconds: float) -> None: ...
-    def seconds(self) -> float:
-        """Monotonic time in seconds; the starting point is arbitrary."""
-        ...
-
-    def now(self) -> str:
-        """ISO 8601, in UTC."""
-        ...
-
-
-class RealClock:
-    """This machine's clock."""
+class Clock:
+    """This machine's clock; replaced in tests."""
 
     def rest(self, seconds: float) -> None:
         time.sleep(seconds)
 
     def seconds(self) -> float:
+        """Monotonic time in seconds; the starting point is arbitrary."""
         return time.monotonic()
 
     def now(self) -> str:
+        """ISO 8601, in UTC."""
         return run_metadata.now()
 
 
@@ -154,7 +142,6 @@ class Window:
         return (max(known) - known[0]) // 2 if known else None
 
     def turn(self, place: int) -> Turn:
-        """As it is recorded."""
         times = latency(self.outcome.histogram, self.outcome.errors.status)
         return Turn(
             place=place,
@@ -198,20 +185,16 @@ def run(
         after = hosted.instruments.counters(hosted.pid)
         seen.generator_cpu_s = outcome.cpu_s
     responses.check(outcome)
-    _refuse_apart(outcome, spec)
+    # only here: the generators of a warm-up begin apart on a busy host, and a twentieth of its second is little
+    apart = max((one.began_s for one in outcome.generators), default=0.0)
+    if apart > GENERATORS_APART * spec.duration_s:
+        message = f"the generators began {apart:.2f} s apart in a load of {spec.duration_s:g} s"
+        raise LoadError("generators_apart", message)
     visible = bench.emulated or spec.connections > windows.MANY
     connect_s = _connecting(seen.samples, spec.connections, outcome) if visible else 0.0
     accepted = after.since(before).passive_opens if before and after else None
     reopened = flags.reopened(accepted, hosted.instruments.closed(hosted.url), spec.connections)
     return Window(outcome, seen.samples, seen.noise, established, connect_s, seen.cpu_s, reopened)
-
-
-def _refuse_apart(outcome: LoadOutcome, spec: LoadSpec) -> None:
-    """A warm-up may have generators that begin apart, and on a busy host has: a twentieth of its second is little."""
-    apart = max((one.began_s for one in outcome.generators), default=0.0)
-    if apart > GENERATORS_APART * spec.duration_s:
-        told = f"the generators began {apart:.2f} s apart in a load of {spec.duration_s:g} s"
-        raise LoadError("generators_apart", told)
 
 
 def _connecting(samples: Samples, connections: int, outcome: LoadOutcome) -> float:

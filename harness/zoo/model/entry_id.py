@@ -11,7 +11,6 @@ MARK = "@"
 
 
 def varied(entry_id: str, name: str) -> str:
-    """The entry's id under the condition of that name."""
     return f"{entry_id}{MARK}{name}"
 
 
@@ -26,7 +25,6 @@ def plain(entry_id: str) -> str:
 
 
 def server_of(entry_id: str) -> str:
-    """The name of its server."""
     return entry_id.partition(":")[0]
 
 
@@ -45,12 +43,10 @@ SUFFIX = ".again"
 
 
 def twin(entry_id: str) -> str:
-    """The second id of an entry."""
     return entry_id + SUFFIX
 
 
 def is_twin(entry_id: str) -> bool:
-    """True of the second id."""
     return entry_id.endswith(SUFFIX)
 
 

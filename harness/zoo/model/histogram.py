@@ -126,13 +126,11 @@ def _rank(q: float, total: int) -> int:
 
 
 def _sum_first(values: Ints, counts: Ints, samples: int) -> int:
-    """Add up this many samples, in the order given."""
     taken = np.minimum(counts, np.maximum(0, samples - (np.cumsum(counts) - counts)))
     return int((values * taken).sum())
 
 
 def merge(hs: Iterable[Histogram]) -> Histogram:
-    """Added bin by bin."""
     parts = list(hs)
     empty = np.empty(0, dtype=np.int64)
     return _collected(

@@ -202,7 +202,6 @@ class HostFacts(Data):
         return cores_in_words(self.cores, self.cores_usable, self.limits.cgroup.cpus)
 
     def shared(self, by: str) -> str:
-        """The cores and who shares them."""
         return f"{self.processors}{',' if ',' in self.processors else ''} shared by {by}"
 
     @property

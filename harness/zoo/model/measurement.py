@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from pydantic import Field, computed_field
 
 from zoo.model.data import Data
@@ -35,6 +38,22 @@ class ErrorCounts(Data):
     write: int
     status: int
     timeout: int
+
+    @property
+    def broken(self) -> int:
+        """Requests whose connection failed, which are not among those that were answered."""
+        return self.read + self.write
+
+    @property
+    def total(self) -> int:
+        return self.connect + self.broken + self.status + self.timeout
+
+    @classmethod
+    def added(cls, parts: Iterable[ErrorCounts]) -> ErrorCounts:
+        sums = Counter[str]()
+        for part in parts:
+            sums.update(part.model_dump())
+        return cls.model_validate(sums)
 
 
 class Latency(Data):

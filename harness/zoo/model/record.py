@@ -151,5 +151,4 @@ def asked(scenario: str, case: str) -> str:
 
 
 def stem(entry: str, asked: str) -> str:
-    """How names of files below `raw/` begin."""
     return f"{entry.replace(':', '-')}-{asked.replace(' ', '-')}"

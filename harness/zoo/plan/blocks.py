@@ -44,7 +44,6 @@ class Block:
         return asked(self.scenario, self.case.name)
 
     def described(self, entry_id: str) -> str:
-        """The round, the entry and what it is asked, for messages."""
         return f"round {self.round}  {entry_id}  {self.asked}"
 
     @property
@@ -78,7 +77,6 @@ class Block:
         return profile.rest_s if own is None else own
 
     def warm_path(self, home: str = "/") -> str:
-        """The request target of warm-up."""
         return self.case.warm_path if self.program else SCENARIOS[self.scenario].warm_path(home)
 
 
@@ -132,17 +130,7 @@ def _units(entries: Sequence[str], scenario: str, planned: PlanFacts) -> list[Bl
     rising = _rising(program.tiers if program else planned.tiers)
     steps = [(t,) for t in rising] if program and SCENARIOS[scenario].trial else [rising]
     return [
-        Block(
-            group,
-            scenario,
-            step,
-            0,
-            0,
-            planned.seed,
-            design is Design.PARALLEL and len(group) > 1,
-            program,
-            case,
-        )
+        Block(group, scenario, step, 0, 0, planned.seed, design is Design.PARALLEL and len(group) > 1, program, case)
         for case in (program.cases if program else [PLAIN])
         for group in groups([e for e in entries if case.applies(e)], scenario, design, planned.guests)
         for step in steps
@@ -150,7 +138,6 @@ def _units(entries: Sequence[str], scenario: str, planned: PlanFacts) -> list[Bl
 
 
 def _rising(names: Sequence[str]) -> tuple[Tier, ...]:
-    """The tiers of these names, each once, in rising order."""
     return tuple(sorted(dict.fromkeys(map(tier, names)), key=lambda t: t.connections))
 
 

@@ -22,19 +22,6 @@ USUAL_SHARE = 0.6
 """Of the longest warm-up of a JVM, what it takes as a rule."""
 
 
-def block_seconds(block: Block, profile: Profile, natives: Sequence[bool], bounded_pools: Sequence[bool]) -> float:
-    """Estimated wall time of a block; the flags are those of its entries."""
-    alone = replace(block, entries=block.entries[:1])
-    if SCENARIOS[block.scenario].trial:
-        return alone_seconds(block, profile, native=natives[0], bounded_pool=bounded_pools[0])
-    each = [
-        alone_seconds(alone, profile, native=native, bounded_pool=bounded) - _windows(alone, profile)
-        for native, bounded in zip(natives, bounded_pools, strict=True)
-    ]
-    rests = (len(each) - 1) * profile.rest_s
-    return sum(each) - rests + _windows(block, profile)
-
-
 def _windows(block: Block, profile: Profile) -> float:
     return sum(len(slots(block, t, profile)) * (window(block, t, profile) + BETWEEN_S) for t in block.tiers)
 
@@ -61,11 +48,17 @@ def alone_seconds(block: Block, profile: Profile, *, native: bool, bounded_pool:
 
 
 def seconds(blocks: Sequence[Block], profile: Profile, catalog: Catalog) -> float:
-    """Estimated wall time of all blocks."""
     return sum(_seconds(block, profile, catalog) for block in blocks)
 
 
 def _seconds(block: Block, profile: Profile, catalog: Catalog) -> float:
-    entries = [None if is_target(name) else catalog.entry(name) for name in block.entries]
-    bounded = [e is not None and e.variant.model is Model.PLATFORM_THREAD for e in entries]
-    return block_seconds(block, profile, [e is not None and e.native for e in entries], bounded)
+    alone = replace(block, entries=block.entries[:1])
+    each = []
+    for name in block.entries:
+        entry = None if is_target(name) else catalog.entry(name)
+        bounded = entry is not None and entry.variant.model is Model.PLATFORM_THREAD
+        each.append(alone_seconds(alone, profile, native=entry is not None and entry.native, bounded_pool=bounded))
+    if SCENARIOS[block.scenario].trial:
+        return each[0]
+    rests = (len(each) - 1) * profile.rest_s
+    return sum(each) - len(each) * _windows(alone, profile) - rests + _windows(block, profile)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from zoo.model.errors import UserError
@@ -35,7 +35,6 @@ def tier(name: str) -> Tier:
 
 
 def count(name: str) -> int:
-    """The connections of a tier by its own name."""
     number, unit = (name[:-1], name[-1]) if name[-1] in UNITS else (name, "")
     return int(number) * UNITS.get(unit, 1)
 
@@ -62,16 +61,26 @@ class Feasible:
 
 
 def connections(limits: Limits, requested: int, addresses: int = 1) -> Feasible:
-    """How many of `requested` connections a host with these limits can hold."""
-    found = feasible_connections(
-        requested,
-        nofile_hard=limits.nofile_hard,
-        ports=limits.ports,
-        file_max=limits.file_max,
-        addresses=addresses * limits.generators,
-    )
-    host = limits.ports_host if found.setting == "ports" else limits.server_host
-    return replace(found, limited_by=f"{found.limited_by} on {host}") if found.setting and host else found
+    """How many of `requested` connections a host with these limits can hold, in hundreds when a limit cuts it.
+
+    The server needs a descriptor a connection. The generator can be split over processes, so its own limit does not
+    count, but all share the ephemeral ports of the server's `addresses`. The kernel-wide bound counts both ends.
+    """
+    bounds: list[tuple[int, str, Setting]] = []
+    if limits.nofile_hard is not None:
+        reason = f"nofile hard limit {limits.nofile_hard:,}"
+        bounds.append((limits.nofile_hard - SERVER_DESCRIPTORS, reason, "descriptors"))
+    if limits.ports is not None:
+        low, high = limits.ports
+        most = (high - low + 1 - SPARE_PORTS) * addresses * limits.generators
+        bounds.append((most, f"ip_local_port_range {low}-{high}", "ports"))
+    if limits.file_max is not None:
+        bounds.append((limits.file_max // 2 - SERVER_DESCRIPTORS, f"fs.file-max {limits.file_max:,}", "files"))
+    most, reason, setting = min(bounds, default=(requested, "", None))
+    if most >= requested:
+        return Feasible(requested, None)
+    host = limits.ports_host if setting == "ports" else limits.server_host
+    return Feasible(max(0, most // 100 * 100), f"{reason} on {host}" if host else reason, setting)
 
 
 def threads(limits: Limits) -> Feasible:
@@ -85,33 +94,6 @@ def threads(limits: Limits) -> Feasible:
     ]
     known = [(value, name) for name, value in bounds if value is not None]
     return Feasible(*min(known)) if known else Feasible(0, None)
-
-
-def feasible_connections(
-    requested: int,
-    *,
-    nofile_hard: int | None,
-    ports: tuple[int, int] | None,
-    file_max: int | None = None,
-    addresses: int = 1,
-) -> Feasible:
-    """The largest count up to `requested`, rounded down to hundreds when a limit cuts it.
-
-    The server needs a descriptor a connection. The generator can be split over processes, so its own limit does not
-    count, but all share the ephemeral ports of the server's `addresses`. The kernel-wide bound counts both ends.
-    """
-    bounds: list[tuple[int, str, Setting]] = []
-    if nofile_hard is not None:
-        bounds.append((nofile_hard - SERVER_DESCRIPTORS, f"nofile hard limit {nofile_hard:,}", "descriptors"))
-    if ports is not None:
-        low, high = ports
-        bounds.append(((high - low + 1 - SPARE_PORTS) * addresses, f"ip_local_port_range {low}-{high}", "ports"))
-    if file_max is not None:
-        bounds.append((file_max // 2 - SERVER_DESCRIPTORS, f"fs.file-max {file_max:,}", "files"))
-    most, reason, setting = min(bounds, default=(requested, "", None))
-    if most >= requested:
-        return Feasible(requested, None)
-    return Feasible(max(0, most // 100 * 100), reason, setting)
 
 
 USUAL_PORTS = (32_768, 60_999)
@@ -155,12 +137,7 @@ def generator_need(
     return GeneratorNeed(each, each, each * socket_kb / 2, addresses)
 
 
-def half_width(text: str) -> float:
-    """Read a precision; `PlanError` for what is none."""
-    return percent(text, "a precision")
-
-
-def percent(text: str, what: str) -> float:
+def percent(text: str, what: str = "a precision") -> float:
     """Read `3%` or `0.03`; `PlanError` for anything outside 0.1–50 %."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
     value = float(found.group(1)) / (100 if found.group(2) else 1) if found else 0.0

@@ -44,7 +44,6 @@ class Profile:
     turn_s: float = 1.0
 
     def numbers(self) -> dict[str, float]:
-        """The profile as it is stored in a run."""
         return {name: float(value) for name, value in asdict(self).items()}
 
     def warmup_windows(self, *, native: bool) -> int:

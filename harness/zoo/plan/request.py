@@ -13,7 +13,7 @@ from zoo.model.option import Option
 from zoo.model.run import PlanFacts, Program, Target
 from zoo.plan import capacity
 from zoo.plan.blocks import Design
-from zoo.plan.capacity import PlanError, half_width
+from zoo.plan.capacity import PlanError, percent
 from zoo.plan.defaults import EMULATED, FULL, QUICK, TIERS, Profile
 from zoo.plan.scenario import DEFAULT, SCENARIOS, Asked
 
@@ -169,7 +169,7 @@ def plan_of(
         tiers=list(asked.tiers) or list(TIERS),
         rounds=profile.rounds,
         rounds_of=_once(scenarios) if wish.rounds is None else {},
-        precision=None if wish.precision is None else half_width(wish.precision),
+        precision=None if wish.precision is None else percent(wish.precision),
         budget_s=None if wish.precision is None else 60.0 * wish.budget_min,
         seed=secrets.randbelow(2**31) if wish.seed is None else wish.seed,
         profile=profile.numbers(),

@@ -48,7 +48,7 @@ class Scenario:
     that an emulated host can give it. `holds`: a connection is held long enough to measure what it costs.
 
     `program` gives a scenario its own cases and connection counts. `calibrate` fills in their empty paths and rates
-    before a run begins, from a program and a function for each entry that starts it (`measure.calibration`). Where a
+    before a run begins, from a program and a function for each entry that starts it (`measure.session`). Where a
     cell is more than windows of wrk, `trial` measures it, from a `measure.trials.base.TrialCell`; `trial_s` is then its
     estimated time in seconds, start and warm-up included. `view` is a `report.view.View`, for a scenario with its own
     section in a report. `rounds`: how many the scenario needs if none are asked for; `once`: next to other scenarios

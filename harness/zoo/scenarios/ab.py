@@ -6,11 +6,10 @@ import statistics
 from collections.abc import Sequence
 
 from zoo.analysis.flags import REOPENED_LIMIT
-from zoo.analysis.responses import too_many
 from zoo.analysis.stats.interval import of_mean
 from zoo.analysis.trials import each_result, levels, peak_mb, results
 from zoo.load.ab import AbSpec
-from zoo.measure.responses import bad_responses, sample
+from zoo.measure.responses import bad_responses, sample, too_many
 from zoo.measure.trials.base import TrialCell
 from zoo.model.flag import Flag
 from zoo.model.record import Record, Trial
@@ -67,7 +66,6 @@ def section(records: Sequence[Record]) -> Section:
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
-    """Return throughput and memory of each load, one figure each."""
     made = []
     for level in levels(records):
         found = results(records, level, AbResult)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from zoo.measure.calibration import Idle
+from zoo.measure.session import Idle
 from zoo.model.run import Case, Program
 from zoo.plan.scenario import Asked, Scenario, within
 from zoo.report.sweeps import sweep_view

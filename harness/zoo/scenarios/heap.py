@@ -158,7 +158,6 @@ def section(records: Sequence[Record]) -> Section:
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
-    """Return one figure per load."""
     figures = []
     for level in levels(records):
         values = _values(records, level)

@@ -7,13 +7,13 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from zoo.analysis.responses import too_many
 from zoo.analysis.stats import student_ratio
 from zoo.analysis.summary import spread
 from zoo.analysis.trials import levels, newest, peak_mb, rate_made, results
 from zoo.load.spec import LoadError
 from zoo.load.vegeta import Attack
-from zoo.measure.calibration import Idle
+from zoo.measure.responses import too_many
+from zoo.measure.session import Idle
 from zoo.measure.trials.base import TrialCell
 from zoo.model.record import Record, Trial
 from zoo.model.run import Case, Program, Run
@@ -46,7 +46,6 @@ def program(asked: Asked) -> Program:
 
 
 def share_of(case: Case) -> float:
-    """Return the share of the capacity that the case asks for."""
     return next(share for share in SHARES if case.name == f"{round(100 * share)}pct")
 
 

@@ -107,7 +107,6 @@ TEXT = (
 
 
 def section(records: Sequence[Record]) -> Section:
-    """Return one row per entry and round."""
     body = [
         [
             entry,
@@ -183,7 +182,6 @@ def answers(records: Sequence[Record]) -> list[str]:
 
 
 def _lives() -> Chart:
-    """Memory over held connections, a line a life, named where it ends."""
     scale = alt.Scale(domain=cast("Any", [0, alt.ExprRef("most")]), nice=False)
     axis = alt.Axis(values=alt.ExprRef("ticks"), format=",d", title="held connections")
     base = named_points().encode(x=alt.X("connections:Q", scale=scale, axis=axis), color=coloured("kind", KINDS))

@@ -16,14 +16,13 @@ import sys
 import tarfile
 import tempfile
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from zoo.host.interrupts import defer_signals
 from zoo.model.data import Data, NewerProtocol
@@ -63,7 +62,6 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_data(path: Path, data: Data, indent: int = 2) -> None:
-    """The same of stored data, as JSON."""
     with defer_signals():  # pydantic takes an interrupt for a fault of the data
         write_whole(path, data.model_dump_json(indent=indent) + "\n")
 
@@ -161,11 +159,14 @@ RunT = TypeVar("RunT", bound=RunFacts)
 RecordT = TypeVar("RecordT", bound=BaseModel)
 
 
-class RunFolder(ABC, Generic[RunT, RecordT]):
-    """Reads and writes one run's folder; what form run and records have is up to its kinds."""
+class RunFolder(Generic[RunT, RecordT]):
+    """Reads and writes one run's folder; a subclass says what form its run and its records have."""
 
     LATEST: ClassVar[str] = "latest"
     """The link to the newest run of this kind."""
+
+    RUN: TypeAdapter[RunT]
+    RECORD: TypeAdapter[RecordT]
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -197,7 +198,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
     def run(self) -> RunT:
         path = self.folder / "run.json"
         try:
-            return self._read_run(path.read_text(encoding="utf-8"))
+            return self.RUN.validate_json(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, ValidationError, NewerProtocol) as error:
             raise StoreError(f"{path}: {error}") from error
 
@@ -214,7 +215,7 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
         found: list[RecordT] = []
         for number, line in enumerate(read_lines(self._records), start=1):
             try:
-                found.append(self._read_record(line))
+                found.append(self.RECORD.validate_json(line))
             except (ValidationError, NewerProtocol) as error:
                 raise StoreError(f"{self._records}:{number}: {error}") from error
         return found
@@ -269,21 +270,11 @@ class RunFolder(ABC, Generic[RunT, RecordT]):
         if self._records.name != RECORDS:
             raise StoreError(f"{self._records} is packed; to add to it, first run: gunzip {self._records}")
 
-    @abstractmethod
-    def _read_run(self, text: str) -> RunT: ...
-
-    @abstractmethod
-    def _read_record(self, line: bytes) -> RecordT: ...
-
 
 class Store(RunFolder[Run, Record]):
     """A run of servers."""
 
-    def _read_run(self, text: str) -> Run:
-        return Run.model_validate_json(text)
-
-    def _read_record(self, line: bytes) -> Record:
-        return Record.model_validate_json(line)
+    RUN, RECORD = TypeAdapter(Run), TypeAdapter(Record)
 
 
 def _point(link: Path, target: str) -> None:

@@ -162,8 +162,6 @@ class Sample:
 
 @dataclass(frozen=True)
 class ProcessVariance:
-    """The mean process variance of so many samples."""
-
     value: float
     samples: int
 

@@ -10,7 +10,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from zoo.analysis.flags import by_machine
+from zoo.analysis.flags import of_machine
 from zoo.catalog.manifest import Entry
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError
@@ -69,7 +69,6 @@ class TrialCell(MeasuredCell):
             hosted.stop(BACKLOG_GRACE_S)
 
     def watch(self, server: WarmServer) -> Watch:
-        """Readings around a load on this server."""
         return Watch(self, server)
 
 
@@ -111,8 +110,7 @@ class Watch(Sampled):
         cell, server, samples, kernel = self._cell, self._server, self.samples, self._readings.kernel
         raised = {
             Flag.CLAMPED: connections is not None and connections.limited_by is not None,
-            Flag.LISTEN_DROPS: kernel is not None and kernel.listen_drops > 0,
-            **by_machine(self.noise.foreign_share, self.noise.throttled_share, self.noise.steal_share),
+            **of_machine(self.noise, kernel),
             **dict.fromkeys(flags, True),
         }
         return Trial(

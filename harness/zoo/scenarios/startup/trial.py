@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from zoo.analysis.flags import by_machine
+from zoo.analysis.flags import of_machine
 from zoo.host import run_lock
 from zoo.host.processors import cpu_affinity
 from zoo.measure.trials.base import TrialCell
@@ -61,7 +61,7 @@ def measure_cell(cell: TrialCell) -> Trial:
             result = measure(cell.launch(), cell.runtime.jdk, way, Path(archives), starts)
     # the CPU time of servers that came and went is not known, so neither is that of others
     heard = probe.stop(server_cpu_s=None)
-    raised = by_machine(None, heard.throttled_share, heard.steal_share)
+    raised = of_machine(heard)
     return Trial(result=result, noise=heard, flags=[flag for flag in Flag if raised.get(flag)])
 
 
