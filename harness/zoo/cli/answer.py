@@ -11,7 +11,6 @@ import typer
 
 from zoo.catalog.manifest import Catalog
 from zoo.cli import checkout, child_process
-from zoo.cli.mistakes import plainly
 from zoo.cli.options import Hosting, Results
 from zoo.cli.screen import console
 from zoo.model.option import words
@@ -24,9 +23,10 @@ from zoo.report.text.answer import Found, paragraph, rounds_needed, sides_of
 from zoo.store.run_folder import Store
 
 
-@plainly()
 def command(
-    server: Annotated[str, typer.Argument(help="a server's folder name, of the zoo or of ZOO=folder")],
+    server: Annotated[
+        str, typer.Argument(envvar="ZOO_SERVER", help="a server's folder name, of the zoo or of ZOO=folder")
+    ],
     show: Annotated[bool, typer.Option("--show", help="measure nothing; say what the last answer said")] = False,
     rounds: Annotated[
         int | None, typer.Option(min=2, help="go on with the last answer: so many rounds of its cost in all")

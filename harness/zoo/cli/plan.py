@@ -9,7 +9,6 @@ import typer
 
 from zoo.catalog.manifest import Catalog
 from zoo.cli import checkout, options
-from zoo.cli.mistakes import plainly
 from zoo.cli.precision import precision as rounds_for
 from zoo.cli.screen import console
 from zoo.host import facts
@@ -26,11 +25,10 @@ from zoo.report.text.planning import announcement, sizing
 from zoo.runtime import conditions
 
 
-@plainly()
 @options.from_models
 def command(
     wish: Wish,
-    pilot_run: Annotated[
+    run: Annotated[
         Path | None,
         typer.Option("--pilot", help="a run's folder, which says what the precision costs; the newest without it"),
     ] = None,
@@ -52,7 +50,7 @@ def command(
         terminal.show([_hosts(wish, generators, catalog)], console)
         return
     if wish.precision is not None:
-        folder = pilot_run or checkout.ROOT / "results" / "latest"
+        folder = run or checkout.ROOT / "results" / "latest"
         terminal.show(rounds_for(half_width(wish.precision), folder, catalog), console)
         return
     announce(options.planned_of(wish, catalog), catalog)

@@ -13,7 +13,6 @@ from zoo.catalog.build import built_here, source_hash
 from zoo.catalog.manifest import Entry
 from zoo.cli import build_servers, checkout
 from zoo.cli.alone import be_alone, warn_of_environment
-from zoo.cli.mistakes import plainly
 from zoo.cli.options import Results, Servers
 from zoo.cli.screen import console
 from zoo.host import facts
@@ -22,6 +21,7 @@ from zoo.host.run_metadata import NewRunMetadata, new_run_metadata, now
 from zoo.measure import soak as measuring
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError, RuntimeFailure
+from zoo.model.option import split_values
 from zoo.model.run import Mark, Soak
 from zoo.report.formatting import format_duration
 from zoo.report.text import soak_and_jvm, terminal
@@ -31,7 +31,6 @@ from zoo.runtime.runtimes import hosting
 from zoo.store.run_folder import write_data
 
 
-@plainly()
 def command(
     minutes: Annotated[float, typer.Option(min=measuring.LEAST_MINUTES, help="of load, in twelve parts")] = 10,
     server: Servers = None,
@@ -43,7 +42,7 @@ def command(
 
     Example: zoo soak --minutes 60 --server java-vertx
     """
-    entries = list(checkout.catalog().select(server or []))
+    entries = list(checkout.catalog().select(split_values(server or ())))
     condition = conditions.condition_of("process", entries, checkout.ROOT)
     runs = results or checkout.ROOT / "results"
     be_alone(runs)
