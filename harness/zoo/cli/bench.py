@@ -13,8 +13,8 @@ from zoo import COMMAND
 from zoo.analysis import extra_rounds
 from zoo.catalog.build import built_here, source_hash
 from zoo.catalog.manifest import Catalog
-from zoo.cli import build_servers, checkout, options
-from zoo.cli.alone import be_alone, warn_of_environment
+from zoo.cli import build, checkout, options
+from zoo.cli.checkout import be_alone, warn_of_environment
 from zoo.cli.options import Results, Resume
 from zoo.cli.plan import announce
 from zoo.cli.screen import console
@@ -72,7 +72,7 @@ def command(
     entries = request.entries_of(planned, catalog)
     built = built_here(entries, _conditions(planned))
     if built:
-        build_servers.build_all(built, conditions.jdk_for(entries), console)
+        build.build_all(built, conditions.jdk_for(entries), console)
     if not resume:
         store = Store.create(runs, run.model_copy(update={"builds": _builds(planned, catalog)}))
     _enter(store, catalog)

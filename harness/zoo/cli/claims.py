@@ -12,7 +12,7 @@ import typer
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog
 from zoo.claims.ledger import Claim, Ledger
-from zoo.cli import checkout, listed_runs
+from zoo.cli import checkout, child_process
 from zoo.cli.command import ZooCommand, group
 from zoo.cli.screen import console
 from zoo.model.option import split_values
@@ -110,7 +110,7 @@ def _planned(asked: _Asked) -> list[Chosen]:
 def _measure(chosen: Sequence[Chosen], number: int) -> bool:
     """Whether all of it was measured. A run with failed cells is kept, because failures may decide a claim."""
     run = chosen[number][0]
-    code = listed_runs.measure(chosen, number, rerun.begin_for_claims(run, checkout.ROOT))
+    code = child_process.run_listed(chosen, number, rerun.begin_for_claims(run, checkout.ROOT))
     if code in (0, 1):
         rerun.finish_for_claims(run, checkout.ROOT)
     return code == 0

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from zoo.catalog.build import program_hash
-from zoo.cli import build_servers, checkout, screen
-from zoo.cli.alone import be_alone, warn_of_environment
+from zoo.cli import build, checkout, screen
+from zoo.cli.checkout import be_alone, warn_of_environment
 from zoo.cli.command import ZooCommand, group
 from zoo.cli.options import Results, Resume, from_models
 from zoo.cli.progress import time_left
@@ -97,7 +97,7 @@ def bench(
     warn_of_environment()
     _have_wire(planned)
     launcher = Launcher(checkout.ROOT / FOLDER, jdk)
-    build_servers.build_projects([project(checkout.ROOT / FOLDER, jdk)], console)
+    build.build_projects([project(checkout.ROOT / FOLDER, jdk)], console)
     databases = _databases(planned.runtime, console)
     if not resume:
         store = JdbcStore.create(runs, _new_run(planned, jdk))

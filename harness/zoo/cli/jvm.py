@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from zoo.cli import checkout
-from zoo.cli.alone import be_alone, warn_of_environment
+from zoo.cli.checkout import be_alone, warn_of_environment
 from zoo.cli.options import Results
 from zoo.cli.screen import console
 from zoo.host import interrupts

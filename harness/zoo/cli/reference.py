@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from zoo.cli import checkout, listed_runs
+from zoo.cli import checkout, child_process
 from zoo.cli.command import ZooCommand, group
 from zoo.cli.screen import console
 from zoo.model.option import split_values
@@ -103,7 +103,7 @@ def _refresh(chosen: Sequence[Chosen], number: int, replace: bool) -> bool:
     """Whether the run was complete."""
     run, root = chosen[number][0], checkout.ROOT
     made = root / REFRESHED / run.name
-    code, new = listed_runs.measure(chosen, number, made), checkout.shown(made)
+    code, new = child_process.run_listed(chosen, number, made), checkout.shown(made)
     if code:
         console.print(
             f"{run.name}: exit code {code}; the committed run stays, the new one is in {new}", highlight=False

@@ -11,8 +11,8 @@ import typer
 from zoo.analysis.growth import lasted
 from zoo.catalog.build import built_here, source_hash
 from zoo.catalog.manifest import Entry
-from zoo.cli import build_servers, checkout
-from zoo.cli.alone import be_alone, warn_of_environment
+from zoo.cli import build, checkout
+from zoo.cli.checkout import be_alone, warn_of_environment
 from zoo.cli.options import Results, Servers
 from zoo.cli.screen import console
 from zoo.host import facts
@@ -47,7 +47,7 @@ def command(
     runs = results or checkout.ROOT / "results"
     be_alone(runs)
     warn_of_environment(name for entry in entries for name in entry.settings)
-    build_servers.build_all(built_here(entries, [condition]), conditions.jdk_for(entries), console)
+    build.build_all(built_here(entries, [condition]), conditions.jdk_for(entries), console)
     named = new_run_metadata(checkout.ROOT, "soak")
     path = runs / "soak" / named["id"]
     path.mkdir(parents=True)
@@ -90,10 +90,8 @@ def _keeper(path: Path, soak: Soak) -> measuring.OnLook:
         for entry, mark in seen.items():
             marks[entry].append(mark)
         done = number == measuring.PHASES
-        _write(
-            path,
-            soak.model_copy(update={"marks": marks, "ended": dict(ended), "finished_at": now() if done else None}),
-        )
+        seen_so_far = {"marks": marks, "ended": dict(ended), "finished_at": now() if done else None}
+        write_data(path / "run.json", soak.model_copy(update=seen_so_far), indent=1)
         left = measuring.seconds(soak.minutes) * (1 - number / measuring.PHASES) / 60
         requests = sum(mark.requests for found in marks.values() for mark in found)
         errors = sum(mark.errors for found in marks.values() for mark in found)
@@ -103,10 +101,6 @@ def _keeper(path: Path, soak: Soak) -> measuring.OnLook:
         )
 
     return told
-
-
-def _write(path: Path, soak: Soak) -> None:
-    write_data(path / "run.json", soak, indent=1)
 
 
 def _end(path: Path) -> None:
