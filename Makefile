@@ -3,77 +3,25 @@
 PYTHON ?= python3
 VENV := .venv
 HARNESS := $(VENV)/bin/zoo
-PYTEST := $(VENV)/bin/python -m pytest -c harness/pyproject.toml --rootdir .
-UNIT := $(PYTEST) -p no:schemathesis harness/tests -m "not (run or containers or swarm or vm or reproducible)" -n 2
-CONTRACT := $(PYTEST) contract -n 2
+PYTEST = $(WITHOUT) $(VENV)/bin/python -m pytest -c harness/pyproject.toml --rootdir .
+UNIT = $(PYTEST) -p no:schemathesis harness/tests -m "not (run or containers or swarm or vm or reproducible)" -n 2
+CONTRACT = $(PYTEST) contract -n 2
 
-SERVER ?=
-VARIANT ?=
-SCENARIO ?=
-CASE ?=
-HEAP ?=
-VARY ?=
-TIERS ?=
-ROUNDS ?=
-DURATION ?=
-WARMUP ?=
-TURN ?=
-RESUME ?=
-# a server that already runs, and its process
-TARGET ?=
-PID ?=
-REMOTE ?=
-MINUTES ?=
-PRECISION ?=
-BUDGET ?=
-A ?= results/reference/bench-all
-B ?= results/latest
-ANYWAY ?=
-FAIL_IF_SLOWER ?=
-STRICT ?=
-PROFILE ?=
-DATABASE ?=
-EXECUTOR ?=
-QUERY ?=
-POOL ?=
-LATENCY ?=
-RUN ?= results/latest
-NAME ?=
-TO ?=
-SVG ?=
-ARTICLE ?=
-CLAIM ?=
+# What a user may set. The harness reads each as ZOO_NAME and prints it; tests and fixed runs are not given any.
+SETTINGS := SERVER VARIANT SCENARIO CASE HEAP VARY TIERS ROUNDS DURATION WARMUP TURN RESUME TARGET PID REMOTE STRICT \
+	PRECISION BUDGET MINUTES A B ANYWAY FAIL_IF_SLOWER PROFILE DATABASE EXECUTOR QUERY POOL LATENCY RUN NAME TO SVG \
+	ARTICLE CLAIM
+$(foreach name,$(SETTINGS),$(if $(strip $($(name))),$(eval export ZOO_$(name) := $$($(name)))))
+export ZOO_SETTINGS := $(SETTINGS)
+WITHOUT := env $(addprefix -u ZOO_,SETTINGS $(SETTINGS))
 
 SERVERS := $(patsubst %/server.toml,%,$(wildcard */server.toml))
 # of a server's manifest: its port; its first variant
 port = $(shell sed -n 's/^port = //p' $(1)/server.toml)
 first = $(shell sed -n '/^\[\[variants\]\]/,$$s/^name = "\(.*\)"/\1/p' $(1)/server.toml | head -n 1)
 service = $(SERVER)-$(or $(VARIANT),$(call first,$(SERVER)))
-
 comma := ,
-# a word for the shell, whatever is in it
-quoted = '$(subst ','\'',$(1))'
-options = $(foreach word,$(subst $(comma), ,$(2)),--$(1) $(call quoted,$(word)))
-resumed = $(if $(strip $(1)),$(error RESUME=1 goes on with the newest run as it was planned; leave out the other settings))--resume
-# with ROUNDS= as many in all
-lengthened = $(call resumed,$(filter-out --rounds $(ROUNDS),$(1))) $(filter --rounds $(ROUNDS),$(1))
-TIMES = $(if $(DURATION),--duration $(DURATION)) $(if $(WARMUP),--warmup $(WARMUP))
-# several JDKs: the first is the run's own, the others are further conditions
-ifneq ($(JDK),)
-JDKS := $(subst $(comma), ,$(JDK))
-override JDK := $(firstword $(JDKS))
-export JDK
-endif
-conditions = $(foreach word,$(VARY) $(addprefix heap=,$(subst $(comma), ,$(HEAP))) \
-	$(addprefix jdk=,$(wordlist 2,9,$(JDKS))),--vary $(word))
-BENCH = $(call options,server,$(SERVER)) $(call options,variant,$(VARIANT)) $(call options,scenario,$(SCENARIO)) \
-	$(call options,case,$(CASE)) $(conditions) \
-	$(if $(TIERS),--tiers $(TIERS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(TIMES) $(if $(TURN),--turn $(TURN)) \
-	$(foreach url,$(subst $(comma)http, http,$(TARGET)),--target $(call quoted,$(url))) $(call options,pid,$(PID)) $(if $(REMOTE),--remote) $(if $(STRICT),--strict-tiers)
-
-JDBC = $(if $(PROFILE),--profile $(PROFILE)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(call options,database,$(DATABASE)) \
-	$(call options,executor,$(EXECUTOR)) $(call options,query,$(QUERY)) $(call options,pool,$(POOL)) \
-	$(call options,latency,$(LATENCY))
+list = $(subst $(comma), ,$(1))
 
 # The environment belongs to one path. In a clone that was copied or moved, or after Python is gone, it is made anew.
 ifneq "$(shell test -x $(VENV)/bin/python && cat $(VENV)/.ready 2>/dev/null)" "$(CURDIR)"
@@ -83,7 +31,6 @@ endif
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-CLAIMS = $(call options,article,$(ARTICLE)) $(call options,claim,$(CLAIM))
 
 .PHONY: compose help setup wrk browser qemu registry tools toxiproxy build plan bench bench-all bench-quick bench-25k answer bench-liberty bench-jdbc plan-jdbc report site compare \
 	export claims claims-plan list doctor reference docs up down images base-image test test-unit test-contract \
@@ -100,7 +47,7 @@ setup: $(VENV)/.ready wrk ## Develop: the Python environment and wrk; every comm
 
 $(VENV)/.ready: harness/requirements.lock harness/setup.sh
 	@echo "setting up $(VENV) from harness/requirements.lock"
-	@PYTHON=$(call quoted,$(PYTHON)) sh harness/setup.sh $(VENV)
+	@PYTHON='$(PYTHON)' sh harness/setup.sh $(VENV)
 
 wrk: # from the system's packages, where that needs no password
 	@command -v wrk >/dev/null || harness/install.sh wrk
@@ -117,15 +64,17 @@ qemu: $(VENV)/.ready # QEMU and a guest's kernel, for RUNTIME=vm
 	@$(VENV)/bin/python -I -m zoo.runtime.vm.machine .tools/guest
 
 build: $(VENV)/.ready ## Develop: build the servers (SERVER= for one)
-	@$(HARNESS) build $(call options,server,$(SERVER))
+	@$(HARNESS) build
 
+bench-all: export ZOO_PRECISION := $(or $(PRECISION),5%)
+bench-all: export ZOO_BUDGET := $(or $(BUDGET),90)
 bench-all: setup ## Measure: every server, hello and sleep, at 100, 1k, 25k connections, until ±5 % (up to 90 min; PRECISION=3% BUDGET=30)
-	@$(HARNESS) bench $(if $(RESUME),$(call lengthened,$(BENCH)),--precision $(or $(PRECISION),5%) --budget $(or $(BUDGET),90) $(BENCH))
+	@$(HARNESS) bench
 
 bench-quick: setup ## Try: check that every server works in one short round, without statistics (8 min with builds; SERVER=rust-axum: 1 min)
-	@$(HARNESS) bench --quick $(BENCH)
+	@env -u ZOO_RESUME $(HARNESS) bench --quick
 
-hold = $(HARNESS) bench --results results/25k/$(1) $(if $(RESUME),$$(test -e results/25k/$(1)/latest && echo --resume)) \
+hold = $(WITHOUT) $(HARNESS) bench --results results/25k/$(1) $(if $(RESUME),$$(test -e results/25k/$(1)/latest && echo --resume)) \
 	--runtime fit --scenario sleep $(2) || failed=$$?
 bench-25k: setup ## Measure: a true 25,000 held requests in every server, in a virtual host where this one forbids it (hours)
 	@[ "$$(ulimit -Hn)" = unlimited ] || [ "$$(ulimit -Hn)" -gt 25500 ] || $(MAKE) --no-print-directory qemu
@@ -136,43 +85,45 @@ bench-25k: setup ## Measure: a true 25,000 held requests in every server, in a v
 
 answer: setup tools ## Try: should SERVER=java-spring switch to virtual threads? one paragraph (10 min; ROUNDS=6: go on with it)
 	$(if $(SERVER),,$(error SERVER= must name a server))
-	@$(HARNESS) answer $(call quoted,$(SERVER)) $(if $(ROUNDS),--rounds $(ROUNDS))
+	@$(HARNESS) answer
 
 bench-liberty: setup tools ## Measure: Liberty's pool, which tunes itself, and virtual threads: the runs of docs/liberty.md (over 1 h)
-	@$(HARNESS) reference run --no-replace 'java-liberty/*'
+	@$(WITHOUT) $(HARNESS) reference run --no-replace 'java-liberty/*'
 
-bench: setup $(if $(filter open rate ramp ab,$(subst $(comma), ,$(SCENARIO))),tools) ## Measure: what SERVER VARIANT SCENARIO CASE TIERS ROUNDS DURATION say; TARGET=URL PID=n or ZOO=folder: your own
-	@$(HARNESS) bench $(if $(RESUME),$(call lengthened,$(BENCH)),$(BENCH))
+bench: setup $(if $(filter open rate ramp ab,$(call list,$(SCENARIO))),tools) ## Measure: what SERVER VARIANT SCENARIO CASE TIERS ROUNDS DURATION say; TARGET=URL PID=n or ZOO=folder: your own
+	@$(HARNESS) bench
 
 bench-jdbc: $(VENV)/.ready toxiproxy ## Measure: database access by executor (12 min; PROFILE=article: 6 hours)
-	@$(HARNESS) jdbc bench $(if $(RESUME),$(call resumed,$(JDBC)),$(JDBC))
+	@$(HARNESS) jdbc bench
 
 plan-jdbc: $(VENV)/.ready ## Measure: the same of `make bench-jdbc`
-	@$(HARNESS) jdbc plan $(JDBC)
+	@$(HARNESS) jdbc plan
 
 toxiproxy: # a slow wire to the database, built by Go into .tools
 	@sh harness/install-toxiproxy.sh
 
 plan: $(VENV)/.ready ## Measure: the cells and the time of `make bench` with these settings; PRECISION=3%: what that costs
-	@$(HARNESS) plan $(filter-out --strict-tiers,$(BENCH)) $(if $(PRECISION),--precision $(PRECISION) --pilot $(call quoted,$(RUN)))
+	@$(HARNESS) plan
 
 report: $(VENV)/.ready ## Understand: show a run again, write its report.html (RUN=results/…; SVG=folder: its charts as pictures)
-	@$(HARNESS) report $(call quoted,$(RUN)) $(if $(SVG),--svg $(call quoted,$(SVG)))
+	@$(HARNESS) report
 
 site: $(VENV)/.ready ## Understand: reports, claims and an index as static pages for any web host (RUN=results/…; TO=site)
-	@$(HARNESS) site $(if $(filter-out results/latest,$(RUN)),--run $(call quoted,$(RUN))) $(if $(TO),--to $(call quoted,$(TO)))
+	@$(HARNESS) site
 
+compare: export ZOO_A := $(or $(A),results/reference/bench-all)
+compare: export ZOO_B := $(or $(B),results/latest)
 compare: $(VENV)/.ready ## Understand: two runs cell by cell (A=results/… B=results/latest; FAIL_IF_SLOWER=5%, ANYWAY=1)
-	@$(HARNESS) compare $(call quoted,$(A)) $(call quoted,$(B)) $(if $(ANYWAY),--anyway) $(if $(FAIL_IF_SLOWER),--fail-if-slower $(FAIL_IF_SLOWER))
+	@$(HARNESS) compare
 
 export: $(VENV)/.ready ## Understand: a run's records as comma-separated values (RUN=results/…)
-	@$(HARNESS) export $(call quoted,$(RUN)) --csv
+	@$(HARNESS) export --csv
 
 claims: setup tools toxiproxy ## Claims: which published claims hold on this machine; measures the runs that they name and that are not there yet (16 hours for all; ARTICLE=R, CLAIM=R7,R8)
-	@$(HARNESS) claims run $(CLAIMS)
+	@$(HARNESS) claims run
 
 claims-plan: $(VENV)/.ready ## Claims: what `make claims` would measure, and its time
-	@$(HARNESS) claims plan $(CLAIMS)
+	@$(HARNESS) claims plan
 
 list: $(VENV)/.ready ## Understand: the servers and their variants
 	@$(HARNESS) list
@@ -181,7 +132,7 @@ doctor: $(VENV)/.ready ## Understand: check the limits of this machine and sugge
 	@$(HARNESS) doctor
 
 reference: setup tools ## Develop: measure committed runs of earlier builds again, the oldest first (BUDGET=150; NAME=aa,java-liberty/*)
-	@$(HARNESS) reference run $(if $(NAME),$(foreach word,$(subst $(comma), ,$(NAME)),$(call quoted,$(word))),$(if $(BUDGET),--budget $(BUDGET)))
+	@$(HARNESS) reference run
 
 docs: $(VENV)/.ready ## Develop: generate what documents quote of committed runs: tables, charts, reports, the schema
 	@$(HARNESS) docs
@@ -232,7 +183,7 @@ test-runs: setup test-tools build # whole runs of real servers and databases
 	@$(PYTEST) -p no:schemathesis harness/tests -m run
 
 test-contract: setup build ## Develop: the contract suite (3 min; SERVER= for one)
-	@$(CONTRACT) $(call options,server,$(SERVER))
+	@$(CONTRACT) $(addprefix --server ,$(call list,$(SERVER)))
 
 test-containers: setup images ## Develop: what a container can break, in every image; runs in containers (8 min)
 	@$(PYTEST) contract --runtime container -n 2
@@ -263,7 +214,7 @@ audit: ## Develop: what each part is made of (CycloneDX), and known vulnerabilit
 	@harness/audit.sh
 
 soak: setup ## Develop: check for memory leaks: all servers under load at once for MINUTES=10 (SERVER= for one)
-	@$(HARNESS) soak $(if $(MINUTES),--minutes $(MINUTES)) $(call options,server,$(SERVER))
+	@$(HARNESS) soak
 
 test-vm: setup qemu ## Develop: boot a guest, hold 1,000 connections in it, break it (Debian; 4 min)
 	@$(HARNESS) build --server rust-axum

@@ -497,6 +497,9 @@ class FakeReporter:
     def tick(self, seconds: float) -> None:
         self.seconds += seconds
 
+    def reached(self, seconds: float) -> None:
+        self.seconds = seconds
+
     def live(self, beat: Beat) -> None: ...
 
     def record(self, record: Record) -> None:

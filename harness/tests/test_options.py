@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -10,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from zoo.cli.mistakes import plainly
+from zoo.cli.command import ZooCommand
 from zoo.cli.options import from_models
 from zoo.jdbc.plan import JdbcWish
 from zoo.model.option import Option, made, options_of, parse, words
@@ -36,13 +37,12 @@ def dive(*typed: str, env: dict[str, str] | None = None) -> tuple[Dive | None, s
     """What the command was given, and what it said."""
     got: list[Dive] = []
 
-    @plainly()
     @from_models
     def command(asked: Dive, loud: bool = False) -> None:
         got.append(asked)
 
     app = typer.Typer(rich_markup_mode=None)
-    app.command()(command)
+    app.command(cls=ZooCommand)(command)
     done = CliRunner().invoke(app, typed, env=env)
     return (got[0] if got else None), done.output
 
@@ -66,10 +66,36 @@ def test_bounds_variables_and_help_stand_at_the_field() -> None:
     assert "greater than or equal to 1" in dive("--minutes", "0")[1]
     assert dive("--names", ",")[1] == "zoo: nobody dives\n"
     text = " ".join(dive("--help")[1].split())
-    for part in ("--names <str> who, with commas between", "--depth <list[int]> how deep; repeat", "--night / --day"):
+    for part in (
+        "--names <list[str]> who, with commas between",
+        "--depth <list[str]> how deep; repeat",
+        "--night / --day",
+    ):
         assert part in text
     assert "--minutes <int range> how long [env var: MINUTES; default: 5; x>=1]" in text
     assert "--found" not in text
+
+
+def test_a_list_has_one_meaning_however_it_is_given() -> None:
+    expected = Dive(names=("a", "b"), inner=Inner((3, 10)))
+    assert dive("--names", "a,b", "--depth", "3,10")[0] == expected
+    assert dive("--names", "a", "--names", "b", "--depth", "3", "--depth", "10")[0] == expected
+    assert dive(env={"ZOO_NAMES": "a,b", "ZOO_DEPTH": "3,10"})[0] == expected
+    assert dive(env={"ZOO_NAMES": "a b", "ZOO_DEPTH": "3 10"})[0] == expected
+    assert "zoo: --depth x: " in dive("--depth", "x")[1]
+    targets = "http://a:1/?b=1,2,http://c:2/"
+    found = next(option for option in options_of(Wish) if option.field == "urls")
+    assert found.values([targets]) == ("http://a:1/?b=1,2", "http://c:2/")
+
+
+def test_a_typed_option_wins_and_no_child_process_gets_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"NAMES": "a", "DEPTH": "3", "TIERS": "100", "IMAGES": "mine", "SETTINGS": "NAMES DEPTH TIERS"}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"ZOO_{name}", value)
+    asked, output = dive("--depth", "10")
+    assert asked == Dive(names=("a",), inner=Inner((10,)))
+    assert output == "settings: NAMES=a\n"
+    assert [name for name in os.environ if name.startswith("ZOO_")] == ["ZOO_IMAGES"]
 
 
 def test_words_ask_for_the_same_again() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from zoo.cli import alone, checkout
+from zoo.cli import checkout
 from zoo.host import run_lock
 from zoo.host.run_metadata import revision
 from zoo.runtime import orphans
@@ -100,8 +100,8 @@ def test_a_run_without_a_commit_is_announced(
     monkeypatch.setattr(checkout, "ROOT", own)
     monkeypatch.setattr(run_lock, "acquire_run_lock", lambda root: [])
     monkeypatch.setattr(orphans, "left", lambda engine: [])
-    alone.be_alone(own)
+    checkout.be_alone(own)
     assert "commit" not in capsys.readouterr().out
     shutil.rmtree(own / ".git")
-    alone.be_alone(own)
+    checkout.be_alone(own)
     assert "the run is stored without a commit: fatal: not a git repository" in capsys.readouterr().out

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from zoo.catalog import build
-from zoo.cli import build_servers
+from zoo.cli.build import build_projects
 from zoo.cli.checkout import ROOT
 from zoo.cli.jdbc import FOLDER
 from zoo.host.jdk import find_jdk
@@ -37,7 +37,7 @@ pytestmark = [
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
     jdk = find_jdk(wanted=os.environ.get("JDK"))
-    build_servers.build_projects([project(ROOT / FOLDER, jdk)], Console(quiet=True))
+    build_projects([project(ROOT / FOLDER, jdk)], Console(quiet=True))
 
 
 def bench(results: Path, *words: str, **env: str) -> subprocess.Popen[str]:

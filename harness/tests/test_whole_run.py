@@ -19,7 +19,7 @@ import pytest
 from fake_zoo import fake_zoo, measured
 from rich.console import Console
 
-from zoo.cli import build_servers
+from zoo.cli import build
 from zoo.host import network
 from zoo.model.record import Record
 from zoo.store.run_folder import Store
@@ -170,7 +170,7 @@ def test_a_second_run_beside_the_first_is_refused(results: Path) -> None:
 def test_a_folder_with_a_manifest_is_all_it_takes_to_add_a_server(results: Path) -> None:
     catalog = fake_zoo(results, {"eventloop": {}})
     assert [entry.id for entry in catalog.entries] == ["fake:eventloop"]
-    build_servers.build_all([e.server for e in catalog.entries], None, Console(quiet=True))
+    build.build_all([e.server for e in catalog.entries], None, Console(quiet=True))
     found = measured(results, catalog).values()
     assert [(r.entry, r.model, r.failure) for r in found] == [("fake:eventloop", "event-loop", None)]
 

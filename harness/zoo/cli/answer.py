@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +9,8 @@ from typing import Annotated
 import typer
 
 from zoo.catalog.manifest import Catalog
-from zoo.cli import checkout, child_process
-from zoo.cli.mistakes import plainly
+from zoo.cli import checkout
+from zoo.cli.child_process import run_or_exit
 from zoo.cli.options import Hosting, Results
 from zoo.cli.screen import console
 from zoo.model.option import words
@@ -24,9 +23,10 @@ from zoo.report.text.answer import Found, paragraph, rounds_needed, sides_of
 from zoo.store.run_folder import Store
 
 
-@plainly()
 def command(
-    server: Annotated[str, typer.Argument(help="a server's folder name, of the zoo or of ZOO=folder")],
+    server: Annotated[
+        str, typer.Argument(envvar="ZOO_SERVER", help="a server's folder name, of the zoo or of ZOO=folder")
+    ],
     show: Annotated[bool, typer.Option("--show", help="measure nothing; say what the last answer said")] = False,
     rounds: Annotated[
         int | None, typer.Option(min=2, help="go on with the last answer: so many rounds of its cost in all")
@@ -46,7 +46,7 @@ def command(
     variants = compared(server, catalog)
     into = (results or checkout.ROOT / "results") / "answers" / server
     if rounds is not None:
-        if _bench(["--resume", "--rounds", str(rounds)], into / COST) == 2:
+        if run_or_exit(["bench", "--resume", "--rounds", str(rounds)], into / COST, {}) == 2:
             raise typer.Exit(2)
     elif not show:
         asked = [
@@ -57,7 +57,7 @@ def command(
         console.print(f"{server}: three questions, about {format_duration(sum(seconds))} in all")
         for number, (one, took) in enumerate(zip(asked, seconds, strict=True), start=1):
             console.print(f"\n{number} of {len(asked)}, about {format_duration(took)}: {one.asks}", highlight=False)
-            _bench(words(one.wish), into / one.name)
+            run_or_exit(["bench", *words(one.wish)], into / one.name, {})
     found = _found(into)
     console.print(f"\n{paragraph(server, found)}", highlight=False)
     if needed := rounds_needed(found):
@@ -76,14 +76,6 @@ def compared(server: str, catalog: Catalog) -> list[str]:
             f"says: make bench SERVER={server}"
         )
     return [entries[sides.pool].name, entries[sides.other].name]
-
-
-def _bench(options: Sequence[str], results: Path) -> int:
-    """The exit code of `zoo bench`; Ctrl-C ends the whole command."""
-    code = child_process.run(["bench", *options, "--results", str(results)], {}, checkout.ROOT)
-    if code == child_process.INTERRUPTED:
-        raise typer.Exit(code)
-    return code
 
 
 def _found(into: Path) -> Found:

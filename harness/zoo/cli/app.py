@@ -51,11 +51,13 @@ def of(words: Sequence[str]) -> typer.Typer:
             app.command(name, help=summary)(_not_called)
     if called in COMMANDS or called in HIDDEN:
         importlib.import_module("zoo.scenarios")  # registers the scenarios
+        from zoo.cli.command import ZooCommand  # noqa: PLC0415 (imports more than help needs)
+
         module = importlib.import_module(f"zoo.cli.{called}")
         if called in GROUPS:
             app.add_typer(module.app, name=called)
         else:
-            app.command(called, hidden=called in HIDDEN)(module.command)
+            app.command(called, cls=ZooCommand, hidden=called in HIDDEN)(module.command)
     return app
 
 

@@ -13,9 +13,8 @@ from zoo import COMMAND
 from zoo.analysis import extra_rounds
 from zoo.catalog.build import built_here, source_hash
 from zoo.catalog.manifest import Catalog
-from zoo.cli import build_servers, checkout, options
-from zoo.cli.alone import be_alone, warn_of_environment
-from zoo.cli.mistakes import plainly
+from zoo.cli import build, checkout, options
+from zoo.cli.checkout import be_alone, warn_of_environment
 from zoo.cli.options import Results, Resume
 from zoo.cli.plan import announce
 from zoo.cli.screen import console
@@ -35,12 +34,11 @@ from zoo.runtime import target as targeting
 from zoo.store.run_folder import Store
 
 
-@plainly()
 @options.from_models
 def command(
     wish: Wish,
     resume: Resume = False,
-    strict_tiers: Annotated[
+    strict: Annotated[
         bool, typer.Option("--strict-tiers", help="refuse a tier that this host cannot hold, instead of clamping it")
     ] = False,
     results: Results = None,
@@ -69,12 +67,12 @@ def command(
         planned = options.planned_of(wish, catalog)
         run = new_run(checkout.ROOT, wish, planned, facts.gather(), _builds(planned, catalog), catalog)
         for one in {c.runtime: c for c in _conditions(planned)}.values():
-            _refuse_clamped(planned, runtimes.limits_for(checkout.ROOT, one, run.host), strict_tiers)
+            _refuse_clamped(planned, runtimes.limits_for(checkout.ROOT, one, run.host), strict)
         be_alone(runs)
     entries = request.entries_of(planned, catalog)
     built = built_here(entries, _conditions(planned))
     if built:
-        build_servers.build_all(built, conditions.jdk_for(entries), console)
+        build.build_all(built, conditions.jdk_for(entries), console)
     if not resume:
         store = Store.create(runs, run.model_copy(update={"builds": _builds(planned, catalog)}))
     _enter(store, catalog)

@@ -12,9 +12,10 @@ import typer
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog
 from zoo.claims.ledger import Claim, Ledger
-from zoo.cli import checkout, listed_runs
-from zoo.cli.mistakes import plainly
+from zoo.cli import checkout, child_process
+from zoo.cli.command import ZooCommand, group
 from zoo.cli.screen import console
+from zoo.model.option import split_values
 from zoo.reference import claims_page, rerun, runs
 from zoo.reference.rerun import Chosen
 from zoo.reference.runs import CommittedRun
@@ -23,19 +24,13 @@ from zoo.report.ledger_text import sections
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text import terminal
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Which published claims hold on this machine.",
-)
+app = group("Which published claims hold on this machine.")
 
 Articles = Annotated[list[str] | None, typer.Option("--article", help="an article's letter; repeat for more")]
 Ids = Annotated[list[str] | None, typer.Option("--claim", help="a claim's id, such as R7; repeat for more")]
 
 
-@app.command("plan")
-@plainly()
+@app.command("plan", cls=ZooCommand)
 def show_plan(article: Articles = None, claim: Ids = None) -> None:
     """Show the runs that the claims name and that are not measured on this machine yet, and their time.
 
@@ -44,8 +39,7 @@ def show_plan(article: Articles = None, claim: Ids = None) -> None:
     _planned(_Asked.of(article, claim))
 
 
-@app.command("run")
-@plainly()
+@app.command("run", cls=ZooCommand)
 def measure(article: Articles = None, claim: Ids = None) -> None:
     """Measure the runs that are not there yet, then judge. Ctrl-C loses at most the run that is measured.
 
@@ -60,8 +54,7 @@ def measure(article: Articles = None, claim: Ids = None) -> None:
         raise typer.Exit(1)
 
 
-@app.command("verdict")
-@plainly()
+@app.command("verdict", cls=ZooCommand)
 def judge(
     article: Articles = None,
     claim: Ids = None,
@@ -87,7 +80,7 @@ class _Asked:
     def of(cls, article: list[str] | None, claim: list[str] | None) -> _Asked:
         catalog = load_catalog(checkout.ROOT)
         found = claims_page.read_ledger(checkout.ROOT, catalog)
-        claims, table = found.of(article or (), claim or ()), runs.load(checkout.ROOT)
+        claims, table = found.of(split_values(article or ()), split_values(claim or ())), runs.load(checkout.ROOT)
         names = dict.fromkeys(name for each in claims for name in each.runs)
         return cls(found, claims, [run for name in names for run in table.matching(name)], catalog)
 
@@ -117,7 +110,7 @@ def _planned(asked: _Asked) -> list[Chosen]:
 def _measure(chosen: Sequence[Chosen], number: int) -> bool:
     """Whether all of it was measured. A run with failed cells is kept, because failures may decide a claim."""
     run = chosen[number][0]
-    code = listed_runs.measure(chosen, number, rerun.begin_for_claims(run, checkout.ROOT))
+    code = child_process.run_listed(chosen, number, rerun.begin_for_claims(run, checkout.ROOT))
     if code in (0, 1):
         rerun.finish_for_claims(run, checkout.ROOT)
     return code == 0

@@ -13,7 +13,6 @@ from zoo.analysis.two_runs import Contrast
 from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog
 from zoo.cli import checkout
-from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
 from zoo.jdbc import analysis as jdbc
 from zoo.jdbc.store import JdbcStore, is_jdbc
@@ -25,10 +24,9 @@ from zoo.report.text.comparisons import between_runs
 from zoo.store.run_folder import Store
 
 
-@plainly()
 def command(
-    first: Annotated[Path, typer.Argument(help="the folder of the run to compare with")],
-    second: Annotated[Path, typer.Argument(help="the folder of the run that may be better or worse")],
+    first: Annotated[Path, typer.Argument(envvar="ZOO_A", help="the folder of the run to compare with")],
+    second: Annotated[Path, typer.Argument(envvar="ZOO_B", help="the folder of the run that may be better or worse")],
     anyway: Annotated[bool, typer.Option("--anyway", help="also what is not comparable")] = False,
     fail_if_slower: Annotated[
         str | None, typer.Option(help="exit code 1 when req/s is found slower by more than this, such as 5%")

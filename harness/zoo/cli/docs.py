@@ -9,11 +9,9 @@ import typer
 
 from zoo.catalog.load import load_catalog
 from zoo.cli import checkout
-from zoo.cli.mistakes import plainly
 from zoo.reference.documents import refresh
 
 
-@plainly()
 def command(
     check: Annotated[bool, typer.Option("--check", help="only say whether they are up to date")] = False,
 ) -> None:

@@ -7,7 +7,6 @@ import shutil
 import typer
 
 from zoo.cli import checkout
-from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
 from zoo.host import doctor as doctors
 from zoo.host import facts
@@ -19,7 +18,6 @@ from zoo.model.host import EngineFacts
 from zoo.runtime.vm import machine
 
 
-@plainly()
 def command() -> None:
     """What this machine allows, tier by tier, and what would mend it. Changes nothing."""
     try:

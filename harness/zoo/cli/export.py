@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from zoo.cli import checkout
-from zoo.cli.mistakes import plainly
+from zoo.cli.options import RunFolder
 from zoo.jdbc.store import JdbcStore, is_jdbc
 from zoo.report.columns import round_figures
 from zoo.report.text.records_csv import to_csv
 from zoo.store.run_folder import Store
 
 
-@plainly()
 def command(
-    run: Annotated[Path | None, typer.Argument(help="a run's folder", show_default="results/latest")] = None,
+    run: RunFolder = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="comma-separated values, the only form there is")] = True,
 ) -> None:
     """Print a run's records as a table for other programs, one line a cell and round.

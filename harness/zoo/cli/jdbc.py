@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from zoo.catalog.build import program_hash
-from zoo.cli import build_servers, checkout, screen
-from zoo.cli.alone import be_alone, warn_of_environment
-from zoo.cli.mistakes import plainly
+from zoo.cli import build, checkout, screen
+from zoo.cli.checkout import be_alone, warn_of_environment
+from zoo.cli.command import ZooCommand, group
 from zoo.cli.options import Results, Resume, from_models
 from zoo.cli.progress import time_left
 from zoo.host import facts
@@ -43,19 +43,13 @@ from zoo.runtime.databases import DATABASES
 from zoo.runtime.toxiproxy import find_toxiproxy
 
 FOLDER = "java-jdbc"
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Database access by executor: java-jdbc (JMH) on PostgreSQL and MariaDB.",
-)
+app = group("Database access by executor: java-jdbc (JMH) on PostgreSQL and MariaDB.")
 RUNTIMES = {"auto": "process", "process": "process", "container": "container"}
 
 Seed = Annotated[int | None, typer.Option(help="of the order of cells; random and stored without it")]
 
 
-@app.command("plan")
-@plainly()
+@app.command("plan", cls=ZooCommand)
 @from_models
 def show_plan(wish: JdbcWish) -> None:
     """Which cells a database run would measure and how long that takes, without measuring.
@@ -72,8 +66,7 @@ def show_plan(wish: JdbcWish) -> None:
     _announce(planned, console)
 
 
-@app.command("bench")
-@plainly()
+@app.command("bench", cls=ZooCommand)
 @from_models
 def bench(
     wish: JdbcWish,
@@ -104,15 +97,14 @@ def bench(
     warn_of_environment()
     _have_wire(planned)
     launcher = Launcher(checkout.ROOT / FOLDER, jdk)
-    build_servers.build_projects([project(checkout.ROOT / FOLDER, jdk)], console)
+    build.build_projects([project(checkout.ROOT / FOLDER, jdk)], console)
     databases = _databases(planned.runtime, console)
     if not resume:
         store = JdbcStore.create(runs, _new_run(planned, jdk))
     _carry_out(store, launcher, databases, console)
 
 
-@app.command("exec", context_settings={"ignore_unknown_options": True})
-@plainly()
+@app.command("exec", cls=ZooCommand, context_settings={"ignore_unknown_options": True})
 def execute(
     command: Annotated[list[str], typer.Argument(help="the command and its arguments, after --")],
     database: Annotated[str, typer.Option(help="postgresql or mariadb")] = "postgresql",

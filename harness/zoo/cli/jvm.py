@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from zoo.cli import checkout
-from zoo.cli.alone import be_alone, warn_of_environment
-from zoo.cli.mistakes import plainly
+from zoo.cli.checkout import be_alone, warn_of_environment
 from zoo.cli.options import Results
 from zoo.cli.screen import console
 from zoo.host import interrupts
@@ -16,7 +15,6 @@ from zoo.report.formatting import format_duration
 from zoo.report.text import soak_and_jvm, terminal
 
 
-@plainly()
 def command(results: Results = None) -> None:
     """Measure the JVM with no server: start and end, memory at rest and watched, the heap of a parked virtual thread.
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from zoo.cli import checkout
-from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
 from zoo.report.section import Section, Table
 from zoo.report.text import terminal
 
 
-@plainly()
 def command() -> None:
     """The entries of the zoo."""
     rows = [

@@ -10,7 +10,6 @@ import typer
 
 from zoo.catalog.manifest import Catalog
 from zoo.cli import checkout, report
-from zoo.cli.mistakes import plainly
 from zoo.cli.progress import Live
 from zoo.cli.screen import console
 from zoo.host import network
@@ -18,7 +17,6 @@ from zoo.measure.session import carry_out
 from zoo.store.run_folder import Store, StoreError
 
 
-@plainly()
 def command(
     folder: Path,
     private: Annotated[bool, typer.Option(help="this process is in a network namespace of its own")],

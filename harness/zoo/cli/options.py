@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -27,11 +27,22 @@ from zoo.runtime.target import targets
 def shown(option: Option, *default: Any) -> Any:  # noqa: ANN401 (typer's own type of an option)
     """The option as typer knows it; its default stands here, or at the parameter that it is an annotation of."""
     text = option.help if isinstance(option.help, str) else option.help()
-    return typer.Option(*default, option.name, help=text, min=option.least, max=option.most, envvar=option.variable)
+    return typer.Option(
+        *default,
+        option.name,
+        help=text,
+        min=option.least,
+        max=option.most,
+        envvar=option.variable,
+        show_envvar=option.variable is not None,
+    )
 
 
 Servers = Annotated[list[str] | None, shown(option_of(Wish, "servers"))]
 Hosting = Annotated[str, shown(option_of(Wish, "runtime"))]
+RunFolder = Annotated[
+    Path | None, typer.Argument(help="a run's folder", envvar="ZOO_RUN", show_default="results/latest")
+]
 Results = Annotated[Path | None, typer.Option(help="where runs are written; results/ without it")]
 Resume = Annotated[
     bool,
@@ -53,7 +64,7 @@ def from_models(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def called(**given: Any) -> None:  # noqa: ANN401 (whatever the options hold)
         for name, options in models.items():
-            values = {o.field: _value(o, given.pop(o.field)) for o in options}
+            values = {option.field: _value(option, given.pop(_name(option))) for option in options}
             given[name] = made(hints[name], values)
         command(**given)
 
@@ -62,31 +73,29 @@ def from_models(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-def _many(found: OptionField) -> bool:
-    return get_origin(found.type) is Sequence
+def _name(found: OptionField) -> str:
+    """The parameter's name, from which typer makes that of the environment's variable: `tiers` of --tiers."""
+    return found.option.name.partition("/")[0].strip("-").replace("-", "_")
 
 
 def _parameter(found: OptionField) -> inspect.Parameter:
     """The option as a parameter of a function, which is what typer reads."""
     of, default = found.type, found.default
-    if _many(found):
-        [each] = get_args(found.type)
-        of, default = (list[each] if found.option.empty is None else str) | None, None  # type: ignore[valid-type]
+    if found.is_list:
+        of, default = list[str] | None, None
     return inspect.Parameter(
-        found.field, inspect.Parameter.KEYWORD_ONLY, default=shown(found.option, default), annotation=of
+        _name(found), inspect.Parameter.KEYWORD_ONLY, default=shown(found.option, default), annotation=of
     )
 
 
 def _value(found: OptionField, given: Any) -> Any:  # noqa: ANN401 (of the field's type)
     """The field's value; `PlanError` for a list that names nothing."""
-    if not _many(found):
+    if not found.is_list:
         return given
-    if found.option.empty is None or given is None:
-        return tuple(given or ())
-    names = tuple(name for name in given.split(",") if name.strip())
-    if not names:
-        raise PlanError(found.option.empty)
-    return names
+    try:
+        return found.values(given or ())
+    except ValueError as error:
+        raise PlanError(f"{error}") from None
 
 
 def planned_of(wish: Wish, catalog: Catalog) -> PlanFacts:

@@ -8,31 +8,27 @@ from typing import Annotated
 
 import typer
 
-from zoo.cli import checkout, listed_runs
-from zoo.cli.mistakes import plainly
+from zoo.cli import checkout, child_process
+from zoo.cli.command import ZooCommand, group
 from zoo.cli.screen import console
+from zoo.model.option import split_values
 from zoo.reference import rerun, runs
 from zoo.reference.rerun import REFRESHED, Chosen, Found
 from zoo.report.formatting import format_duration
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text import terminal
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="The committed runs that documents quote: results/reference/runs.toml.",
-)
+app = group("The committed runs that documents quote: results/reference/runs.toml.")
 
 
 Names = Annotated[
-    list[str] | None, typer.Argument(help="runs of the table, such as aa or 'java-liberty/*'; by default the oldest")
+    list[str] | None,
+    typer.Argument(envvar="ZOO_NAME", help="runs of the table, such as aa or 'java-liberty/*'; by default the oldest"),
 ]
 Budget = Annotated[int, typer.Option("--budget", min=1, help="minutes for all runs together, if none is named")]
 
 
-@app.command("status")
-@plainly()
+@app.command("status", cls=ZooCommand)
 def show_status() -> None:
     """Show which committed runs are current.
 
@@ -43,8 +39,7 @@ def show_status() -> None:
     terminal.show([status_section(_found())], console)
 
 
-@app.command("plan")
-@plainly()
+@app.command("plan", cls=ZooCommand)
 def show_plan(name: Names = None, budget: Budget = 150) -> None:
     """Show what `zoo reference run` would measure.
 
@@ -53,8 +48,7 @@ def show_plan(name: Names = None, budget: Budget = 150) -> None:
     _planned(name, budget)
 
 
-@app.command("run")
-@plainly()
+@app.command("run", cls=ZooCommand)
 def refresh(
     name: Names = None,
     budget: Budget = 150,
@@ -90,7 +84,7 @@ def _planned(names: list[str] | None, budget: int) -> list[Chosen]:
     """Return the runs to refresh, after showing them with their commands."""
     if names:
         table = runs.load(checkout.ROOT)
-        matching = {run.name: run for name in names for run in table.matching(name)}
+        matching = {run.name: run for name in split_values(names) for run in table.matching(name)}
         chosen = rerun.possible((run, rerun.time_of(run, checkout.ROOT)) for run in matching.values())
     else:
         chosen = rerun.oldest(_found(), 60.0 * budget)
@@ -109,7 +103,7 @@ def _refresh(chosen: Sequence[Chosen], number: int, replace: bool) -> bool:
     """Whether the run was complete."""
     run, root = chosen[number][0], checkout.ROOT
     made = root / REFRESHED / run.name
-    code, new = listed_runs.measure(chosen, number, made), checkout.shown(made)
+    code, new = child_process.run_listed(chosen, number, made), checkout.shown(made)
     if code:
         console.print(
             f"{run.name}: exit code {code}; the committed run stays, the new one is in {new}", highlight=False

@@ -11,7 +11,7 @@ from zoo.catalog.load import load_catalog
 from zoo.catalog.manifest import Catalog
 from zoo.cli import checkout
 from zoo.cli import jdbc as databases
-from zoo.cli.mistakes import plainly
+from zoo.cli.options import RunFolder
 from zoo.cli.screen import console
 from zoo.jdbc.store import is_jdbc
 from zoo.model.errors import UserError
@@ -20,9 +20,8 @@ from zoo.report.text import terminal
 from zoo.store.run_folder import Store, kind_of
 
 
-@plainly()
 def command(
-    run: Annotated[Path | None, typer.Argument(help="a run's folder", show_default="results/latest")] = None,
+    run: RunFolder = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="write the files, print nothing")] = False,
     svg: Annotated[Path | None, typer.Option(help="a folder that gets every chart as a picture")] = None,
 ) -> None:

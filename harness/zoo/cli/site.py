@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from zoo.cli import checkout
-from zoo.cli.mistakes import plainly
 from zoo.cli.screen import console
 from zoo.reference import site
 from zoo.reference.runs import Reference
@@ -17,7 +16,6 @@ REPORTED = ("bench-all", "scenarios/*")
 """The committed runs that have a report on the site."""
 
 
-@plainly()
 def command(
     run: Annotated[
         list[Path] | None, typer.Option("--run", help="a run's folder; repeat for more; the committed ones without it")

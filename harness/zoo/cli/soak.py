@@ -11,9 +11,8 @@ import typer
 from zoo.analysis.growth import lasted
 from zoo.catalog.build import built_here, source_hash
 from zoo.catalog.manifest import Entry
-from zoo.cli import build_servers, checkout
-from zoo.cli.alone import be_alone, warn_of_environment
-from zoo.cli.mistakes import plainly
+from zoo.cli import build, checkout
+from zoo.cli.checkout import be_alone, warn_of_environment
 from zoo.cli.options import Results, Servers
 from zoo.cli.screen import console
 from zoo.host import facts
@@ -22,6 +21,7 @@ from zoo.host.run_metadata import NewRunMetadata, new_run_metadata, now
 from zoo.measure import soak as measuring
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError, RuntimeFailure
+from zoo.model.option import split_values
 from zoo.model.run import Mark, Soak
 from zoo.report.formatting import format_duration
 from zoo.report.text import soak_and_jvm, terminal
@@ -31,7 +31,6 @@ from zoo.runtime.runtimes import hosting
 from zoo.store.run_folder import write_data
 
 
-@plainly()
 def command(
     minutes: Annotated[float, typer.Option(min=measuring.LEAST_MINUTES, help="of load, in twelve parts")] = 10,
     server: Servers = None,
@@ -43,12 +42,12 @@ def command(
 
     Example: zoo soak --minutes 60 --server java-vertx
     """
-    entries = list(checkout.catalog().select(server or []))
+    entries = list(checkout.catalog().select(split_values(server or ())))
     condition = conditions.condition_of("process", entries, checkout.ROOT)
     runs = results or checkout.ROOT / "results"
     be_alone(runs)
     warn_of_environment(name for entry in entries for name in entry.settings)
-    build_servers.build_all(built_here(entries, [condition]), conditions.jdk_for(entries), console)
+    build.build_all(built_here(entries, [condition]), conditions.jdk_for(entries), console)
     named = new_run_metadata(checkout.ROOT, "soak")
     path = runs / "soak" / named["id"]
     path.mkdir(parents=True)
@@ -91,10 +90,8 @@ def _keeper(path: Path, soak: Soak) -> measuring.OnLook:
         for entry, mark in seen.items():
             marks[entry].append(mark)
         done = number == measuring.PHASES
-        _write(
-            path,
-            soak.model_copy(update={"marks": marks, "ended": dict(ended), "finished_at": now() if done else None}),
-        )
+        seen_so_far = {"marks": marks, "ended": dict(ended), "finished_at": now() if done else None}
+        write_data(path / "run.json", soak.model_copy(update=seen_so_far), indent=1)
         left = measuring.seconds(soak.minutes) * (1 - number / measuring.PHASES) / 60
         requests = sum(mark.requests for found in marks.values() for mark in found)
         errors = sum(mark.errors for found in marks.values() for mark in found)
@@ -104,10 +101,6 @@ def _keeper(path: Path, soak: Soak) -> measuring.OnLook:
         )
 
     return told
-
-
-def _write(path: Path, soak: Soak) -> None:
-    write_data(path / "run.json", soak, indent=1)
 
 
 def _end(path: Path) -> None:

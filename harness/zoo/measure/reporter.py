@@ -1,4 +1,4 @@
-"""What a session tells of its steps to whoever shows them."""
+"""The display of a session's steps."""
 
 from __future__ import annotations
 
@@ -11,27 +11,23 @@ from zoo.model.record import Record
 
 
 class Reporter(Protocol):
-    """Told of each step of a session."""
+    """Shows each step of a session."""
 
     def phase(self, where: str, what: str) -> None: ...
     def tick(self, seconds: float) -> None:
-        """So many seconds of the estimate are done since the last call."""
+        """Count so many more seconds of the estimate as done."""
+        ...
+
+    def reached(self, seconds: float) -> None:
+        """Count so much of the estimate as done in all, however long it took."""
         ...
 
     def live(self, beat: Beat) -> None:
-        """What the load of this phase does now."""
+        """Show what the load of this phase does now."""
         ...
 
     def record(self, record: Record) -> None: ...
 
 
-class Follower(Reporter, Protocol):
-    """A reporter that knows how long all of it takes."""
-
-    def reached(self, seconds: float) -> None:
-        """So much of the estimate is behind, however long it took."""
-        ...
-
-
-Follow = Callable[[float], AbstractContextManager[Follower]]
+Follow = Callable[[float], AbstractContextManager[Reporter]]
 """Begins to follow a run of so many seconds."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
+
+NEVER = r"(?!)"
+"""The separator of a list whose values may hold commas."""
 
 
 @dataclass(frozen=True)
@@ -14,8 +18,9 @@ class Option:
     """How a person asks for a field: `--name`, or `--name/--no-name` of one that is on or off.
 
     `help` may be a function, for a text that lists what is registered later. `least` and `most` bound a number.
-    `variable` is the environment's variable that stands in for the option.
-    `empty` makes a list one word, with commas between, and is the complaint when that word names nothing.
+    Every option can be set in the environment, `--name` as ZOO_NAME; `variable` is another name for it.
+    The values of a list are separated by `separator`, a regular expression, or given by repeating the option.
+    `empty` is the complaint when such a list names nothing.
     """
 
     name: str
@@ -23,6 +28,7 @@ class Option:
     least: int | None = None
     most: int | None = None
     variable: str | None = None
+    separator: str = ","
     empty: str | None = None
 
 
@@ -34,6 +40,27 @@ class OptionField:
     type: Any
     default: Any
     option: Option
+
+    @property
+    def is_list(self) -> bool:
+        return get_origin(self.type) is Sequence
+
+    def values(self, given: Iterable[str]) -> tuple[Any, ...]:
+        """Return the values of a list; `ValueError` for a list that names nothing or has a value of another type."""
+        texts = list(given)
+        values = split_values(texts, self.option.separator)
+        if texts and not values and self.option.empty is not None:
+            raise ValueError(self.option.empty)
+        try:
+            return tuple(TypeAdapter(self.type).validate_python(values))
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ValueError(f"{self.option.name} {first['input']}: {first['msg']}") from None
+
+
+def split_values(given: Iterable[str], separator: str = ",") -> list[str]:
+    """Return the values of a list that was given as several words, as one with separators in it, or as both."""
+    return [value for text in given for value in re.split(separator, text) if value.strip()]
 
 
 def options_of(model: type[Any]) -> Iterator[OptionField]:
@@ -87,17 +114,13 @@ def parse(model: type[Any], given: Sequence[str]) -> Any:  # noqa: ANN401 (an in
         if word not in known:
             raise ValueError(f"{word} is not an option; known: {', '.join(known)}")
         found, on = known[word]
-        is_switch = bool in (found.type, *get_args(found.type))
-        values[found.field] = on if is_switch else _value(found, next(left, ""), values.get(found.field, ()))
+        if bool in (found.type, *get_args(found.type)):
+            values[found.field] = on
+        elif found.is_list:
+            values[found.field] = (*values.get(found.field, ()), *found.values([next(left, "")]))
+        else:
+            values[found.field] = TypeAdapter(found.type).validate_python(next(left, ""))
     return made(model, values)
-
-
-def _value(found: OptionField, text: str, before: Sequence[Any]) -> Any:  # noqa: ANN401 (of the field's type)
-    """The value of this word; a list that is given as several words is added to."""
-    value: object = text
-    if get_origin(found.type) is Sequence:
-        value = tuple(text.split(",")) if found.option.empty is not None else (*before, text)
-    return TypeAdapter(found.type).validate_python(value)
 
 
 def words(asked: object) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from zoo.catalog.manifest import Catalog, Entry
 from zoo.model.condition import Condition
-from zoo.model.option import Option
+from zoo.model.option import NEVER, Option
 from zoo.model.run import PlanFacts, Program, Target
 from zoo.plan import capacity
 from zoo.plan.blocks import Design
@@ -94,6 +94,7 @@ class Wish:
             "--vary",
             "measure each entry under a further condition too: runtime=container, heap=50m, jdk=21, "
             "flags=-XX:+UseSerialGC, cpus=1, cores=split, MAX_THREADS=400, liberty=23.0.0.10; repeat",
+            separator=NEVER,
         ),
     ] = ()
     runtime: Annotated[
@@ -105,7 +106,10 @@ class Wish:
             variable="RUNTIME",
         ),
     ] = "auto"
-    urls: Annotated[Sequence[str], Option("--target", "the URL of a server that already runs; repeat for more")] = ()
+    urls: Annotated[
+        Sequence[str],
+        Option("--target", "the URL of a server that already runs; repeat for more", separator=",(?=https?://)"),
+    ] = ()
     pids: Annotated[
         Sequence[int],
         Option("--pid", "the target's process, whose memory, CPU and threads are then measured; one a target"),
