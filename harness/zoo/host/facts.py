@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from zoo.host.cgroup import parse_amount, read_cgroup, usable_cpus
+from zoo.host.cgroup import parse_amount, read_cgroup, read_text, usable_cpus
 from zoo.host.jdk import find_jdks
 from zoo.model.host import HostFacts, Jdk, JdkFacts, Limits, Tools, cores_in_words
 
@@ -140,14 +140,6 @@ def rust_needed(root: Path) -> str | None:
     """Return the oldest version of Rust that builds the servers below this folder, as their Cargo.toml say."""
     named = [tomllib.loads(path.read_text(encoding="utf-8"))["package"] for path in root.glob("*/Cargo.toml")]
     return max((package["rust-version"] for package in named if "rust-version" in package), default=None)
-
-
-def read_text(path: str) -> str:
-    """Return a file's text; empty where it cannot be read."""
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def parse_range(text: str | None) -> tuple[int, int] | None:

@@ -4,9 +4,11 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from glob import glob
 from pathlib import Path
 
+from zoo.host.cgroup import read_text
 from zoo.model.errors import UserError
 from zoo.model.host import MINIMUM, Jdk, major_of, version_key
 
@@ -75,7 +77,7 @@ def read_jdk(home: Path) -> Jdk | None:
     java = home / "bin" / "java"
     if home == NOT_A_HOME or not _runs(java) or not _runs(home / "bin" / "javac"):
         return None
-    release = parse_release(_read(home / "release"))
+    release = parse_release(read_text(home / "release"))
     # JAVA_RUNTIME_VERSION names the build too; older JDKs and some vendors have only JAVA_VERSION
     named = (release.get(key, "") for key in ("JAVA_RUNTIME_VERSION", "SEMANTIC_VERSION", "JAVA_VERSION"))
     version = next(filter(None, map(tidy_version, named)), None) or parse_java_version(_ask(java))
@@ -123,9 +125,11 @@ def _homes() -> Iterator[Path]:
         yield java_home
     if java := shutil.which("java"):
         yield _home_of(Path(java).resolve())
-    yield from _glob(FOLDERS)
-    if sdkman := os.environ.get("SDKMAN_DIR"):
-        yield from _glob([f"{sdkman}/candidates/java/*"])
+    sdkman = os.environ.get("SDKMAN_DIR")
+    for pattern in (*FOLDERS, *([f"{sdkman}/candidates/java/*"] if sdkman else [])):
+        # unlike those of Path, these fail neither without a home nor at a closed folder
+        path = os.path.expanduser(pattern)  # noqa: PTH111
+        yield from map(Path, sorted(glob(path)) if path.startswith("/") else [])  # noqa: PTH207
 
 
 def _java_home() -> Path | None:
@@ -139,26 +143,8 @@ def _home_of(java: Path) -> Path:
     return home.parent if home.name == "jre" else home
 
 
-def _glob(patterns: Iterable[str]) -> Iterator[Path]:
-    for pattern in patterns:
-        root = Path(os.path.expanduser(pattern))  # noqa: PTH111 (Path.expanduser fails where there is no home)
-        if not root.is_absolute():
-            continue
-        try:
-            yield from sorted(Path(root.anchor).glob(str(root.relative_to(root.anchor))))
-        except OSError:
-            continue
-
-
 def _runs(file: Path) -> bool:
     return file.is_file() and os.access(file, os.X_OK)
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _ask(java: Path) -> str:
