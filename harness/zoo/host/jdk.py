@@ -86,16 +86,16 @@ def read_jdk(home: Path) -> Jdk | None:
     return Jdk(home, java, version, major_of(version), release.get("IMPLEMENTOR", "unknown"))
 
 
-def find_jdk(minimum: int = MINIMUM, wanted: str | int | None = None) -> Jdk:
+def find_jdk(wanted: str | int | None = None) -> Jdk:
     """Return JAVA_HOME's JDK if it will do, else the newest that will."""
-    return choose(find_jdks(), minimum, wanted, _java_home())
+    return choose(find_jdks(), wanted, _java_home())
 
 
-def choose(jdks: list[Jdk], minimum: int, wanted: str | int | None = None, java_home: Path | None = None) -> Jdk:
+def choose(jdks: list[Jdk], wanted: str | int | None = None, java_home: Path | None = None) -> Jdk:
     """Return the best fit; `wanted` is a feature release (25), the start of a version (25.0.1), or a JDK's folder."""
-    fit = [jdk for jdk in jdks if jdk.major >= minimum and (wanted is None or _matches(jdk, str(wanted)))]
+    fit = [jdk for jdk in jdks if jdk.major >= MINIMUM and (wanted is None or _matches(jdk, str(wanted)))]
     if not fit:
-        raise JdkError(_complaint(jdks, minimum, wanted, java_home))
+        raise JdkError(_complaint(jdks, wanted, java_home))
     preferred = java_home.resolve() if java_home else None
     return max(fit, key=lambda jdk: (jdk.home == preferred, version_key(jdk.version)))
 
@@ -110,13 +110,13 @@ def _matches(jdk: Jdk, wanted: str) -> bool:
     )
 
 
-def _complaint(jdks: list[Jdk], minimum: int, wanted: str | int | None, java_home: Path | None) -> str:
+def _complaint(jdks: list[Jdk], wanted: str | int | None, java_home: Path | None) -> str:
     found = "found " + ", ".join(jdk.label for jdk in jdks) if jdks else "found no JDK"
     if java_home and java_home.resolve() not in (jdk.home for jdk in jdks):
         found = f"JAVA_HOME ({java_home}) is not a JDK; {found}"
-    need = f"need {minimum} or newer" if wanted is None else f"asked for {wanted}, need {minimum} or newer"
+    need = f"need {MINIMUM} or newer" if wanted is None else f"asked for {wanted}, need {MINIMUM} or newer"
     digits = re.match(r"[0-9]+", str(wanted or ""))
-    release = max(minimum, int(digits.group(0)) if digits else minimum)
+    release = max(MINIMUM, int(digits.group(0)) if digits else MINIMUM)
     return f"{found}; {need}: {HOW_TO_GET_ONE.format(n=release)}"
 
 
