@@ -51,7 +51,6 @@ class Series:
 
     @property
     def older(self) -> bool:
-        """True where its sources have changed since."""
         return self.server in self.archive.older
 
     @property
@@ -61,7 +60,6 @@ class Series:
 
     @property
     def side(self) -> Side:
-        """The series as one side of a pair."""
         return Side(self.values, self.group, self.turns)
 
     @property
@@ -136,8 +134,7 @@ class ClaimEvidence:
 
 def _measured(found: Sequence[Series]) -> tuple[object, ...]:
     """Return what runs must have in common to be taken together."""
-    archive = found[0].archive
-    each = [(s.older, s.cut, s.actual) for s in found]
+    archive, each = found[0].archive, ((s.older, s.cut, s.actual) for s in found)
     return archive.machine.alike, archive.protocol, archive.jdk, archive.window_s, *each
 
 
