@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from zoo.cli.checkout import ROOT
-from zoo.host.engine import Engine
-from zoo.host.swarm import ROLE
+from zoo.host.engine import ROLE, Engine
 
 NETWORK = "10.77.0"
 """Of joined engines."""

@@ -33,7 +33,7 @@ from zoo.model.trial_results import (
     StartupResult,
 )
 from zoo.reference.findings import experiments
-from zoo.reference.origin import held as held_runs
+from zoo.reference.origin import preferred
 from zoo.reference.runs import COMMITTED, Committed, Reference
 from zoo.report.charts import svg
 from zoo.report.page.contents import Contents
@@ -409,7 +409,6 @@ def test_the_cost_of_a_held_connection_is_read_from_committed_runs_of_held_alone
         store = Store.create(tmp_path / SCENARIOS, run(name).model_copy(update={"id": name}))
         for one in RECORDS[name]:
             store.append(one)
-    [found] = held_runs(committed(tmp_path, "held", "ramp"))
-    assert found.run.id == "held"
-    assert found.link == f"{SCENARIOS}/held"
-    assert {entry for entry, quantity in found.costs if quantity == "rss"} == {r.entry for r in RECORDS["held"]}
+    found = preferred(committed(tmp_path, "held", "ramp"))
+    assert {(one.run.id, one.link) for one, _ in found.values()} == {("held", f"{SCENARIOS}/held")}
+    assert {entry for entry, quantity in found if quantity == "rss"} == {r.entry for r in RECORDS["held"]}

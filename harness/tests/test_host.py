@@ -106,32 +106,32 @@ class TestJdk:
 
     def test_java_home_is_preferred_when_new_enough(self) -> None:
         old, mid, new = fake("17.0.1", "/j/17"), fake("21.0.9", "/j/21"), fake("25.0.1+8", "/j/25")
-        assert jdk.choose([old, mid, new], 21) is new
-        assert jdk.choose([old, mid, new], 21, java_home=Path("/j/21")) is mid
-        assert jdk.choose([old, mid, new], 21, java_home=Path("/j/17")) is new
+        assert jdk.choose([old, mid, new]) is new
+        assert jdk.choose([old, mid, new], java_home=Path("/j/21")) is mid
+        assert jdk.choose([old, mid, new], java_home=Path("/j/17")) is new
 
     def test_newest_is_by_number_not_by_text(self) -> None:
-        assert jdk.choose([fake("21.0.9", "/a"), fake("21.0.10", "/b")], 21).home == Path("/b")
+        assert jdk.choose([fake("21.0.9", "/a"), fake("21.0.10", "/b")]).home == Path("/b")
 
     @pytest.mark.parametrize("wanted", [21, "21", "21.0", "21.0.9", "21.0.9+10", "j21", "/x/j21"])
     def test_wanted(self, wanted: str | int) -> None:
         jdks = [fake("25.0.1+8", "/x/j25"), fake("21.0.9+10", "/x/j21")]
-        assert jdk.choose(jdks, 21, wanted).home == Path("/x/j21")
+        assert jdk.choose(jdks, wanted).home == Path("/x/j21")
 
     @pytest.mark.parametrize("wanted", [17, "2", "21.0.90", 26])
     def test_wanted_but_not_there(self, wanted: str | int) -> None:
         with pytest.raises(JdkError, match=f"asked for {wanted}"):
-            jdk.choose([fake("21.0.9+10", "/x/j21"), fake("17.0.1", "/x/j17")], 21, wanted)
+            jdk.choose([fake("21.0.9+10", "/x/j21"), fake("17.0.1", "/x/j17")], wanted)
 
     def test_complaint_names_what_was_found(self) -> None:
         with pytest.raises(JdkError) as caught:
-            jdk.choose([fake("17.0.15+6", "/x/j17")], 21, java_home=Path("/gone"))
+            jdk.choose([fake("17.0.15+6", "/x/j17")], java_home=Path("/gone"))
         message = str(caught.value)
         assert "JAVA_HOME (/gone) is not a JDK" in message
         assert "found Java 17.0.15+6 in /x/j17; need 21 or newer: install" in message
         assert "\n" not in message
         with pytest.raises(JdkError, match="found no JDK"):
-            jdk.choose([], 21)
+            jdk.choose([])
 
     @calm
     @given(st.text())

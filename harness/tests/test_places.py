@@ -8,8 +8,7 @@ import builders
 import pytest
 
 from zoo.host import doctor
-from zoo.host.engine import Engine, EngineError
-from zoo.host.swarm import Node, Swarm
+from zoo.host.engine import Engine, EngineError, Node, Swarm
 from zoo.model.condition import Condition
 from zoo.model.errors import BenchError
 from zoo.model.host import Limits

@@ -20,11 +20,10 @@ from zoo.model.entry_id import twin, varied
 from zoo.model.flag import Flag
 from zoo.model.record import Record
 from zoo.model.run import Run, schema
-from zoo.reference import server_readme
+from zoo.reference import readmes
 from zoo.reference.documents import DocumentError, refresh
-from zoo.reference.origin import HeldRun
-from zoo.reference.readme_table import CHARTS
-from zoo.reference.runs import COMMITTED
+from zoo.reference.readmes import CHARTS
+from zoo.reference.runs import COMMITTED, Committed, CommittedRun
 from zoo.report.summary import Summary
 from zoo.store.run_folder import Store, StoreError
 
@@ -310,18 +309,22 @@ def test_what_cores_of_their_own_change_stands_in_the_method(root: Path) -> None
     assert re.search(rf"^\| {apart} \| hello \| 1k \| 3 \| slower 3\d–4\d %", method.read_text(encoding="utf-8"), re.M)
 
 
-def held_run(started_at: str, kb: dict[str, float]) -> HeldRun:
+def held_run(started_at: str, kb: dict[str, float]) -> Committed:
     run = builders.run(list(kb), ["held"]).model_copy(update={"started_at": started_at})
-    return HeldRun(started_at, run, {(e, "rss"): Cost(Interval(cost, None, None, 1), 1.0) for e, cost in kb.items()})
+    listed = CommittedRun(name=started_at, command="bench", quoted_by=["README.md"])
+    made = Committed(listed, listed.path, reference=None)
+    costs = {(e, "rss"): Cost(Interval(cost, None, None, 1), 1.0) for e, cost in kb.items()}
+    vars(made).update(run=run, costs=costs)
+    return made
 
 
 def test_a_held_connection_costs_what_the_newest_run_says_and_lean_buffers_are_set_beside_it(root: Path) -> None:
     run = builders.run([PLATFORM, VIRTUAL, BARE])
     summary = Summary.of(run, [record(entry) for entry in (PLATFORM, VIRTUAL, BARE)])
-    lean = varied(VIRTUAL, server_readme.LEAN)
+    lean = varied(VIRTUAL, readmes.LEAN)
 
-    def results(*held: HeldRun) -> str:
-        return server_readme.results(summary, held, at(root), "java-a", "report.html")
+    def results(*held: Committed) -> str:
+        return readmes.variants(summary, held, at(root), "java-a", "report.html")
 
     newest = held_run("2026-02-01", {VIRTUAL: 128.0, lean: 100.0})
     part = results(newest, held_run("2026-01-01", {VIRTUAL: 70.0}))

@@ -51,7 +51,6 @@ class Series:
 
     @property
     def older(self) -> bool:
-        """True where its sources have changed since."""
         return self.server in self.archive.older
 
     @property
@@ -61,7 +60,6 @@ class Series:
 
     @property
     def side(self) -> Side:
-        """The series as one side of a pair."""
         return Side(self.values, self.group, self.turns)
 
     @property
@@ -136,8 +134,7 @@ class ClaimEvidence:
 
 def _measured(found: Sequence[Series]) -> tuple[object, ...]:
     """Return what runs must have in common to be taken together."""
-    archive = found[0].archive
-    each = [(s.older, s.cut, s.actual) for s in found]
+    archive, each = found[0].archive, ((s.older, s.cut, s.actual) for s in found)
     return archive.machine.alike, archive.protocol, archive.jdk, archive.window_s, *each
 
 
@@ -224,7 +221,7 @@ def estimates(rule: Rule, chosen: Sequence[Points], evidence: ClaimEvidence) -> 
 def figure(evidence: ClaimEvidence, points: Points, name: str) -> Estimate:
     """Estimate a quantity of one cell."""
     quantity = QUANTITIES[name]
-    made = _begun(points[0].text, quantity.unit, evidence.find(points, quantity), absolute=not quantity.per_connection)
+    made = _begun(points[0].text, quantity, evidence.find(points, quantity))
     if made.why:
         return made
     [one] = made.series
@@ -237,7 +234,7 @@ def ratio(evidence: ClaimEvidence, over: Points, name: str) -> Estimate:
     """Estimate a quantity of the first point over that of the second."""
     quantity = QUANTITIES[name]
     label = f"{over[0].text} ÷ {over[1].text}"
-    made = _begun(label, "×", evidence.find(over, quantity), alike=over[0].tiers == over[1].tiers)
+    made = _begun(label, None, evidence.find(over, quantity), alike=over[0].tiers == over[1].tiers)
     if made.why:
         return made
     a, b = made.series
@@ -297,7 +294,7 @@ def difference(evidence: ClaimEvidence, less: Points, name: str) -> Estimate:
     """
     quantity = QUANTITIES[name]
     label = f"{less[0].text} less {less[1].text}"
-    made = _begun(label, quantity.unit, evidence.find(less, quantity), absolute=not quantity.per_connection)
+    made = _begun(label, quantity, evidence.find(less, quantity))
     if made.why:
         return made
     a, b = made.series
@@ -320,12 +317,12 @@ def _ratios(evidence: ClaimEvidence, pairs: Sequence[Points], name: str) -> list
     return [ratio(evidence, pair, name) for pair in pairs]
 
 
-def _begun(
-    label: str, unit: str, found: list[Series] | str, *, absolute: bool = False, alike: bool = False
-) -> Estimate:
-    """Return an estimate without a figure yet, and with the first objection to one."""
+def _begun(label: str, quantity: Quantity | None, found: list[Series] | str, *, alike: bool = False) -> Estimate:
+    """Return an estimate without a figure yet, and with the first objection to one; without a quantity, of a ratio."""
+    unit = quantity.unit if quantity else "×"
     if isinstance(found, str):
         return Estimate(label, unit, why=found)
+    absolute = quantity is not None and not quantity.per_connection
     why = next(_objections(found, absolute=absolute, alike=alike), None)
     return Estimate(label, unit, why=why, series=tuple(found), notes=_notes(found))
 

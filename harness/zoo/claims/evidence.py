@@ -125,7 +125,6 @@ class Archive:
 
 
 def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str | None = None) -> Archive:
-    """Read a run of `zoo bench`."""
     fits = slopes(records)
     cells: dict[Key, dict[int, Observation]] = {}
     for line, record in enumerate(records, start=1):
@@ -135,7 +134,7 @@ def of_servers(run: Run, records: Sequence[Record], folder: str, reference: str 
         fit = fits.get((record.entry, record.asked), {}).get(record.round)
         data["per_connection"] = {"rss": None if fit is None else fit.kb}
         observed = _observed(record, data, line)
-        for jdk in _jdks(record):
+        for jdk in _jdks(record.condition.jdk, varied=name_of(record.entry).startswith("jdk=")):
             key = (record.scenario, plain(record.entry), record.case, record.tier, settings(record), jdk)
             cells.setdefault(key, {})[record.round] = observed
     compared = compare(run.plan.entries, records, reference, run.plan.guests)
@@ -165,7 +164,7 @@ def of_programs(run: Mapping[str, Any], records: Iterable[Mapping[str, Any]], fo
         number, failure = record.get("round", 1), at(record, "failure.message")
         groups, turns = _of_fork(record) if record["kind"] == "jdbc" else ({}, {})
         seen = Observation(line, number, record, entry=program, failure=failure, groups=groups, turns=turns)
-        for jdk in ("", *_numbered(run["jdk"])):
+        for jdk in _jdks(run["jdk"]):
             cells.setdefault((scenario, program, case, tier, settings, jdk), {})[number] = seen
     return Archive(
         id=run["id"],
@@ -176,7 +175,7 @@ def of_programs(run: Mapping[str, Any], records: Iterable[Mapping[str, Any]], fo
         machine=MachineFacts.of(HostFacts.model_validate(run["host"])),
         protocol=run["protocol"],
         cells=cells,
-        priors=_priors(records) if run["kind"] == "jdbc" else {},
+        priors=_priors(records),
         window_s=_window_s(run) if run["kind"] == "jdbc" else 0.0,
     )
 
@@ -217,15 +216,9 @@ def settings(record: Record) -> str:
     return " ".join([*changes, name] if name.startswith("runtime=") else changes)
 
 
-def _jdks(record: Record) -> list[str]:
-    """How a claim may name the JDK of a record: the run's own may be left out."""
-    own = [] if name_of(record.entry).startswith("jdk=") else [""]
-    return [*own, *_numbered(record.condition.jdk)]
-
-
-def _numbered(jdk: str | None) -> list[str]:
-    """Return the JDK's number; nothing for a server without a JDK."""
-    return [str(major_of(jdk))] if jdk else []
+def _jdks(jdk: str | None, *, varied: bool = False) -> list[str]:
+    """Return how a claim may name a record's JDK: by its number, if it has one; the run's own may be left out."""
+    return [*([] if varied else [""]), *([str(major_of(jdk))] if jdk else [])]
 
 
 def canonical(vary: str) -> str:

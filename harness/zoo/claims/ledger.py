@@ -245,7 +245,6 @@ class Ledger:
 
 
 def asked(scenario: str, case: str) -> str:
-    """The scenario with its case."""
     return f"{scenario} {case}".strip()
 
 

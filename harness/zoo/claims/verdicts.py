@@ -107,7 +107,6 @@ class ClaimVerdict:
 
     @property
     def estimates(self) -> list[Estimate]:
-        """The figures of all parts."""
         return [estimate for part in self.parts for estimate, _ in part.found]
 
     @property

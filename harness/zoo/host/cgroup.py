@@ -28,6 +28,14 @@ class Mount:
     controllers: frozenset[str]
 
 
+def read_text(path: str | Path) -> str:
+    """Return a file's text; empty where it cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
 def parse_amount(text: str | None) -> int | None:
     """Return the number in a limit file; `max`, -1 and version 1's huge number are no limit."""
     word = (text or "").strip()
@@ -43,9 +51,8 @@ def parse_cpu_max(text: str | None) -> float | None:
     return _cpus(words[0], words[1]) if len(words) == 2 else None
 
 
-def read_cgroup(read: Reader | None = None) -> CgroupLimits:
+def read_cgroup(read: Reader = read_text) -> CgroupLimits:
     """Return the limits in force on this process: the tightest from its group up to the root that is visible."""
-    read = read or _read
 
     def amounts(controller: str, *names: str) -> list[int | None]:
         return [parse_amount(read(f"{folder}/{name}")) for folder in levels(controller, read=read) for name in names]
@@ -63,9 +70,8 @@ def read_cgroup(read: Reader | None = None) -> CgroupLimits:
     )
 
 
-def levels(controller: str, pid: int | None = None, read: Reader | None = None) -> list[str]:
+def levels(controller: str, pid: int | None = None, read: Reader = read_text) -> list[str]:
     """List the folders of a process's group and of its visible parents, the group first; this process without `pid`."""
-    read = read or _read
     lines = [line.split(":", 2) for line in (read(f"/proc/{pid or 'self'}/cgroup") or "").splitlines()]
     # version 2 has no controllers on its line, and so the empty name
     paths = {name: words[2] for words in lines if len(words) == 3 for name in words[1].split(",")}
@@ -113,13 +119,6 @@ def _least(values: Sequence[N | None]) -> N | None:
 
 def _unescape(path: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), path)
-
-
-def _read(path: str) -> str | None:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
 
 
 def usable_cpus(limits: CgroupLimits) -> float | None:

@@ -129,8 +129,7 @@ def virtual_host(facts: HostFacts, lacking: str | None, qemu: str | None, device
 
 
 def worst(found: list[Check]) -> State:
-    states = {check.state for check in found}
-    return "bad" if "bad" in states else "warn" if "warn" in states else "ok"
+    return max((check.state for check in found), key=list(SIGNS).index, default="ok")
 
 
 def show(found: list[Check], console: Console) -> None:

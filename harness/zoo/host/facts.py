@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from zoo.host.cgroup import parse_amount, read_cgroup, usable_cpus
+from zoo.host.cgroup import parse_amount, read_cgroup, read_text, usable_cpus
 from zoo.host.jdk import find_jdks
 from zoo.model.host import HostFacts, Jdk, JdkFacts, Limits, Tools, cores_in_words
 
@@ -38,15 +38,16 @@ FAMILIES = {
     "alpine": {"alpine"},
 }
 
-# wrk and Docker's client have their own way to be asked; `docker version` would wait for the engine.
+# wrk and Docker's client have their own way to be asked; `docker version` waits for the engine, and without one prints
+# an error, sometimes with exit code 0.
 COMMANDS = {
     "wrk": ["wrk", "-v"],
     "cargo": ["cargo", "--version"],
     "rustc": ["rustc", "--version"],
     "maven": ["mvn", "--version"],
     "docker": ["docker", "--version"],
+    "engine": ["docker", "version", "--format", "{{.Server.Version}}"],
 }
-ENGINE = ["docker", "version", "--format", "{{.Server.Version}}"]
 
 
 def gather(jdk: Jdk | None = None) -> HostFacts:
@@ -80,7 +81,6 @@ def gather(jdk: Jdk | None = None) -> HostFacts:
 
 
 def read_limits() -> Limits:
-    """Return the limits of this process and kernel."""
     soft, hard = _rlimit(resource.RLIMIT_NOFILE)
     low, high = parse_range(_sysctl("net/ipv4/ip_local_port_range")) or (None, None)
     return Limits(
@@ -116,7 +116,6 @@ def distribution() -> tuple[str | None, str | None]:
 
 
 def memory_kb() -> tuple[int | None, int | None]:
-    """Return physical memory and swap."""
     try:
         return psutil.virtual_memory().total // 1024, psutil.swap_memory().total // 1024
     except (OSError, RuntimeError):
@@ -130,10 +129,7 @@ def huge_pages() -> str | None:
 def find_tools() -> Tools:
     """Ask all tools for their versions at once, each for a few seconds at most."""
     with ThreadPoolExecutor() as pool:
-        # without an engine Docker prints an error, sometimes with exit code 0
-        engine = pool.submit(_version, ENGINE, 3, errors=False)
-        versions = {name: pool.submit(_version, words, 10) for name, words in COMMANDS.items()}
-        return Tools(**{name: version.result() for name, version in versions.items()}, engine=engine.result())
+        return Tools(**dict(zip(COMMANDS, pool.map(_version, COMMANDS), strict=True)))
 
 
 def rust_needed(root: Path) -> str | None:
@@ -142,16 +138,7 @@ def rust_needed(root: Path) -> str | None:
     return max((package["rust-version"] for package in named if "rust-version" in package), default=None)
 
 
-def read_text(path: str) -> str:
-    """Return a file's text; empty where it cannot be read."""
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
 def parse_range(text: str | None) -> tuple[int, int] | None:
-    """Parse the two numbers of `ip_local_port_range`."""
     words = (text or "").split()
     if len(words) != 2:
         return None
@@ -236,14 +223,15 @@ def _libc() -> str | None:
     return "musl" if any(Path("/lib").glob("ld-musl-*")) else None
 
 
-def _version(command: list[str], timeout_s: float, errors: bool = True) -> str | None:
+def _version(tool: str) -> str | None:
     """Ask a tool; None where there is no such tool, or it prints no version in time."""
+    command, engine = COMMANDS[tool], tool == "engine"
     if shutil.which(command[0]) is None:
         return None
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout_s, check=False, stdin=subprocess.DEVNULL
+            command, capture_output=True, text=True, timeout=3 if engine else 10, check=False, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return parse_version(done.stdout + done.stderr if errors else done.stdout)
+    return parse_version(done.stdout if engine else done.stdout + done.stderr)

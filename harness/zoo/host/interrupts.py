@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 
 @contextmanager
@@ -14,16 +15,8 @@ def interruptible() -> Iterator[None]:
 
     Ctrl-C does so even where a shell had it ignored; a closed terminal does not where nohup said so.
     """
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in _ending()}
-    try:
+    with _handled_by(signal.default_int_handler):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
@@ -36,16 +29,21 @@ def defer_signals() -> Iterator[None]:
         yield
         return
     came: list[int] = []
-    before = {number: signal.signal(number, lambda got, _: came.append(got)) for number in _ending()}
     try:
-        yield
+        with _handled_by(lambda number, _: came.append(number)):
+            yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
         if came:
             signal.raise_signal(came[0])
 
 
-def _ending() -> list[signal.Signals]:
+@contextmanager
+def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return [signal.SIGINT, signal.SIGTERM, *([] if nohup else [signal.SIGHUP])]
+    ending = [signal.SIGINT, signal.SIGTERM, *([] if nohup else [signal.SIGHUP])]
+    before = {number: signal.signal(number, handler) for number in ending}
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)

@@ -4,9 +4,11 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from glob import glob
 from pathlib import Path
 
+from zoo.host.cgroup import read_text
 from zoo.model.errors import UserError
 from zoo.model.host import MINIMUM, Jdk, major_of, version_key
 
@@ -75,7 +77,7 @@ def read_jdk(home: Path) -> Jdk | None:
     java = home / "bin" / "java"
     if home == NOT_A_HOME or not _runs(java) or not _runs(home / "bin" / "javac"):
         return None
-    release = parse_release(_read(home / "release"))
+    release = parse_release(read_text(home / "release"))
     # JAVA_RUNTIME_VERSION names the build too; older JDKs and some vendors have only JAVA_VERSION
     named = (release.get(key, "") for key in ("JAVA_RUNTIME_VERSION", "SEMANTIC_VERSION", "JAVA_VERSION"))
     version = next(filter(None, map(tidy_version, named)), None) or parse_java_version(_ask(java))
@@ -84,16 +86,16 @@ def read_jdk(home: Path) -> Jdk | None:
     return Jdk(home, java, version, major_of(version), release.get("IMPLEMENTOR", "unknown"))
 
 
-def find_jdk(minimum: int = MINIMUM, wanted: str | int | None = None) -> Jdk:
+def find_jdk(wanted: str | int | None = None) -> Jdk:
     """Return JAVA_HOME's JDK if it will do, else the newest that will."""
-    return choose(find_jdks(), minimum, wanted, _java_home())
+    return choose(find_jdks(), wanted, _java_home())
 
 
-def choose(jdks: list[Jdk], minimum: int, wanted: str | int | None = None, java_home: Path | None = None) -> Jdk:
+def choose(jdks: list[Jdk], wanted: str | int | None = None, java_home: Path | None = None) -> Jdk:
     """Return the best fit; `wanted` is a feature release (25), the start of a version (25.0.1), or a JDK's folder."""
-    fit = [jdk for jdk in jdks if jdk.major >= minimum and (wanted is None or _matches(jdk, str(wanted)))]
+    fit = [jdk for jdk in jdks if jdk.major >= MINIMUM and (wanted is None or _matches(jdk, str(wanted)))]
     if not fit:
-        raise JdkError(_complaint(jdks, minimum, wanted, java_home))
+        raise JdkError(_complaint(jdks, wanted, java_home))
     preferred = java_home.resolve() if java_home else None
     return max(fit, key=lambda jdk: (jdk.home == preferred, version_key(jdk.version)))
 
@@ -108,13 +110,13 @@ def _matches(jdk: Jdk, wanted: str) -> bool:
     )
 
 
-def _complaint(jdks: list[Jdk], minimum: int, wanted: str | int | None, java_home: Path | None) -> str:
+def _complaint(jdks: list[Jdk], wanted: str | int | None, java_home: Path | None) -> str:
     found = "found " + ", ".join(jdk.label for jdk in jdks) if jdks else "found no JDK"
     if java_home and java_home.resolve() not in (jdk.home for jdk in jdks):
         found = f"JAVA_HOME ({java_home}) is not a JDK; {found}"
-    need = f"need {minimum} or newer" if wanted is None else f"asked for {wanted}, need {minimum} or newer"
+    need = f"need {MINIMUM} or newer" if wanted is None else f"asked for {wanted}, need {MINIMUM} or newer"
     digits = re.match(r"[0-9]+", str(wanted or ""))
-    release = max(minimum, int(digits.group(0)) if digits else minimum)
+    release = max(MINIMUM, int(digits.group(0)) if digits else MINIMUM)
     return f"{found}; {need}: {HOW_TO_GET_ONE.format(n=release)}"
 
 
@@ -123,9 +125,11 @@ def _homes() -> Iterator[Path]:
         yield java_home
     if java := shutil.which("java"):
         yield _home_of(Path(java).resolve())
-    yield from _glob(FOLDERS)
-    if sdkman := os.environ.get("SDKMAN_DIR"):
-        yield from _glob([f"{sdkman}/candidates/java/*"])
+    sdkman = os.environ.get("SDKMAN_DIR")
+    for pattern in (*FOLDERS, *([f"{sdkman}/candidates/java/*"] if sdkman else [])):
+        # unlike those of Path, these fail neither without a home nor at a closed folder
+        path = os.path.expanduser(pattern)  # noqa: PTH111
+        yield from map(Path, sorted(glob(path)) if path.startswith("/") else [])  # noqa: PTH207
 
 
 def _java_home() -> Path | None:
@@ -139,26 +143,8 @@ def _home_of(java: Path) -> Path:
     return home.parent if home.name == "jre" else home
 
 
-def _glob(patterns: Iterable[str]) -> Iterator[Path]:
-    for pattern in patterns:
-        root = Path(os.path.expanduser(pattern))  # noqa: PTH111 (Path.expanduser fails where there is no home)
-        if not root.is_absolute():
-            continue
-        try:
-            yield from sorted(Path(root.anchor).glob(str(root.relative_to(root.anchor))))
-        except OSError:
-            continue
-
-
 def _runs(file: Path) -> bool:
     return file.is_file() and os.access(file, os.X_OK)
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _ask(java: Path) -> str:

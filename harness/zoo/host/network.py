@@ -74,7 +74,7 @@ def namespace_limits(limits: Limits) -> Limits:
     return limits.model_copy(update={"port_low": int(low), "port_high": int(high)})
 
 
-def prepare_namespace(proc: Path = Path("/proc/sys"), settings: Mapping[str, str] = NAMESPACE_SETTINGS) -> list[str]:
+def prepare_namespace(settings: Mapping[str, str] = NAMESPACE_SETTINGS) -> list[str]:
     """Inside: bring loopback up and widen the limits. Return the names of settings that could not be made."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         request = struct.pack("16sh14x", b"lo", 0)
@@ -83,7 +83,7 @@ def prepare_namespace(proc: Path = Path("/proc/sys"), settings: Mapping[str, str
     refused = []
     for name, value in settings.items():
         try:
-            (proc / name).write_text(value, encoding="ascii")
+            Path("/proc/sys", name).write_text(value, encoding="ascii")
         except OSError:
             refused.append(name.replace("/", "."))
     return refused

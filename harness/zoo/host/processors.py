@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from zoo.host.cgroup import read_text
 from zoo.model.host import PhysicalCore, numbers
 
 TOPOLOGY = Path("/sys/devices/system/cpu")
@@ -36,7 +37,9 @@ def cores(allowed: Collection[int] = ALLOWED, folder: Path = TOPOLOGY) -> list[P
         if processor not in left:  # a sibling of one before
             continue
         topology = folder / f"cpu{processor}" / "topology"
-        siblings, package = _read(topology / "thread_siblings_list"), _read(topology / "physical_package_id")
+        siblings, package = (
+            read_text(topology / name).strip() for name in ("thread_siblings_list", "physical_package_id")
+        )
         together = {processor, *(numbers(siblings) if LIST.fullmatch(siblings) else ())} & left
         left -= together
         socket = int(package) if package.isdecimal() else 0
@@ -48,7 +51,7 @@ def _kinds(allowed: Collection[int], folder: Path) -> Mapping[int, int]:
     """Rank the kind of core of each processor, 0 the fastest, by the first source that tells several apart."""
     sources = (
         _by_intel(folder.parents[1]),
-        *(_by_speed({p: _read(folder / f"cpu{p}" / name) for p in allowed}) for name in SPEEDS),
+        *(_by_speed({p: read_text(folder / f"cpu{p}" / name).strip() for p in allowed}) for name in SPEEDS),
     )
     for ranks in sources:
         kinds = sorted({ranks[processor] for processor in allowed}) if ranks.keys() >= set(allowed) else []
@@ -59,7 +62,7 @@ def _kinds(allowed: Collection[int], folder: Path) -> Mapping[int, int]:
 
 def _by_intel(devices: Path) -> dict[int, int]:
     """Intel's hybrid processors have a device for each kind of core, with the list of its processors."""
-    lists = [_read(devices / name / "cpus") for name in INTEL_KINDS]
+    lists = [read_text(devices / name / "cpus").strip() for name in INTEL_KINDS]
     return {p: rank for rank, text in enumerate(lists) if LIST.fullmatch(text) for p in numbers(text)}
 
 
@@ -87,10 +90,3 @@ def cpu_affinity(processors: Collection[int] | None) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""

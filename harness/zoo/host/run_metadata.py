@@ -58,24 +58,17 @@ def revision(root: Path) -> Revision:
     try:
         commit = _git(root, *trust, "rev-parse", "HEAD")
         changed = _git(root, *trust, "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)results")
-    except _GitError as error:
-        return Revision(None, None, str(error))
+    except OSError as error:
+        return Revision(None, None, f"git: {error.strerror}")
+    except subprocess.CalledProcessError as error:
+        return Revision(None, None, next(iter(error.stderr.splitlines()), "git failed"))
     return Revision(commit, bool(changed))
-
-
-class _GitError(Exception):
-    """Git's own words."""
 
 
 def _git(root: Path, *words: str) -> str:
     """Run git without the variables by which a hook that calls us names its own repository."""
-    try:
-        local = subprocess.run(["git", "rev-parse", "--local-env-vars"], capture_output=True, text=True, check=False)
-        env = {name: value for name, value in os.environ.items() if name not in local.stdout.split()}
-        env |= {"GIT_CEILING_DIRECTORIES": str(root.parent), "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-        done = subprocess.run(["git", *words], cwd=root, env=env, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise _GitError(f"git: {error.strerror}") from error
-    if done.returncode:
-        raise _GitError(next(iter(done.stderr.splitlines()), f"git {words[0]} failed"))
+    local = subprocess.run(["git", "rev-parse", "--local-env-vars"], capture_output=True, text=True, check=False)
+    env = {name: value for name, value in os.environ.items() if name not in local.stdout.split()}
+    env |= {"GIT_CEILING_DIRECTORIES": str(root.parent), "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    done = subprocess.run(["git", *words], cwd=root, env=env, capture_output=True, text=True, check=True)
     return done.stdout.strip()

@@ -58,9 +58,8 @@ def write(folder: Path, found: Ledger, said: Sequence[ClaimVerdict]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "ledger.md").write_text(render(sections(found, said, links=True)), encoding="utf-8")
     (folder / "badge.svg").write_text(ledger_page.badge(count_words(said)), encoding="utf-8")
-    written = folder / "ledger.html"
-    written.write_text(ledger_page.page(found, said), encoding="utf-8")
-    return written
+    (folder / "ledger.html").write_text(ledger_page.page(found, said), encoding="utf-8")
+    return folder / "ledger.html"
 
 
 def judge_claims(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from zoo.analysis.held import Cost
 from zoo.analysis.summary import Row
@@ -14,7 +14,6 @@ from zoo.model.run import Run
 from zoo.reference.runs import Committed
 from zoo.report.section import Section
 from zoo.report.text.markdown import body, render_table
-from zoo.scenarios.held import HELD
 
 
 def preference(rounds: int, started_at: str) -> tuple[int, str]:
@@ -74,30 +73,15 @@ def quote(section: Section, source: str) -> str:
 
 # --- the cost of a held connection
 
-
-@dataclass(frozen=True)
-class HeldRun:
-    """A run that held connections: its place, and the cost of one by entry and quantity."""
-
-    link: str
-    run: Run
-    costs: Mapping[tuple[str, str], Cost]
-
-
-HeldCosts = dict[tuple[str, str], tuple[HeldRun, Cost]]
+HeldCosts = dict[tuple[str, str], tuple[Committed, Cost]]
 """A cost and its run, by entry and quantity."""
 
 
-def held(runs: Iterable[Committed]) -> list[HeldRun]:
-    """Return those of the runs that held connections."""
-    return [HeldRun(one.link, one.run, one.costs) for one in runs if HELD.name in one.run.plan.scenarios]
-
-
-def preferred(found: Sequence[HeldRun]) -> HeldCosts:
+def preferred(runs: Iterable[Committed]) -> HeldCosts:
     """Return the costs that documents quote."""
     every = [
         (preference(cost.interval.n, one.run.started_at), key, one, cost)
-        for one in found
+        for one in runs
         for key, cost in one.costs.items()
     ]
     return {key: (one, cost) for _, key, one, cost in sorted(every, key=lambda item: item[0])}
@@ -105,4 +89,4 @@ def preferred(found: Sequence[HeldRun]) -> HeldCosts:
 
 def usual(runs: Iterable[Committed]) -> HeldCosts:
     """Return the same for entries under usual conditions only."""
-    return {key: found for key, found in preferred(held(runs)).items() if plain(key[0]) == key[0]}
+    return {key: found for key, found in preferred(runs).items() if plain(key[0]) == key[0]}

@@ -65,8 +65,7 @@ class Printed(Data):
 
 def render(runs: Sequence[Committed], catalog: Catalog) -> str:
     """Render the part of docs/method.md."""
-    [one] = runs
-    return told(read(one.folder))
+    return told(read(runs[0].folder))
 
 
 def read(path: Path) -> Printed:

@@ -128,7 +128,8 @@ class Committed:
     @cached_property
     def costs(self) -> dict[tuple[str, str], Cost]:
         """The cost of a connection that the scenario `held` measured, by entry and quantity."""
-        return costs([record for record in self.records if record.scenario == HELD.name])
+        records = self.records if HELD.name in self.run.plan.scenarios else []
+        return costs([record for record in records if record.scenario == HELD.name])
 
     @cached_property
     def contents(self) -> Contents:

@@ -43,9 +43,8 @@ def write(
         say(f"{store.run().id}: report")
         entries.append(_write_report(to, store, catalog))
     said = _write_ledger(to, named, root, catalog, {entry.id for entry in entries})
-    written = to / "index.html"
-    written.write_text(index(entries, said), encoding="utf-8")
-    return written
+    (to / "index.html").write_text(index(entries, said), encoding="utf-8")
+    return to / "index.html"
 
 
 def _write_report(to: Path, store: Store, catalog: Catalog) -> SiteEntry:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from zoo.host.engine import Engine, EngineError, engine_of, image
-from zoo.host.swarm import ROLE, Node, Swarm
+from zoo.host.engine import ROLE, Engine, EngineError, Node, Swarm, engine_of, image
 from zoo.model.errors import BenchError
 from zoo.runtime.container import GENERATOR, has_registry
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from zoo.catalog.manifest import Server
-from zoo.host.engine import ENGINE_EXIT, EngineError, image
-from zoo.host.swarm import Node, Swarm, Task
+from zoo.host.engine import ENGINE_EXIT, EngineError, Node, Swarm, Task, image
 from zoo.model.errors import RuntimeFailure
 from zoo.model.host import Cores, HostFacts
 from zoo.runtime import orphans
