@@ -163,7 +163,7 @@ def _pair(sides: Sides, a: Row, b: Row) -> Pair:
     names = (str(sides.a), str(sides.b))
     reason = _unfit(names, (a, b)) or (None if shared else "no round has both")
     comparisons = {m: unjudged(m, None if reason else sample(_side(m, a), _side(m, b)), reason) for m in FIELDS}
-    return _made(sides.kind, sides.a, (sides.title, sides.than), len(shared), comparisons, names, (a, b))
+    return _made(sides, len(shared), comparisons, names, (a, b))
 
 
 def _between(cell: Cell, runs: tuple[str, str], before: Row, after: Row) -> Pair:
@@ -175,31 +175,25 @@ def _between(cell: Cell, runs: tuple[str, str], before: Row, after: Row) -> Pair
         ratio = unpaired_ratio(new, old) if new and old and not reason else None
         comparisons[metric] = unjudged(metric, ratio, reason)
     rounds = min(len(before.rounds), len(after.rounds))
-    return _made(Kind.RUN, cell, (cell.executor, cell.executor), rounds, comparisons, names, (after, before))
+    return _made(Sides(Kind.RUN, cell, cell, cell.executor, cell.executor), rounds, comparisons, names, (after, before))
 
 
 def _made(
-    kind: Kind,
-    cell: Cell,
-    titles: tuple[str, str],
-    rounds: int,
-    comparisons: dict[Metric, Comparison],
-    names: tuple[str, str],
-    sides: tuple[Row, Row],
+    of: Sides, rounds: int, comparisons: dict[Metric, Comparison], names: tuple[str, str], rows_: tuple[Row, Row]
 ) -> Pair:
     return Pair(
-        kind=kind,
-        a=titles[0],
-        b=titles[1],
-        scenario=cell.question,
-        tier=cell.connections,
-        requested=cell.pool,
+        kind=of.kind,
+        a=of.title,
+        b=of.than,
+        scenario=of.a.question,
+        tier=of.a.connections,
+        requested=of.a.pool,
         jvm=True,
         rounds=rounds,
         comparisons=comparisons,
         lost=[
             f"{name} failed in round {number}: {message}"
-            for name, row in zip(names, sides, strict=True)
+            for name, row in zip(names, rows_, strict=True)
             for number, message in row.failures.items()
         ],
     )

@@ -58,6 +58,9 @@ WIRE_MORE_S = 0.0015
 SLEEP_S = 0.010
 
 
+VARIED = ("database", "executor", "query", "pool", "latency")
+"""The fields of a cell that an option chooses by."""
+
 ONLY = "of all cells only these; repeat for more"
 
 
@@ -75,17 +78,11 @@ class Choice:
 
     @property
     def is_made(self) -> bool:
-        return any((self.database, self.executor, self.query, self.pool, self.latency, self.cell))
+        return bool(self.cell) or any(getattr(self, name) for name in VARIED)
 
     def takes(self, cell: Cell) -> bool:
-        return (
-            cell.database in (self.database or (cell.database,))
-            and cell.executor in (self.executor or (cell.executor,))
-            and cell.query in (self.query or (cell.query,))
-            and cell.pool in (self.pool or (cell.pool,))
-            and cell.latency in (self.latency or (cell.latency,))
-            and str(cell) in (self.cell or (str(cell),))
-        )
+        by_field = all(not (wanted := getattr(self, n)) or getattr(cell, n) in wanted for n in VARIED)
+        return by_field and str(cell) in (self.cell or (str(cell),))
 
 
 @dataclass(frozen=True)
@@ -283,10 +280,7 @@ def _with(base: Cell, executors: Sequence[str]) -> list[Cell]:
 
 def _known() -> dict[str, list[str]]:
     found = cells()
-    return {
-        name: list(dict.fromkeys(str(getattr(cell, name)) for cell in found))
-        for name in ("database", "executor", "query", "pool", "latency")
-    }
+    return {name: list(dict.fromkeys(str(getattr(cell, name)) for cell in found)) for name in VARIED}
 
 
 @dataclass(frozen=True)

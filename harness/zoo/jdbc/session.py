@@ -15,7 +15,7 @@ from zoo.host.run_metadata import now
 from zoo.jdbc import launcher, plan
 from zoo.jdbc.launcher import LaunchFailure
 from zoo.jdbc.plan import Step
-from zoo.jdbc.records import CellRecord, Flood, FloodRecord, FloodResult, Measurement
+from zoo.jdbc.records import CellRecord, Flood, FloodRecord, FloodResult
 from zoo.jdbc.services import Databases
 from zoo.jdbc.store import JdbcStore
 from zoo.model.errors import RuntimeFailure
@@ -76,9 +76,7 @@ class Session:
         used = self.store.run().plan.profile
         cell = step.cell
         name = f"{_slug(str(cell))}-r{step.round}"
-        started = now()
-        measured: Measurement | None = None
-        failure: Failure | None = None
+        kept = CellRecord(cell=cell, round=step.round, position=step.position, started_at=now())
         try:
             with (
                 self.databases.serving(cell.database, cell.max_connections, cell.latency) as serving,
@@ -89,17 +87,9 @@ class Session:
                 self.launcher.run(launcher.arguments(cell, used, str(out)), self._log(name), limit, serving)
                 text = out.read_text(encoding="utf-8")
             raw = self.store.write_raw(name, _without_paths(text))
-            measured = launcher.measurement(text, cell, raw)
+            return kept.model_copy(update={"measurement": launcher.measurement(text, cell, raw)})
         except FAULTS as error:
-            failure = _failure(error)
-        return CellRecord(
-            cell=cell,
-            round=step.round,
-            position=step.position,
-            started_at=started,
-            measurement=measured,
-            failure=failure,
-        )
+            return kept.model_copy(update={"failure": _failure(error)})
 
     def _flood(self, flood: Flood) -> FloodRecord:
         started = now()

@@ -114,10 +114,7 @@ def _pools(found: dict[Cell, Row]) -> list[Figure]:
             continue
         data = _lines(here)
         bounds = [d["bound"] for d in data if d["bound"] is not None]
-        values = [
-            *(d["low"] for d in data if d["low"] is not None),
-            *(d["high"] for d in data if d["high"] is not None),
-        ]
+        values = [d[side] for side in ("low", "high") for d in data if d[side] is not None]
         caption = question + (" · dashed: connections ÷ latency" if bounds else "")
         said = "; ".join(f"{d['executor']}, {d['connections']:g} connections: {d['text']}" for d in data if d["text"])
         drawing = logarithmic(POOLS, data, [*values, *bounds])
