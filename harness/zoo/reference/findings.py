@@ -8,18 +8,18 @@ from pathlib import Path
 from zoo.analysis.pairs import Kind
 from zoo.analysis.summary import Row
 from zoo.catalog.manifest import Catalog
+from zoo.model.record import Record
 from zoo.model.run import Soak
 from zoo.reference import reports
 from zoo.reference.origin import changed, medians, origin, quote, source, usual
 from zoo.reference.runs import Committed
-from zoo.report import study as studies
 from zoo.report import view
 from zoo.report.columns import COLUMNS
-from zoo.report.section import NONE, Table
-from zoo.report.study import StudyRun
+from zoo.report.section import NONE, Section, Table
 from zoo.report.text import comparisons, soak_and_jvm
 from zoo.report.text.markdown import body, render_table
 from zoo.report.text.planning import sizing
+from zoo.report.text.sentences import QUESTIONS
 
 PEAK = COLUMNS["rss_peak_mb"]
 
@@ -51,10 +51,19 @@ def conditions(runs: Sequence[Committed], catalog: Catalog, *, engine: bool = Fa
 
 
 def study(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Render the questions of a study about one server, each with what its run shows."""
+    """Render the questions of a study about one server: the answers, the comparisons and tables, the folded notes."""
     server = runs[0].listed.path.parent.name
-    answered = [StudyRun(one.listed.asks, one.run, one.records, f"../{one.link}") for one in runs]
-    return studies.told(answered, lambda run: origin(run, catalog, server))
+    parts: list[str] = []
+    for one in runs:
+        compared = one.summary.compared
+        pairs = [comparisons.verdicts(k, compared.of(k), one.run.plan.rounds) for k in QUESTIONS if compared.of(k)]
+        [(_, shown, records)] = view.viewed(one.records)
+        section = shown.section(records)
+        tables = Section("", tables=[table for each in (*pairs, section) for table in each.tables])
+        notes = Section("", section.paragraphs, bullets=[text for each in (*pairs, section) for text in each.bullets])
+        parts += [f"**{one.listed.asks}**", *_answers(one, records), *body(tables), _where(one, catalog, server)]
+        parts.append(_folded("Notes", notes))
+    return "\n\n".join(parts)
 
 
 def soak(runs: Sequence[Committed], catalog: Catalog) -> str:
@@ -85,16 +94,26 @@ def experiments(runs: Sequence[Committed], catalog: Catalog) -> str:
     """Render a heading for each scenario in their order, and below it the answers and the folded tables of each run."""
     found: dict[str, list[str]] = {name: [] for name in view.views()}
     for one in runs:
-        rounds = one.run.plan.rounds
-        where = f"[Committed run](../{one.link}), {rounds} round(s): {origin(one.run, catalog)}."
         for name, shown, records in view.viewed(one.records):
-            pairs = [pair for pair in one.summary.compared.pairs if pair.scenario.partition(" ")[0] == name]
-            answers = view.answers(records, pairs)
-            tables = "\n\n".join(["<details><summary>Tables</summary>", *body(shown.section(records)), "</details>"])
-            if answers:
-                found[name].append("\n".join(f"- {answer}" for answer in answers))
-            found[name] += [where, tables]
+            tables = _folded("Tables", shown.section(records))
+            found[name] += [*_answers(one, records), _where(one, catalog), tables]
     return "\n\n".join("\n\n".join([f"### {name}", *parts]) for name, parts in found.items() if parts)
+
+
+def _answers(one: Committed, records: Sequence[Record]) -> list[str]:
+    """Return the answers to the scenario of these records as one list in Markdown, if there are any."""
+    asked = {record.asked for record in records}
+    found = view.answers(records, [pair for pair in one.summary.compared.pairs if pair.scenario in asked])
+    return ["\n".join(f"- {answer}" for answer in found)] if found else []
+
+
+def _where(one: Committed, catalog: Catalog, server: str | None = None) -> str:
+    rounds = one.run.plan.rounds
+    return f"[Committed run](../{one.link}), {rounds} round(s): {origin(one.run, catalog, server)}."
+
+
+def _folded(summary: str, section: Section) -> str:
+    return "\n\n".join([f"<details><summary>{summary}</summary>", *body(section), "</details>"])
 
 
 # --- what a true 25,000 held requests cost each server

@@ -38,15 +38,12 @@ UNDECIDED = {Word.OPEN.value, Word.NOT_MEASURED.value}
 class View:
     """What a report shows of a scenario's records; each function gets the records of that scenario.
 
-    `answers` are its first sentences; a scenario without them answers by requests per second, pair by pair. `study`
-    gives the paragraphs for a document about one server.
-    """
+    `answers` are its first sentences; a scenario without them answers by requests per second, pair by pair."""
 
     heading: str
     section: Callable[[Sequence[Record]], Section]
     groups: Callable[[Run, Kinds, Sequence[Record]], list[Group]]
     answers: Callable[[Sequence[Record]], list[str]] | None = None
-    study: Callable[[Run, Sequence[Record]], list[str]] | None = None
 
 
 def views() -> dict[str, View]:

@@ -31,7 +31,7 @@ QUANTILES = {"p50": "p50_us", "p99": "p99_us", "p99.9": "p999_us"}
 Opened = Found[OpenResult]
 
 
-def arrival_section(name: str, text: str) -> Callable[[Sequence[Record]], Section]:
+def arrival_section(name: str, text: str, columns: Columns[OpenResult]) -> Callable[[Sequence[Record]], Section]:
     """Return the section of a scenario at constant arrival rates: one table per load."""
 
     def section(records: Sequence[Record]) -> Section:
@@ -42,7 +42,7 @@ def arrival_section(name: str, text: str) -> Callable[[Sequence[Record]], Sectio
             for record, result in found
             if result.behind
         ]
-        made = tables(records, OpenResult, COLUMNS, lambda level: _title(records, level))
+        made = tables(records, OpenResult, columns, lambda level: _title(records, level))
         return Section(f"Scenario {name}", [text], made, [*behind, *notes(records)])
 
     return section
@@ -83,6 +83,11 @@ def _sound(found: Opened) -> list[OpenResult]:
     return sound(result for _, result in found)
 
 
+def over_made(read: Callable[[Record], float | None]) -> Callable[[Opened], str]:
+    """Return a column's text over the rounds in which the generator made the rate, even if too late for latencies."""
+    return lambda found: format_spread(spread(read(record) for record, result in found if rate_made(result)))
+
+
 def _failed(found: Opened) -> str:
     """`timeout 20,640`"""
     counts: Counter[str] = Counter()
@@ -91,16 +96,14 @@ def _failed(found: Opened) -> str:
     return ", ".join(f"{kind} {count:,}" for kind, count in counts.items()) or "0"
 
 
-COLUMNS: Columns[OpenResult] = {
+ARRIVAL_COLUMNS: Columns[OpenResult] = {
     "sound rounds": lambda found: f"{len(_sound(found))} of {len(found)}",
     "OK %": _over(lambda r: 100 * r.ok_share),
     "OK/s": _over(lambda r: r.ok_per_s),
     **{f"{name} ms": _over(attrgetter(f"latency.{field}"), 1e-3) for name, field in QUANTILES.items()},
     "sent late, p99 ms": _over(lambda r: r.lag.p99_us, 1e-3),
     "failed": _failed,
-    title_of("rss_peak_mb"): lambda found: format_spread(
-        spread(peak_mb(record) for record, r in found if rate_made(r))
-    ),
+    title_of("rss_peak_mb"): over_made(peak_mb),
 }
 
 
@@ -137,4 +140,4 @@ def answers(records: Sequence[Record]) -> list[str]:
     return made
 
 
-VIEW = View("A constant arrival rate", arrival_section("open", TEXT), groups, answers)
+VIEW = View("A constant arrival rate", arrival_section("open", TEXT, ARRIVAL_COLUMNS), groups, answers)
