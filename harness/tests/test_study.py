@@ -45,8 +45,9 @@ def test_a_failed_cell_is_told(tmp_path: Path) -> None:
     assert "java-a:virtual, ramp 2s, failed in round 1: ended at once" in told(tmp_path, "ramp", [failed])
 
 
-def loaded(number: int, rss_mb: float, direct_mb: float, **behind: object) -> Record:
-    made = tried("rate", opened(1.0).model_copy(update={"rate": 77, **behind}), "java-a:virtual", number=number)
+def loaded(entry: str, rate: int, number: int, rss_mb: float, direct_mb: float) -> Record:
+    result = opened(1.0).model_copy(update={"rate": rate})
+    made = tried("rate", result, entry, case=f"{rate}pct", number=number)
     assert made.trial is not None
     assert made.trial.memory is not None
     seen = {"rss_peak_kb": round(1024 * rss_mb), "direct_used_kb": round(1024 * direct_mb)}
@@ -54,9 +55,16 @@ def loaded(number: int, rss_mb: float, direct_mb: float, **behind: object) -> Re
     return made.model_copy(update={"trial": trial})
 
 
+def behind(made: Record, **seen: int) -> Record:
+    """A cell whose generator did not keep to its schedule, and what was seen of that."""
+    assert made.trial is not None
+    result = made.trial.result.model_copy(update={"behind": "too little, too late", **seen})
+    return made.model_copy(update={"trial": made.trial.model_copy(update={"result": result})})
+
+
 def test_memory_is_told_of_a_load_that_was_made_too_late_for_latencies_but_not_of_one_that_was_not_made() -> None:
-    late = loaded(1, 75, 7.5, behind="too late")
-    missed = loaded(2, 285, 28.5, behind="too little", sent=23_000)
+    late = behind(loaded("java-a:virtual", 77, 1, 75, 7.5))
+    missed = behind(loaded("java-a:virtual", 77, 2, 285, 28.5), sent=23_000)
     assert isinstance(RATE.view, View)
     text = render([RATE.view.section([late, missed])])
     assert text.splitlines()[8].endswith("| 0 | 75 | 7.5 |")

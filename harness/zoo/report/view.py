@@ -19,10 +19,10 @@ from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.plan.scenario import SCENARIOS
 from zoo.report.cells import variant
-from zoo.report.charts.dots import DOTS
-from zoo.report.charts.figure import Datum, Drawing, Figure, Group, short, short_if_known
+from zoo.report.charts.dots import DOTS, described, dot
+from zoo.report.charts.figure import Datum, Drawing, Figure, Group
 from zoo.report.columns import title_of
-from zoo.report.formatting import format_number, format_spread
+from zoo.report.formatting import format_spread
 from zoo.report.section import Section, Table
 from zoo.report.text.wording import MODELS, listed
 
@@ -167,30 +167,14 @@ def dots(
     made = []
     for place, (entry, seen) in enumerate(sorted(values.items())):
         found = interval(seen) if seen else None
-        made.append(
-            {
-                "entry": entry,
-                "place": place,
-                "kind": kinds[entry],
-                "value": short(statistics.median(seen)) if seen else None,
-                "low": short_if_known(found.low) if found else None,
-                "high": short_if_known(found.high) if found else None,
-                "rounds": [short(v) for v in seen],
-                "bound": False,
-                "note": (notes or {}).get(entry, ""),
-                "text": " · ".join(format_number(v) for v in seen) or "none",
-                "flags": "none",
-            }
-        )
+        ends, middle = ((found.low, found.high), statistics.median(seen)) if found else ((None, None), None)
+        made.append(dot(place, entry, kinds[entry], seen, middle, ends, note=(notes or {}).get(entry, "")))
     return made
 
 
 def dot_figure(name: str, title: str, caption: str, data: list[Datum]) -> list[Figure]:
     """Return the figure of such rows; empty without rows."""
-    said = "; ".join(
-        f"{d['entry']} {d['note'] or 'nothing' if d['value'] is None else format_number(d['value'])}" for d in data
-    )
-    return [Figure(name, title, caption, f"{caption}: {said}", Drawing(DOTS, data))] if data else []
+    return [Figure(name, title, caption, described(caption, data), Drawing(DOTS, data))] if data else []
 
 
 def thinned(values: Sequence[R]) -> list[R]:
