@@ -115,21 +115,31 @@ Columns = Mapping[str, Callable[[Found[R]], str]]
 """The text of a cell by the title of its column."""
 
 
-def tables(
-    records: Sequence[Record], kind: type[R], columns: Columns[R], title: Callable[[LoadKey], str]
-) -> list[Table]:
-    """Return one table per load with one row per entry."""
-    return [
-        Table(
-            title(level),
-            ["entry", *columns],
-            [
-                [entry, *(text(found) for text in columns.values())]
-                for entry, found in sorted(results(records, level, kind).items())
-            ],
-        )
-        for level in levels(records)
-    ]
+def trial_section(
+    name: str,
+    text: str,
+    kind: type[R],
+    columns: Columns[R],
+    title: Callable[[Sequence[Record], LoadKey], str],
+    bullets: Callable[[Sequence[Record]], list[str]] = lambda _: [],
+) -> Callable[[Sequence[Record]], Section]:
+    """Return the section of a scenario of trials: one table per load with one row per entry, then the notes."""
+
+    def section(records: Sequence[Record]) -> Section:
+        tables = [
+            Table(
+                title(records, level),
+                ["entry", *columns],
+                [
+                    [entry, *(text(found) for text in columns.values())]
+                    for entry, found in sorted(results(records, level, kind).items())
+                ],
+            )
+            for level in levels(records)
+        ]
+        return Section(f"Scenario {name}", [text], tables, [*bullets(records), *notes(records)])
+
+    return section
 
 
 def over(read: Callable[[R], float | None], scale: float = 1.0) -> Callable[[Found[R]], str]:

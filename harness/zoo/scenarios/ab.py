@@ -19,9 +19,8 @@ from zoo.model.trial_results import AbResult
 from zoo.plan.scenario import Asked, Scenario
 from zoo.report.charts.figure import Group, slug
 from zoo.report.columns import title_of
-from zoo.report.section import Section
 from zoo.report.text.wording import ranged
-from zoo.report.view import Columns, Kinds, View, dot_figure, dots, notes, over, peak_column, tables, total
+from zoo.report.view import Columns, Kinds, View, dot_figure, dots, over, peak_column, total, trial_section
 
 TIERS = ("100",)
 REQUESTS, QUICK_REQUESTS = 100_000, 5_000
@@ -59,11 +58,9 @@ COLUMNS: Columns[AbResult] = {
     "requests": total(lambda r: r.requests),
     **peak_column(),
 }
-
-
-def section(records: Sequence[Record]) -> Section:
-    made = tables(records, AbResult, COLUMNS, lambda level: f"{level[0]} · closed, c = {level[1]}, kept alive")
-    return Section("Scenario ab", [TEXT], made, notes(records))
+SECTION = trial_section(
+    "ab", TEXT, AbResult, COLUMNS, lambda _, level: f"{level[0]} · closed, c = {level[1]}, kept alive"
+)
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
@@ -98,5 +95,5 @@ AB = Scenario(
     title="ApacheBench, kept-alive connections, 13-byte answers",
     program=program,
     trial=measure_cell,
-    view=View("ApacheBench", section, groups, answers),
+    view=View("ApacheBench", SECTION, groups, answers),
 )

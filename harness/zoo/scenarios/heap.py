@@ -19,9 +19,8 @@ from zoo.model.trial_results import HeapResult, HeapTrial
 from zoo.plan.scenario import HELD_WAITS, Asked, Scenario, sleeping_window
 from zoo.report.charts.figure import Group, slug
 from zoo.report.formatting import format_spread
-from zoo.report.section import Section
 from zoo.report.text.wording import ranged
-from zoo.report.view import Columns, Kinds, View, dot_figure, dots, notes, tables, total
+from zoo.report.view import Columns, Kinds, View, dot_figure, dots, total, trial_section
 
 TIERS = ("25k",)
 DELAY_S, QUICK_S = 10, 2
@@ -150,11 +149,7 @@ COLUMNS: Columns[HeapResult] = {
     "trials": total(lambda r: len(r.trials)),
     "searches that were unsteady": lambda found: f"{sum(not r.steady for _, r in found)} of {len(found)}",
 }
-
-
-def section(records: Sequence[Record]) -> Section:
-    made = tables(records, HeapResult, COLUMNS, lambda level: f"{level[0]} · closed, c = {level[1]}")
-    return Section("Scenario heap", [TEXT], made, notes(records))
+SECTION = trial_section("heap", TEXT, HeapResult, COLUMNS, lambda _, level: f"{level[0]} · closed, c = {level[1]}")
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
@@ -190,6 +185,6 @@ HEAP = Scenario(
     program=program,
     trial=measure_cell,
     trial_s=lambda program: TRIALS * (program.duration_s + 10),
-    view=View("The smallest heap", section, groups, answers),
+    view=View("The smallest heap", SECTION, groups, answers),
     rounds=1,
 )

@@ -13,12 +13,12 @@ from zoo.model.entry_id import server_of
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import OpenResult
-from zoo.report.charts.figure import Datum, Figure, Group, logarithmic, short, slug
-from zoo.report.charts.latency import LATENCY
+from zoo.report.charts.figure import Datum, Figure, Group, logarithmic, slug
+from zoo.report.charts.latency import LATENCY, quantile_row
 from zoo.report.columns import title_of
 from zoo.report.formatting import format_spread
 from zoo.report.section import Section
-from zoo.report.view import Columns, Kinds, View, by_server, dot_figure, dots, notes, tables
+from zoo.report.view import Columns, Kinds, View, by_server, dot_figure, dots, trial_section
 
 TEXT = (
     "Requests come at a constant rate whatever the server does, each on a connection of its own. OK/s is over the "
@@ -34,18 +34,16 @@ Opened = Found[OpenResult]
 def arrival_section(name: str, text: str, columns: Columns[OpenResult]) -> Callable[[Sequence[Record]], Section]:
     """Return the section of a scenario at constant arrival rates: one table per load."""
 
-    def section(records: Sequence[Record]) -> Section:
-        behind = [
+    def behind(records: Sequence[Record]) -> list[str]:
+        return [
             f"{entry}, {asked}, round {record.round}: no data, {result.behind}"
             for asked, tier in levels(records)
             for entry, found in results(records, (asked, tier), OpenResult).items()
             for record, result in found
             if result.behind
         ]
-        made = tables(records, OpenResult, columns, lambda level: _title(records, level))
-        return Section(f"Scenario {name}", [text], made, [*behind, *notes(records)])
 
-    return section
+    return trial_section(name, text, OpenResult, columns, _title, behind)
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
@@ -110,14 +108,7 @@ ARRIVAL_COLUMNS: Columns[OpenResult] = {
 def _quantiles(kinds: Kinds, found: Mapping[str, Opened]) -> list[Datum]:
     """Return one row per round and quantile, in milliseconds."""
     return [
-        {
-            "entry": entry,
-            "place": place,
-            "kind": kinds[entry],
-            "round": record.round,
-            "quantile": name,
-            "ms": short(max(value, 1) / 1000),
-        }
+        quantile_row(place, entry, kinds[entry], record.round, name, value)
         for place, (entry, rounds) in enumerate(sorted(found.items()))
         for record, result in rounds
         for name, field in QUANTILES.items()

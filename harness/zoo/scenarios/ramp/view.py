@@ -17,8 +17,7 @@ from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short,
 from zoo.report.charts.looks import KINDS, RULE, Chart, coloured, named_points, plain_axis
 from zoo.report.columns import title_of
 from zoo.report.formatting import format_number, format_spread
-from zoo.report.section import Section
-from zoo.report.view import Columns, Kinds, View, by_server, notes, over, peak_column, tables, thinned, total
+from zoo.report.view import Columns, Kinds, View, by_server, over, peak_column, thinned, total, trial_section
 
 TEXT = (
     "All connections begin at once on a server at rest, and every request waits. t95: the first window of 100 ms at "
@@ -26,11 +25,6 @@ TEXT = (
     "Plateau and last third: answers a second as a share of connections ÷ wait."
 )
 Rounds = dict[str, list[tuple[Record, RampResult]]]
-
-
-def section(records: Sequence[Record]) -> Section:
-    made = tables(records, RampResult, COLUMNS, lambda level: f"{level[0]} · closed, c = {level[1]}, from rest")
-    return Section("Scenario ramp", [TEXT], made, notes(records))
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
@@ -69,6 +63,9 @@ COLUMNS: Columns[RampResult] = {
     "failed": total(lambda r: sum(r.failed.values())),
     **peak_column(),
 }
+SECTION = trial_section(
+    "ramp", TEXT, RampResult, COLUMNS, lambda _, level: f"{level[0]} · closed, c = {level[1]}, from rest"
+)
 
 
 def answers(records: Sequence[Record]) -> list[str]:
@@ -165,4 +162,4 @@ def _line(y: alt.Y, tooltip: str | alt.Tooltip) -> alt.Chart:
 RAMP = Form("ramp", _served_chart, 170)
 THREADS = Form("threads", _threads_chart, 110)
 
-VIEW = View("Ramp-up from rest", section, groups, answers)
+VIEW = View("Ramp-up from rest", SECTION, groups, answers)

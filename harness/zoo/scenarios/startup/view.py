@@ -12,9 +12,9 @@ from zoo.model.run import Run
 from zoo.model.trial_results import StartupResult
 from zoo.report.charts.figure import Figure, Group, slug
 from zoo.report.formatting import format_interval, format_number
-from zoo.report.section import NONE, Section
+from zoo.report.section import NONE
 from zoo.report.text.wording import ranged
-from zoo.report.view import Columns, Kinds, View, dot_figure, dots, notes, tables
+from zoo.report.view import Columns, Kinds, View, dot_figure, dots, trial_section
 
 TEXT = (
     "From the start of a process to the first bytes of its first good answer, by polling every millisecond (of a "
@@ -55,11 +55,7 @@ COLUMNS: Columns[StartupResult] = {
     "anonymous MB": _median(lambda result: [kb / 1024 for kb in result.anon_kb]),
     "archive MB": _archive,
 }
-
-
-def section(records: Sequence[Record]) -> Section:
-    made = tables(records, StartupResult, COLUMNS, lambda level: level[0])
-    return Section("Scenario startup", [TEXT], made, notes(records))
+SECTION = trial_section("startup", TEXT, StartupResult, COLUMNS, lambda _, level: level[0])
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
@@ -90,4 +86,4 @@ def answers(records: Sequence[Record]) -> list[str]:
     return made
 
 
-VIEW = View("Starts", section, groups, answers)
+VIEW = View("Starts", SECTION, groups, answers)
