@@ -20,10 +20,10 @@ from zoo.model.entry_id import twin, varied
 from zoo.model.flag import Flag
 from zoo.model.record import Record
 from zoo.model.run import Run, schema
-from zoo.reference import server_readme
+from zoo.reference import readmes
 from zoo.reference.documents import DocumentError, refresh
 from zoo.reference.origin import HeldRun
-from zoo.reference.readme_table import CHARTS
+from zoo.reference.readmes import CHARTS
 from zoo.reference.runs import COMMITTED
 from zoo.report.summary import Summary
 from zoo.store.run_folder import Store, StoreError
@@ -318,10 +318,10 @@ def held_run(started_at: str, kb: dict[str, float]) -> HeldRun:
 def test_a_held_connection_costs_what_the_newest_run_says_and_lean_buffers_are_set_beside_it(root: Path) -> None:
     run = builders.run([PLATFORM, VIRTUAL, BARE])
     summary = Summary.of(run, [record(entry) for entry in (PLATFORM, VIRTUAL, BARE)])
-    lean = varied(VIRTUAL, server_readme.LEAN)
+    lean = varied(VIRTUAL, readmes.LEAN)
 
     def results(*held: HeldRun) -> str:
-        return server_readme.results(summary, held, at(root), "java-a", "report.html")
+        return readmes.results(summary, held, at(root), "java-a", "report.html")
 
     newest = held_run("2026-02-01", {VIRTUAL: 128.0, lean: 100.0})
     part = results(newest, held_run("2026-01-01", {VIRTUAL: 70.0}))

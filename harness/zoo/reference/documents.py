@@ -14,7 +14,7 @@ from zoo.jdbc import records as jdbc
 from zoo.model import run as jvm_run
 from zoo.model.errors import UserError
 from zoo.model.run import schema
-from zoo.reference import claims_page, findings, method, percentiles, readme_answers, readme_table, server_readme
+from zoo.reference import claims_page, findings, method, percentiles, readmes
 from zoo.reference.runs import Committed, Reference
 from zoo.report.jdbc import text as databases
 
@@ -47,17 +47,17 @@ ZOO = "bench-all"
 
 def parts(catalog: Catalog) -> Iterator[Part]:
     """Yield all parts, those of each server's README included."""
-    yield Part("README.md", "entries", (), readme_table.entries)
-    yield Part("README.md", "results", (ZOO,), readme_table.results)
-    yield Part("README.md", "switch", (ZOO, "scenarios/*", "claims/*", "jdbc*"), readme_answers.answers)
-    yield Part("README.md", "output", (ZOO,), readme_table.output)
+    yield Part("README.md", "entries", (), readmes.entries)
+    yield Part("README.md", "results", (ZOO,), readmes.zoo_results)
+    yield Part("README.md", "switch", (ZOO, "scenarios/*", "claims/*", "jdbc*"), readmes.answers)
+    yield Part("README.md", "output", (ZOO,), readmes.output)
     for server in catalog.servers:
-        render = partial(server_readme.server_results, server=server.name)
+        render = partial(readmes.server_results, server=server.name)
         yield Part(f"{server.name}/README.md", "results", (ZOO, "scenarios/*"), render)
-    last_lines = partial(server_readme.last_lines, server="java-vertx")
+    last_lines = partial(readmes.last_lines, server="java-vertx")
     yield Part("java-vertx/README.md", "schedulers", ("schedulers",), last_lines)
-    yield Part("java-jdbc/README.md", "results", ("jdbc",), server_readme.database_results)
-    yield Part("java-jdbc/README.md", "article", ("jdbc-article",), server_readme.database_results)
+    yield Part("java-jdbc/README.md", "results", ("jdbc",), readmes.database_results)
+    yield Part("java-jdbc/README.md", "article", ("jdbc-article",), readmes.database_results)
     yield Part("docs/jdbc.md", "profiles", (), lambda *_: databases.profiles())
     yield Part("docs/findings.md", "allocators", ("allocators",), findings.allocators)
     yield Part("docs/findings.md", "tier", ("vm-25k*",), findings.highest_tier)
@@ -79,7 +79,7 @@ def parts(catalog: Catalog) -> Iterator[Part]:
     yield Part("docs/reliability.md", "soak", ("soak.json",), findings.soak)
 
 
-FILES = (((ZOO,), readme_table.files), (("vm-25k*",), findings.highest_tier_reports))
+FILES = (((ZOO,), readmes.files), (("vm-25k*",), findings.highest_tier_reports))
 """Files that are generated as a whole: the runs they quote, as of a part, and what renders them by path."""
 
 

@@ -9,7 +9,7 @@ from test_experiments import opened, tried
 from test_jdbc import measured, run_of, two
 
 from zoo.jdbc.store import JdbcStore
-from zoo.reference import readme_answers
+from zoo.reference import readmes
 from zoo.reference.runs import COMMITTED, Reference
 from zoo.store.run_folder import Store
 
@@ -21,7 +21,7 @@ def told(root: Path) -> str:
     Store.create(root / COMMITTED, builders.run().model_copy(update={"id": "bench-all"}))
     catalog = builders.catalog()
     committed = Reference(root, catalog)
-    return readme_answers.answers([*committed.matching("bench-all"), *committed.matching("*")], catalog)
+    return readmes.answers([*committed.matching("bench-all"), *committed.matching("*")], catalog)
 
 
 def commit_open(root: Path, name: str, started_at: str, *rounds: tuple[float, float]) -> None:
