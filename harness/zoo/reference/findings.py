@@ -46,10 +46,10 @@ def allocators(runs: Sequence[Committed], catalog: Catalog) -> str:
     return f"{render_table(table)}\n\n[Committed run](../{one.link}). {medians(one.run, rows, catalog)}"
 
 
-def conditions(runs: Sequence[Committed], catalog: Catalog, *, engine: bool = False) -> str:
-    """Compare the conditions of a run: a container with a process, separate cores with shared ones."""
+def pairs(runs: Sequence[Committed], catalog: Catalog, *, kind: Kind = Kind.CONDITION, engine: bool = False) -> str:
+    """Compare the pairs of a kind in a run: a container with a process, a server with itself slowed by 5%."""
     [one] = runs
-    section = comparisons.verdicts(Kind.CONDITION, one.summary.compared.of(Kind.CONDITION), one.run.plan.rounds)
+    section = comparisons.verdicts(kind, one.summary.compared.of(kind), one.run.plan.rounds)
     version = one.run.host.engine.version if one.run.host.engine else "unknown"
     return quote(section, source(one, catalog, f"; engine {version}" if engine else ""))
 
@@ -60,11 +60,11 @@ def study(runs: Sequence[Committed], catalog: Catalog) -> str:
     parts: list[str] = []
     for one in runs:
         compared = one.summary.compared
-        pairs = [comparisons.verdicts(k, compared.of(k), one.run.plan.rounds) for k in QUESTIONS if compared.of(k)]
+        ratios = [comparisons.verdicts(k, compared.of(k), one.run.plan.rounds) for k in QUESTIONS if compared.of(k)]
         [(_, shown, records)] = view.viewed(one.records)
         section = shown.section(records)
-        tables = Section("", tables=[table for each in (*pairs, section) for table in each.tables])
-        notes = Section("", section.paragraphs, bullets=[text for each in (*pairs, section) for text in each.bullets])
+        tables = Section("", tables=[table for each in (*ratios, section) for table in each.tables])
+        notes = Section("", section.paragraphs, bullets=[text for each in (*ratios, section) for text in each.bullets])
         parts += [f"**{one.listed.asks}**", *_answers(one, records), *body(tables), _where(one, catalog, server)]
         parts.append(_folded("Notes", notes))
     return "\n\n".join(parts)
@@ -191,12 +191,6 @@ def power(runs: Sequence[Committed], catalog: Catalog) -> str:
     [one] = runs
     short = short_runs(one.run, one.records)
     return quote(method.found_of(one.run, short), source(one, catalog)) if len(short) > 1 else ""
-
-
-def slowdown(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Compare a server with itself burning 5% more CPU."""
-    [one] = runs
-    return quote(method.slowdown(one.run, one.summary.compared), source(one, catalog))
 
 
 def designs(runs: Sequence[Committed], catalog: Catalog) -> str:

@@ -24,7 +24,7 @@ from zoo.report.charts.figure import Datum, Drawing, Figure, Group
 from zoo.report.columns import title_of
 from zoo.report.formatting import format_spread
 from zoo.report.section import Section, Table
-from zoo.report.text.wording import MODELS, listed
+from zoo.report.text.wording import MODELS, listed, ranged
 
 R = TypeVar("R")
 Kinds = Mapping[str, str]
@@ -155,6 +155,28 @@ def total(read: Callable[[R], int]) -> Callable[[Found[R]], str]:
 def peak_column() -> dict[str, Callable[[Found[R]], str]]:
     """Return the column of peak memory."""
     return {title_of("rss_peak_mb"): lambda found: format_spread(spread(peak_mb(record) for record, _ in found))}
+
+
+Values = Callable[[Sequence[Record], LoadKey], Mapping[str, Sequence[float]]]
+"""The values of each entry at a load."""
+
+
+def median_answers(
+    values: Values, subject: Callable[[LoadKey], str], rounded: Callable[[float], float] = float
+) -> Callable[[Sequence[Record]], list[str]]:
+    """Return the first sentences of a scenario: for each load the medians of its entries, by server."""
+
+    def answers(records: Sequence[Record]) -> list[str]:
+        made = []
+        for level in levels(records):
+            medians = {
+                entry: rounded(statistics.median(seen)) for entry, seen in values(records, level).items() if seen
+            }
+            if medians:
+                made.append(f"{subject(level)}: {ranged(medians)}.")
+        return made
+
+    return answers
 
 
 def notes(records: Iterable[Record]) -> list[str]:
