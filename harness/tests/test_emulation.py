@@ -28,8 +28,8 @@ from zoo.plan.capacity import PlanError
 from zoo.plan.capacity import tier as tier_of
 from zoo.plan.defaults import EMULATED, FULL
 from zoo.plan.request import Wish, plan_of
+from zoo.reference.findings import guest_table
 from zoo.reference.findings import tier as tier_table
-from zoo.reference.method import guest_table
 from zoo.report.page.contents import Contents
 from zoo.report.page.html import ENVIRONMENT, ChartTools, page
 from zoo.report.raw_files import RawFiles

@@ -35,11 +35,10 @@ from zoo.report.charts.parts import PARTS
 from zoo.report.page.contents import Contents
 from zoo.report.page.html import ChartTools, page
 from zoo.report.raw_files import RawFiles
-from zoo.report.section import Section
 from zoo.report.summary import Summary
 from zoo.report.text.document import document
 from zoo.report.text.markdown import render
-from zoo.report.view import Columns, Kinds, View, dot_figure, dots, tables, total
+from zoo.report.view import Columns, Kinds, View, dot_figure, dots, total, trial_section
 from zoo.runtime.base import Launch
 from zoo.store.run_folder import Store
 
@@ -126,8 +125,7 @@ def steps() -> Scenario:
 
     columns: Columns[ScaleResult] = {"answers in a step": total(lambda r: r.steps[0].answers)}
 
-    def section(records: Sequence[Record]) -> Section:
-        return Section("Scenario steps", ["By steps."], tables(records, ScaleResult, columns, lambda level: level[0]))
+    section = trial_section("steps", "By steps.", ScaleResult, columns, lambda _, level: level[0])
 
     def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
         values = {r.entry: [float(mb)] for r in records if (mb := peak_mb(r)) is not None}

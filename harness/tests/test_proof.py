@@ -21,7 +21,7 @@ from zoo.model.entry_id import twin
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.plan.blocks import Design
-from zoo.report.text import method
+from zoo.report.text import comparisons, method
 
 NATIVE, JVM = "rust-n:bare", "java-a:virtual"
 PLAIN, SLOWED, UNCHANGED = "slowed:plain", "slowed:slowed", "slowed:unchanged"
@@ -152,7 +152,7 @@ def slowed(factors: Sequence[float]) -> Compared:
 
 def test_a_slowdown_of_5_percent_is_found_and_none_where_there_is_none() -> None:
     found = slowed((1, 1 / 1.05, 1))
-    (table,) = method.slowdown(builders.run([PLAIN, SLOWED, UNCHANGED], rounds=8), found).tables
+    (table,) = comparisons.verdicts(Kind.VARIANT, found.of(Kind.VARIANT), 8).tables
     assert [row[0] for row in table.rows] == [f"{SLOWED} ÷ plain", f"{UNCHANGED} ÷ plain"]
     assert re.match(r"slower \d–\d % 0\.95", table.rows[0][4])
     assert not re.match(r"slower|faster", table.rows[1][4])

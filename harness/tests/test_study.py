@@ -1,63 +1,48 @@
-"""What is said of the runs of a study about one server."""
+"""What a document tells of the runs of a study about one server."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from pathlib import Path
 
 import builders
-from test_experiments import PLATFORM, VIRTUAL, held, opened, ramp, swept, tried
+from test_experiments import RECORDS, opened, run, tried
 
 from zoo.model.record import Record
-from zoo.model.run import Run
-from zoo.report.study import StudyRun, told
+from zoo.reference.findings import study
+from zoo.reference.runs import COMMITTED, Reference
+from zoo.report.text.markdown import render
+from zoo.report.view import View
+from zoo.scenarios.rate import RATE
+from zoo.store.run_folder import Store
 
 
-def said(scenario: str, records: Sequence[Record]) -> str:
-    run: Run = builders.run([PLATFORM, VIRTUAL], [scenario], rounds=3)
-    return told([StudyRun("Why?", run, records, "../report.md")], lambda run: f"On {run.host.cpu_model}")
+def told(root: Path, scenario: str, records: list[Record]) -> str:
+    builders.list_runs(root, f"java-a/{scenario}")
+    store = Store.create(root / COMMITTED / "java-a", run(scenario).model_copy(update={"id": scenario}))
+    for record in records:
+        store.append(record)
+    return study(Reference(root, builders.catalog()).matching("java-a/*"), builders.catalog())
 
 
-def test_a_sweep_says_who_serves_more_where() -> None:
-    rates = {"5": (100.0, 150.0), "20": (100.0, 100.0), "50": (100.0, 60.0)}
-    records = [
-        swept("cpu", "0.5ms+2ms", tier, entry, rps * (1 + 0.001 * number), number)
-        for tier, pair in rates.items()
-        for entry, rps in zip((PLATFORM, VIRTUAL), pair, strict=True)
-        for number in (1, 2, 3)
-    ]
-    text = said("cpu", records)
-    assert "At 5 clients: virtual threads serve more." in text
-    assert "At 20 clients: the same (within 5%)." in text
-    assert "At 50 clients: platform threads serve more." in text
-    assert "| 50 | platform threads serve more | 0.60 [0.60, 0.60] |" in text
-    assert "[Committed run](../report.md): 3 rounds. On Some CPU." in text
+def test_a_sweep_has_its_answer_then_the_comparisons_and_figures(tmp_path: Path) -> None:
+    text = told(tmp_path, "cpu", RECORDS["cpu"])
+    answer = text.index("- java-a, requests a second of virtual threads over the pool of platform threads: slower in 2")
+    comparison = text.index("| java-a:virtual | cpu 0.5ms+2ms | 5 | 3 | slower")
+    figures = text.index("| java-a:virtual | 1,480 (740–2,220) | 1,480 (740–2,220) |")
+    where = text.index("[Committed run](../results/reference/java-a/cpu), 3 round(s): Some CPU")
+    assert answer < comparison < figures < where < text.index("<details><summary>Notes</summary>")
 
 
-def test_a_ramp_says_when_all_were_served_or_how_far_it_came() -> None:
-    records = [
-        tried("ramp", ramp(t95), entry, case="1s", number=number)
-        for entry, t95 in ((PLATFORM, None), (VIRTUAL, 2.0))
-        for number in (1, 2)
-    ]
-    text = said("ramp", records)
-    assert "`virtual` serves 95 % of them from second 2 on, with up to 60 OS threads." in text
-    assert "`platform` does not come to serve 95 % of them within 10 s: in the last third of the time it gives" in text
-    assert "| seconds | platform, served % | platform, threads | virtual, served % | virtual, threads |" in text
-    assert "| 5 | 50 | 40 | 100 | 40 |" in text
+def test_a_trial_has_its_table_and_no_comparison(tmp_path: Path) -> None:
+    text = told(tmp_path, "ramp", RECORDS["ramp"])
+    assert "95 % are served: after 2 s by virtual threads and not within 10 s" in text
+    assert "| java-a:virtual | 2 | 100 | 100 | 60 |" in text
+    assert "÷" not in text.partition("<details>")[0]
 
 
-def test_held_connections_have_a_cost_where_all_were_held() -> None:
-    tiers = ("100", "1k", "2k", "5k")
-    records = [
-        held(entry, tier, kb, number)
-        for entry, kb in ((PLATFORM, 40.0), (VIRTUAL, 10.0))
-        for tier in tiers
-        for number in (1, 2)
-    ]
-    text = said("held", records)
-    assert "`platform` takes 40 [40, 40] kB of resident memory for each." in text
-    assert "`virtual` takes 10 [10, 10] kB" in text
-    assert "| 5k | 254 | 107 | 0.42 [0.42, 0.42] |" in text
+def test_a_failed_cell_is_told(tmp_path: Path) -> None:
+    failed = builders.record("java-a:virtual", "1k", "ramp", failure="ended at once").model_copy(update={"case": "2s"})
+    assert "java-a:virtual, ramp 2s, failed in round 1: ended at once" in told(tmp_path, "ramp", [failed])
 
 
 def loaded(entry: str, rate: int, number: int, rss_mb: float, direct_mb: float) -> Record:
@@ -70,23 +55,6 @@ def loaded(entry: str, rate: int, number: int, rss_mb: float, direct_mb: float) 
     return made.model_copy(update={"trial": trial})
 
 
-def test_a_load_says_what_a_tenth_more_of_it_costs() -> None:
-    records = [
-        loaded(entry, rate, number, rss, rss / 10)
-        for number in (1, 2)
-        for entry, rate, rss in (
-            (PLATFORM, 70, 100.0),
-            (PLATFORM, 77, 75.0),
-            (VIRTUAL, 70, 100.0),
-            (VIRTUAL, 77, 285.0),
-        )
-    ]
-    text = said("rate", records)
-    assert "From 70 to 77 requests a second, the peak of `platform` is 25 % smaller" in text
-    assert "the peak of `virtual` is 185 % larger [185 % larger, 185 % larger]" in text
-    assert "| virtual | 77 | 285 | 28.5 |" in text
-
-
 def behind(made: Record, **seen: int) -> Record:
     """A cell whose generator did not keep to its schedule, and what was seen of that."""
     assert made.trial is not None
@@ -94,22 +62,10 @@ def behind(made: Record, **seen: int) -> Record:
     return made.model_copy(update={"trial": made.trial.model_copy(update={"result": result})})
 
 
-def test_a_load_that_the_generator_did_not_make_is_no_data() -> None:
-    records = [loaded(PLATFORM, 70, 1, 100.0, 1.0), behind(loaded(PLATFORM, 77, 1, 75.0, 1.0), sent=23_000)]
-    text = said("rate", records)
-    assert "is not known, its direct buffers not known" in text
-    assert "`platform` at 77 requests a second, round 1: no data, too little, too late." in text
-    assert "| platform | 77 | – | – |" in text
-
-
-def test_memory_is_told_of_a_load_that_was_made_too_late_for_latencies() -> None:
-    records = [loaded(PLATFORM, 70, 1, 100.0, 1.0), behind(loaded(PLATFORM, 77, 1, 75.0, 1.0))]
-    text = said("rate", records)
-    assert "the peak of `platform` is 25 % smaller" in text
-    assert "In 1 of 2 cells the generator made the rate but sent one request in a hundred 0.9 ms late or more" in text
-    assert "no data" not in text
-
-
-def test_a_failed_cell_is_told() -> None:
-    failed = builders.record(VIRTUAL, "1k", "ramp", failure="ended at once").model_copy(update={"case": "2s"})
-    assert "`virtual`, ramp 2s at 1k, failed in round 1: ended at once." in said("ramp", [failed])
+def test_memory_is_told_of_a_load_that_was_made_too_late_for_latencies_but_not_of_one_that_was_not_made() -> None:
+    late = behind(loaded("java-a:virtual", 77, 1, 75, 7.5))
+    missed = behind(loaded("java-a:virtual", 77, 2, 285, 28.5), sent=23_000)
+    assert isinstance(RATE.view, View)
+    text = render([RATE.view.section([late, missed])])
+    assert text.splitlines()[8].endswith("| 0 | 75 | 7.5 |")
+    assert "round 2: no data, too little" in text

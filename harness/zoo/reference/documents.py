@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from zoo.analysis.pairs import Kind
 from zoo.catalog.manifest import Catalog
 from zoo.jdbc import records as jdbc
 from zoo.model import run as jvm_run
 from zoo.model.errors import UserError
 from zoo.model.run import schema
-from zoo.reference import claims_page, findings, method, percentiles, readmes
+from zoo.reference import claims_page, findings, percentiles, readmes
 from zoo.reference.runs import Committed, Reference
 from zoo.report.jdbc import text as databases
 
@@ -63,18 +64,18 @@ def parts(catalog: Catalog) -> Iterator[Part]:
     yield Part("docs/findings.md", "tier", ("vm-25k*",), findings.highest_tier)
     yield Part("docs/findings.md", "experiments", ("scenarios/*",), findings.experiments)
     yield Part("docs/liberty.md", "study", ("java-liberty/*",), findings.study)
-    runtimes = partial(findings.conditions, engine=True)
+    runtimes = partial(findings.pairs, engine=True)
     yield Part("docs/containers.md", "cost", ("container-cost",), runtimes)
     yield Part("docs/scale-out.md", "swarm", ("swarm-one-node",), runtimes)
     yield Part("docs/scale-out.md", "swarm-no-nat", ("swarm-one-node-no-nat",), runtimes)
     yield Part("docs/scale-out.md", "million", ("scenarios/*",), findings.million)
-    yield Part("docs/method.md", "aa", ("aa", ZOO), method.aa)
-    yield Part("docs/method.md", "power", ("aa",), method.power)
-    yield Part("docs/method.md", "slowdown", ("slowdown",), method.slowdown)
-    yield Part("docs/method.md", "designs", ("designs/*",), method.designs)
-    yield Part("docs/method.md", "first-turns", ("first-turns/before", "first-turns/after"), method.first_turns)
-    yield Part("docs/method.md", "cores-split", ("cores-split",), findings.conditions)
-    yield Part("docs/method.md", "agreement", ("vm-10k-process", "vm-10k-guest"), method.agreement)
+    yield Part("docs/method.md", "aa", ("aa", ZOO), findings.aa)
+    yield Part("docs/method.md", "power", ("aa",), findings.power)
+    yield Part("docs/method.md", "slowdown", ("slowdown",), partial(findings.pairs, kind=Kind.VARIANT))
+    yield Part("docs/method.md", "designs", ("designs/*",), findings.designs)
+    yield Part("docs/method.md", "first-turns", ("first-turns/before", "first-turns/after"), findings.first_turns)
+    yield Part("docs/method.md", "cores-split", ("cores-split",), findings.pairs)
+    yield Part("docs/method.md", "agreement", ("vm-10k-process", "vm-10k-guest"), findings.agreement)
     yield Part("docs/method.md", "percentiles", ("wrk-percentiles.json.gz",), percentiles.render)
     yield Part("docs/reliability.md", "soak", ("soak.json",), findings.soak)
 

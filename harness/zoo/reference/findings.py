@@ -1,25 +1,29 @@
-"""Renders what committed runs found, for docs/findings.md and the guides: one function for each generated part."""
+"""Renders what committed runs found, for the documents in docs/: one function for each generated part."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from zoo.analysis.method_proof import short_runs, widths
+from zoo.analysis.metrics import first_share
 from zoo.analysis.pairs import Kind
-from zoo.analysis.summary import Row
+from zoo.analysis.summary import Row, Spread, spread
 from zoo.catalog.manifest import Catalog
+from zoo.model.record import Record
 from zoo.model.run import Soak
 from zoo.reference import reports
 from zoo.reference.origin import changed, medians, origin, quote, source, usual
 from zoo.reference.runs import Committed
-from zoo.report import study as studies
 from zoo.report import view
 from zoo.report.columns import COLUMNS
-from zoo.report.section import NONE, Table
-from zoo.report.study import StudyRun
-from zoo.report.text import comparisons, soak_and_jvm
+from zoo.report.formatting import format_interval, format_spread
+from zoo.report.section import NONE, Section, Table
+from zoo.report.text import comparisons, method, soak_and_jvm
 from zoo.report.text.markdown import body, render_table
 from zoo.report.text.planning import sizing
+from zoo.report.text.sentences import QUESTIONS
+from zoo.scenarios.hello import HELLO
 
 PEAK = COLUMNS["rss_peak_mb"]
 
@@ -42,19 +46,28 @@ def allocators(runs: Sequence[Committed], catalog: Catalog) -> str:
     return f"{render_table(table)}\n\n[Committed run](../{one.link}). {medians(one.run, rows, catalog)}"
 
 
-def conditions(runs: Sequence[Committed], catalog: Catalog, *, engine: bool = False) -> str:
-    """Compare the conditions of a run: a container with a process, separate cores with shared ones."""
+def pairs(runs: Sequence[Committed], catalog: Catalog, *, kind: Kind = Kind.CONDITION, engine: bool = False) -> str:
+    """Compare the pairs of a kind in a run: a container with a process, a server with itself slowed by 5%."""
     [one] = runs
-    section = comparisons.verdicts(Kind.CONDITION, one.summary.compared.of(Kind.CONDITION), one.run.plan.rounds)
+    section = comparisons.verdicts(kind, one.summary.compared.of(kind), one.run.plan.rounds)
     version = one.run.host.engine.version if one.run.host.engine else "unknown"
     return quote(section, source(one, catalog, f"; engine {version}" if engine else ""))
 
 
 def study(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Render the questions of a study about one server, each with what its run shows."""
+    """Render the questions of a study about one server: the answers, the comparisons and tables, the folded notes."""
     server = runs[0].listed.path.parent.name
-    answered = [StudyRun(one.listed.asks, one.run, one.records, f"../{one.link}") for one in runs]
-    return studies.told(answered, lambda run: origin(run, catalog, server))
+    parts: list[str] = []
+    for one in runs:
+        compared = one.summary.compared
+        ratios = [comparisons.verdicts(k, compared.of(k), one.run.plan.rounds) for k in QUESTIONS if compared.of(k)]
+        [(_, shown, records)] = view.viewed(one.records)
+        section = shown.section(records)
+        tables = Section("", tables=[table for each in (*ratios, section) for table in each.tables])
+        notes = Section("", section.paragraphs, bullets=[text for each in (*ratios, section) for text in each.bullets])
+        parts += [f"**{one.listed.asks}**", *_answers(one, records), *body(tables), _where(one, catalog, server)]
+        parts.append(_folded("Notes", notes))
+    return "\n\n".join(parts)
 
 
 def soak(runs: Sequence[Committed], catalog: Catalog) -> str:
@@ -85,16 +98,26 @@ def experiments(runs: Sequence[Committed], catalog: Catalog) -> str:
     """Render a heading for each scenario in their order, and below it the answers and the folded tables of each run."""
     found: dict[str, list[str]] = {name: [] for name in view.views()}
     for one in runs:
-        rounds = one.run.plan.rounds
-        where = f"[Committed run](../{one.link}), {rounds} round(s): {origin(one.run, catalog)}."
         for name, shown, records in view.viewed(one.records):
-            pairs = [pair for pair in one.summary.compared.pairs if pair.scenario.partition(" ")[0] == name]
-            answers = view.answers(records, pairs)
-            tables = "\n\n".join(["<details><summary>Tables</summary>", *body(shown.section(records)), "</details>"])
-            if answers:
-                found[name].append("\n".join(f"- {answer}" for answer in answers))
-            found[name] += [where, tables]
+            tables = _folded("Tables", shown.section(records))
+            found[name] += [*_answers(one, records), _where(one, catalog), tables]
     return "\n\n".join("\n\n".join([f"### {name}", *parts]) for name, parts in found.items() if parts)
+
+
+def _answers(one: Committed, records: Sequence[Record]) -> list[str]:
+    """Return the answers to the scenario of these records as one list in Markdown, if there are any."""
+    asked = {record.asked for record in records}
+    found = view.answers(records, [pair for pair in one.summary.compared.pairs if pair.scenario in asked])
+    return ["\n".join(f"- {answer}" for answer in found)] if found else []
+
+
+def _where(one: Committed, catalog: Catalog, server: str | None = None) -> str:
+    rounds = one.run.plan.rounds
+    return f"[Committed run](../{one.link}), {rounds} round(s): {origin(one.run, catalog, server)}."
+
+
+def _folded(summary: str, section: Section) -> str:
+    return "\n\n".join([f"<details><summary>{summary}</summary>", *body(section), "</details>"])
 
 
 # --- what a true 25,000 held requests cost each server
@@ -145,3 +168,79 @@ def _cells(row: Row, report: str) -> list[str]:
         return ["all", f"[{PEAK.text(row)}]({report})", article]
     fewer = "as many as it has threads" if row.ceiling_rps else "not all, or not all answered"
     return [f"{fewer} ([report]({report}))", NONE, NONE]
+
+
+# --- what runs show about the method
+
+WARM_UPS = {"before": "the load alone", "after": "the load, and `/info` after each window"}
+"""The requests of the warm-up, by run. The machine was busy during the second, so nothing else quotes it."""
+
+
+def aa(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """Render the false differences of entries measured twice, and after them those of the run of the whole zoo."""
+    first, *others = runs
+    text = quote(method.aa(first.run, short_runs(first.run, first.records)), source(first, catalog))
+    for whole in others:
+        text += f"\n\nIn the [reference run](../{whole.link}/report.md), all scenarios and tiers: "
+        text += method.counted(whole.run, short_runs(whole.run, whole.records))
+    return text
+
+
+def power(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """Render how often a true difference would be found in the same noise."""
+    [one] = runs
+    short = short_runs(one.run, one.records)
+    return quote(method.found_of(one.run, short), source(one, catalog)) if len(short) > 1 else ""
+
+
+def designs(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """The width of intervals by design, from one run for each pair and design."""
+    found = [width for one in runs for width in widths(one.run, one.summary.compared)]
+    links = ", ".join(f"[{one.name}](../{one.link})" for one in runs)
+    return quote(method.designs(found), f"Committed runs: {links}; {origin(runs[0].run, catalog)}.")
+
+
+def first_turns(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """Render how warm servers are in their first window, before and after warm-up also requested `/info`."""
+    if len(runs) < len(WARM_UPS):
+        return ""
+    body, sources = [], []
+    for one in runs:
+        records = [r for r in one.records if r.scenario == HELLO.name]
+        for tier in dict.fromkeys(record.tier for record in records):
+            at = [record for record in records if record.tier == tier]
+            shares = (_first_share(at, jvm=jvm) for jvm in (True, False))
+            body.append([WARM_UPS[one.name], tier, *map(format_spread, shares)])
+        sources.append(f"[{one.name}](../{one.link}): {origin(one.run, catalog)}")
+    table = Table("first turns", ["warm-up asked", "connections", "JVM", "native"], body, text=2)
+    return f"{render_table(table)}\n\n{'; '.join(sources)}."
+
+
+def agreement(runs: Sequence[Committed], catalog: Catalog) -> str:
+    """Compare the memory per held connection in a process with that in a guest."""
+    if len(runs) < 2:
+        return ""
+    links = " and ".join(f"[{one.name.rpartition('-')[2]}](../{one.link})" for one in runs)
+    table = guest_table(*(list(one.summary.cells.rows.values()) for one in runs))
+    return f"{table}\n\nFrom committed runs at up to 10,000 connections: {links}."
+
+
+def guest_table(process: Sequence[Row], guest: Sequence[Row]) -> str:
+    """Render the memory per held connection of the entries that have both figures."""
+    outside, inside = (
+        {row.entry: row.kb_per_connection for row in run if row.kb_per_connection} for run in (process, guest)
+    )
+    body = [
+        [f"`{entry}`", format_interval(here), format_interval(there), f"{there.value / here.value - 1:+.0%}"]
+        for entry, here in outside.items()
+        if (there := inside.get(entry))
+    ]
+    cost = COLUMNS["kb_per_request"].title
+    columns = ["entry", f"{cost}, process", f"{cost}, guest", "difference"]
+    return render_table(Table("agreement", columns, body))
+
+
+def _first_share(records: Iterable[Record], *, jvm: bool) -> Spread | None:
+    """Return the first window's share of the others, over all rounds of cells of one kind."""
+    seen = (record.measurement for record in records)
+    return spread(first_share(m) for m in seen if m is not None and m.jvm is jvm)

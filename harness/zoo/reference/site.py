@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from zoo.catalog.manifest import Catalog
 from zoo.claims.verdicts import ClaimVerdict, verdicts
@@ -13,7 +14,8 @@ from zoo.model.entry_id import server_of
 from zoo.reference import claims_page, reports
 from zoo.reference.origin import origin
 from zoo.report import ledger_page
-from zoo.report.page.site import SiteEntry, index, listing
+from zoo.report.ledger_text import counted
+from zoo.report.page.html import ENVIRONMENT, policy
 from zoo.store import run_folder
 from zoo.store.run_folder import Store
 
@@ -42,27 +44,32 @@ def write(
         store = Store.open(folder)
         say(f"{store.run().id}: report")
         entries.append(_write_report(to, store, catalog))
-    said = _write_ledger(to, named, root, catalog, {entry.id for entry in entries})
-    (to / "index.html").write_text(index(entries, said), encoding="utf-8")
-    return to / "index.html"
+    said = _write_ledger(to, named, root, catalog, {entry["id"] for entry in entries})
+    written = to / "index.html"
+    page = ENVIRONMENT.get_template("site.html")
+    written.write_text(page.render(entries=entries, claims=counted(said), policy=policy()), encoding="utf-8")
+    return written
 
 
-def _write_report(to: Path, store: Store, catalog: Catalog) -> SiteEntry:
-    """Write a run's report as the index of its folder, without links to files that are not copied."""
+def _write_report(to: Path, store: Store, catalog: Catalog) -> dict[str, Any]:
+    """Write a run's report as the index of its folder, without links to files that are not copied.
+
+    Return what the index of the site shows of it.
+    """
     contents = reports.read(store, catalog.reference_id)
     run = contents.summary.run
     home = _copy(to, store.folder, run.id)
     shown = replace(contents.evidence, files=frozenset(path.name for path in home.iterdir()))
     (home / "index.html").write_text(reports.html(replace(contents, evidence=shown)), encoding="utf-8")
-    return SiteEntry(
-        id=run.id,
-        href=f"{RUNS}/{run.id}/",
-        title=", ".join(run.plan.scenarios),
-        servers=sorted({server_of(entry) for entry in run.plan.entries}),
-        date=run.started_at[:10],
-        where=origin(run, catalog),
-        lines=contents.summary.last_lines,
-    )
+    return {
+        "id": run.id,
+        "href": f"{RUNS}/{run.id}/",
+        "title": ", ".join(run.plan.scenarios),
+        "servers": sorted({server_of(entry) for entry in run.plan.entries}),
+        "date": run.started_at[:10],
+        "where": origin(run, catalog),
+        "lines": contents.summary.last_lines,
+    }
 
 
 def _write_ledger(
@@ -80,7 +87,8 @@ def _write_ledger(
         if archive.id in used - reported:
             home = _copy(to, root / archive.folder, archive.id)
             names = sorted(path.name for path in home.iterdir() if path.name in RECORDS)
-            (home / "index.html").write_text(listing(archive, names), encoding="utf-8")
+            page = ENVIRONMENT.get_template("run.html").render(archive=archive, names=names, policy=policy())
+            (home / "index.html").write_text(page, encoding="utf-8")
     return said
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 import altair as alt
 
 from zoo.analysis import flags
-from zoo.analysis.metrics import CPU, REQUESTS, Word
-from zoo.analysis.pairs import Kind, Pair, compare
+from zoo.analysis.metrics import REQUESTS
+from zoo.analysis.pairs import Kind, compare
 from zoo.analysis.summary import spread
 from zoo.analysis.trials import latest
 from zoo.model.entry_id import server_of
@@ -22,9 +22,6 @@ from zoo.report.charts.looks import KINDS, RULE, Chart, coloured, log_axis, name
 from zoo.report.columns import title_of
 from zoo.report.formatting import format_number, format_ratio, format_spread
 from zoo.report.section import Section, Table
-from zoo.report.study import ratio_text
-from zoo.report.text.markdown import render_table
-from zoo.report.text.wording import listed
 from zoo.report.view import Kinds, View, notes
 
 Read = Callable[[Measurement], float | None]
@@ -63,7 +60,7 @@ def sweep_view(name: str, heading: str, text: str, readings: Mapping[str, Read] 
         tables = [_table(records, asked, what, read) for asked in _asked(records) for what, read in readings.items()]
         return Section(f"Scenario {name}", [text], [table for table in tables if table.rows], notes(records))
 
-    return View(heading, section, groups, study=study)
+    return View(heading, section, groups)
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
@@ -157,38 +154,6 @@ def _ratios(run: Run, records: Sequence[Record]) -> dict[str, list[Datum]]:
 def _over(data: list[Datum], form: Form) -> Drawing:
     """Over connections, with a tick at each count."""
     return Drawing(form, data, {"ticks": sorted({d["connections"] for d in data})})
-
-
-SAID = {
-    Word.FASTER: "virtual threads serve more",
-    Word.SLOWER: "platform threads serve more",
-    Word.SAME: "the same (within 5%)",
-    Word.OPEN: "undecided",
-    Word.NOT_MEASURED: "not comparable",
-}
-
-
-def study(run: Run, records: Sequence[Record]) -> list[str]:
-    """Return throughput and CPU of virtual over platform threads, by connections."""
-    pairs = compare(run.plan.entries, records).of(Kind.MODEL)
-    if not pairs:
-        return ["No pair was measured."]
-    by_word: dict[str, list[str]] = {}
-    for pair in pairs:
-        by_word.setdefault(_word(pair), []).append(pair.tier)
-    sentences = [f"At {listed(tiers)} clients: {word}." for word, tiers in by_word.items()]
-    if any(p.comparisons[REQUESTS].verdict.shared for p in pairs):
-        sentences.append(
-            "Server and wrk shared the cores, so requests a second say who is ahead with wrk beside it; CPU per "
-            "request is the server's own."
-        )
-    body = [[p.tier, _word(p), ratio_text(p, REQUESTS), ratio_text(p, CPU)] for p in pairs]
-    columns = ["clients", "", "req/s, virtual ÷ platform", "CPU per request, virtual ÷ platform"]
-    return [" ".join(sentences), render_table(Table("", columns, body, text=2))]
-
-
-def _word(pair: Pair) -> str:
-    return SAID[pair.comparisons[REQUESTS].verdict.word]
 
 
 def _medians() -> Chart:

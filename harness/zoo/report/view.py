@@ -19,12 +19,12 @@ from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.plan.scenario import SCENARIOS
 from zoo.report.cells import variant
-from zoo.report.charts.dots import DOTS
-from zoo.report.charts.figure import Datum, Drawing, Figure, Group, short, short_if_known
+from zoo.report.charts.dots import DOTS, described, dot
+from zoo.report.charts.figure import Datum, Drawing, Figure, Group
 from zoo.report.columns import title_of
-from zoo.report.formatting import format_number, format_spread
+from zoo.report.formatting import format_spread
 from zoo.report.section import Section, Table
-from zoo.report.text.wording import MODELS, listed
+from zoo.report.text.wording import MODELS, listed, ranged
 
 R = TypeVar("R")
 Kinds = Mapping[str, str]
@@ -38,15 +38,12 @@ UNDECIDED = {Word.OPEN.value, Word.NOT_MEASURED.value}
 class View:
     """What a report shows of a scenario's records; each function gets the records of that scenario.
 
-    `answers` are its first sentences; a scenario without them answers by requests per second, pair by pair. `study`
-    gives the paragraphs for a document about one server.
-    """
+    `answers` are its first sentences; a scenario without them answers by requests per second, pair by pair."""
 
     heading: str
     section: Callable[[Sequence[Record]], Section]
     groups: Callable[[Run, Kinds, Sequence[Record]], list[Group]]
     answers: Callable[[Sequence[Record]], list[str]] | None = None
-    study: Callable[[Run, Sequence[Record]], list[str]] | None = None
 
 
 def views() -> dict[str, View]:
@@ -118,21 +115,31 @@ Columns = Mapping[str, Callable[[Found[R]], str]]
 """The text of a cell by the title of its column."""
 
 
-def tables(
-    records: Sequence[Record], kind: type[R], columns: Columns[R], title: Callable[[LoadKey], str]
-) -> list[Table]:
-    """Return one table per load with one row per entry."""
-    return [
-        Table(
-            title(level),
-            ["entry", *columns],
-            [
-                [entry, *(text(found) for text in columns.values())]
-                for entry, found in sorted(results(records, level, kind).items())
-            ],
-        )
-        for level in levels(records)
-    ]
+def trial_section(
+    name: str,
+    text: str,
+    kind: type[R],
+    columns: Columns[R],
+    title: Callable[[Sequence[Record], LoadKey], str],
+    bullets: Callable[[Sequence[Record]], list[str]] = lambda _: [],
+) -> Callable[[Sequence[Record]], Section]:
+    """Return the section of a scenario of trials: one table per load with one row per entry, then the notes."""
+
+    def section(records: Sequence[Record]) -> Section:
+        tables = [
+            Table(
+                title(records, level),
+                ["entry", *columns],
+                [
+                    [entry, *(text(found) for text in columns.values())]
+                    for entry, found in sorted(results(records, level, kind).items())
+                ],
+            )
+            for level in levels(records)
+        ]
+        return Section(f"Scenario {name}", [text], tables, [*bullets(records), *notes(records)])
+
+    return section
 
 
 def over(read: Callable[[R], float | None], scale: float = 1.0) -> Callable[[Found[R]], str]:
@@ -148,6 +155,28 @@ def total(read: Callable[[R], int]) -> Callable[[Found[R]], str]:
 def peak_column() -> dict[str, Callable[[Found[R]], str]]:
     """Return the column of peak memory."""
     return {title_of("rss_peak_mb"): lambda found: format_spread(spread(peak_mb(record) for record, _ in found))}
+
+
+Values = Callable[[Sequence[Record], LoadKey], Mapping[str, Sequence[float]]]
+"""The values of each entry at a load."""
+
+
+def median_answers(
+    values: Values, subject: Callable[[LoadKey], str], rounded: Callable[[float], float] = float
+) -> Callable[[Sequence[Record]], list[str]]:
+    """Return the first sentences of a scenario: for each load the medians of its entries, by server."""
+
+    def answers(records: Sequence[Record]) -> list[str]:
+        made = []
+        for level in levels(records):
+            medians = {
+                entry: rounded(statistics.median(seen)) for entry, seen in values(records, level).items() if seen
+            }
+            if medians:
+                made.append(f"{subject(level)}: {ranged(medians)}.")
+        return made
+
+    return answers
 
 
 def notes(records: Iterable[Record]) -> list[str]:
@@ -170,30 +199,14 @@ def dots(
     made = []
     for place, (entry, seen) in enumerate(sorted(values.items())):
         found = interval(seen) if seen else None
-        made.append(
-            {
-                "entry": entry,
-                "place": place,
-                "kind": kinds[entry],
-                "value": short(statistics.median(seen)) if seen else None,
-                "low": short_if_known(found.low) if found else None,
-                "high": short_if_known(found.high) if found else None,
-                "rounds": [short(v) for v in seen],
-                "bound": False,
-                "note": (notes or {}).get(entry, ""),
-                "text": " · ".join(format_number(v) for v in seen) or "none",
-                "flags": "none",
-            }
-        )
+        ends, middle = ((found.low, found.high), statistics.median(seen)) if found else ((None, None), None)
+        made.append(dot(place, entry, kinds[entry], seen, middle, ends, note=(notes or {}).get(entry, "")))
     return made
 
 
 def dot_figure(name: str, title: str, caption: str, data: list[Datum]) -> list[Figure]:
     """Return the figure of such rows; empty without rows."""
-    said = "; ".join(
-        f"{d['entry']} {d['note'] or 'nothing' if d['value'] is None else format_number(d['value'])}" for d in data
-    )
-    return [Figure(name, title, caption, f"{caption}: {said}", Drawing(DOTS, data))] if data else []
+    return [Figure(name, title, caption, described(caption, data), Drawing(DOTS, data))] if data else []
 
 
 def thinned(values: Sequence[R]) -> list[R]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 
 from zoo.analysis.flags import REOPENED_LIMIT
 from zoo.analysis.stats.interval import of_mean
-from zoo.analysis.trials import each_result, levels, peak_mb, results
+from zoo.analysis.trials import LoadKey, each_result, levels, peak_mb, results
 from zoo.load.ab import AbSpec
 from zoo.measure.responses import bad_responses, sample, too_many
 from zoo.measure.trials.base import TrialCell
@@ -18,9 +17,18 @@ from zoo.model.trial_results import AbResult
 from zoo.plan.scenario import Asked, Scenario
 from zoo.report.charts.figure import Group, slug
 from zoo.report.columns import title_of
-from zoo.report.section import Section
-from zoo.report.text.wording import ranged
-from zoo.report.view import Columns, Kinds, View, dot_figure, dots, notes, over, peak_column, tables, total
+from zoo.report.view import (
+    Columns,
+    Kinds,
+    View,
+    dot_figure,
+    dots,
+    median_answers,
+    over,
+    peak_column,
+    total,
+    trial_section,
+)
 
 TIERS = ("100",)
 REQUESTS, QUICK_REQUESTS = 100_000, 5_000
@@ -58,22 +66,19 @@ COLUMNS: Columns[AbResult] = {
     "requests": total(lambda r: r.requests),
     **peak_column(),
 }
-
-
-def section(records: Sequence[Record]) -> Section:
-    made = tables(records, AbResult, COLUMNS, lambda level: f"{level[0]} · closed, c = {level[1]}, kept alive")
-    return Section("Scenario ab", [TEXT], made, notes(records))
+SECTION = trial_section(
+    "ab", TEXT, AbResult, COLUMNS, lambda _, level: f"{level[0]} · closed, c = {level[1]}, kept alive"
+)
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     made = []
     for level in levels(records):
         found = results(records, level, AbResult)
-        rates = {entry: [r.requests_per_s for _, r in of] for entry, of in found.items()}
         peaks = {entry: [mb for r, _ in of if (mb := peak_mb(r)) is not None] for entry, of in found.items()}
         figures = [
             figure
-            for title, values in ((title_of("rps"), rates), ("peak RSS, MB", peaks))
+            for title, values in ((title_of("rps"), _rates(records, level)), ("peak RSS, MB", peaks))
             for figure in dot_figure(slug(*level, title), level[0], title, dots(kinds, values, of_mean))
         ]
         if figures:
@@ -81,20 +86,16 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     return made
 
 
-def answers(records: Sequence[Record]) -> list[str]:
-    made = []
-    for level in levels(records):
-        found = each_result(records, level, AbResult)
-        speeds = {entry: statistics.median(r.requests_per_s for r in each) for entry, each in found.items()}
-        if speeds:
-            made.append(f"Requests a second by ApacheBench at {level[1]} connections: {ranged(speeds)}.")
-    return made
+def _rates(records: Sequence[Record], level: LoadKey) -> dict[str, list[float]]:
+    found = each_result(records, level, AbResult)
+    return {entry: [r.requests_per_s for r in each] for entry, each in found.items()}
 
 
+ANSWERS = median_answers(_rates, lambda level: f"Requests a second by ApacheBench at {level[1]} connections")
 AB = Scenario(
     name="ab",
     title="ApacheBench, kept-alive connections, 13-byte answers",
     program=program,
     trial=measure_cell,
-    view=View("ApacheBench", section, groups, answers),
+    view=View("ApacheBench", SECTION, groups, ANSWERS),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -19,9 +18,7 @@ from zoo.model.trial_results import HeapResult, HeapTrial
 from zoo.plan.scenario import HELD_WAITS, Asked, Scenario, sleeping_window
 from zoo.report.charts.figure import Group, slug
 from zoo.report.formatting import format_spread
-from zoo.report.section import Section
-from zoo.report.text.wording import ranged
-from zoo.report.view import Columns, Kinds, View, dot_figure, dots, notes, tables, total
+from zoo.report.view import Columns, Kinds, View, dot_figure, dots, median_answers, total, trial_section
 
 TIERS = ("25k",)
 DELAY_S, QUICK_S = 10, 2
@@ -150,11 +147,7 @@ COLUMNS: Columns[HeapResult] = {
     "trials": total(lambda r: len(r.trials)),
     "searches that were unsteady": lambda found: f"{sum(not r.steady for _, r in found)} of {len(found)}",
 }
-
-
-def section(records: Sequence[Record]) -> Section:
-    made = tables(records, HeapResult, COLUMNS, lambda level: f"{level[0]} · closed, c = {level[1]}")
-    return Section("Scenario heap", [TEXT], made, notes(records))
+SECTION = trial_section("heap", TEXT, HeapResult, COLUMNS, lambda _, level: f"{level[0]} · closed, c = {level[1]}")
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
@@ -168,20 +161,12 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     return [Group("", figures)] if figures else []
 
 
-def answers(records: Sequence[Record]) -> list[str]:
-    made = []
-    for level in levels(records):
-        smallest = {entry: statistics.median(seen) for entry, seen in _values(records, level).items() if seen}
-        if smallest:
-            made.append(f"Smallest heap that holds {level[1]} connections, MB: {ranged(smallest)}.")
-    return made
-
-
 def _values(records: Sequence[Record], level: LoadKey) -> dict[str, list[float]]:
     found = each_result(records, level, HeapResult)
     return {entry: [float(r.smallest_mb) for r in each if r.smallest_mb] for entry, each in found.items()}
 
 
+ANSWERS = median_answers(_values, lambda level: f"Smallest heap that holds {level[1]} connections, MB")
 HEAP = Scenario(
     name="heap",
     title="the smallest heap with which every waiting request is held and served",
@@ -189,6 +174,6 @@ HEAP = Scenario(
     program=program,
     trial=measure_cell,
     trial_s=lambda program: TRIALS * (program.duration_s + 10),
-    view=View("The smallest heap", section, groups, answers),
+    view=View("The smallest heap", SECTION, groups, ANSWERS),
     rounds=1,
 )

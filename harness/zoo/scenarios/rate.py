@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import math
-import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from zoo.analysis.stats import student_ratio
-from zoo.analysis.summary import spread
-from zoo.analysis.trials import levels, newest, peak_mb, rate_made, results
+from zoo.analysis.trials import levels, newest
 from zoo.load.spec import LoadError
 from zoo.load.vegeta import Attack
 from zoo.measure.responses import too_many
 from zoo.measure.session import Idle
 from zoo.measure.trials.base import TrialCell
 from zoo.model.record import Record, Trial
-from zoo.model.run import Case, Program, Run
+from zoo.model.run import Case, Program
 from zoo.model.samples import failures
 from zoo.model.trial_results import OpenResult
 from zoo.plan.scenario import Asked, Scenario, within
-from zoo.report.cells import variant
-from zoo.report.columns import title_of
-from zoo.report.formatting import format_interval, format_percent, format_spread
-from zoo.report.section import Table
-from zoo.report.text.markdown import render_table
 from zoo.report.text.wording import ranged
-from zoo.report.view import View
+from zoo.report.view import Columns, View
 from zoo.scenarios.open.trial import attacked
-from zoo.scenarios.open.view import arrival_section, groups
+from zoo.scenarios.open.view import ARRIVAL_COLUMNS, arrival_section, groups, over_made
 
 SHARES = (0.5, 0.7, 0.77, 0.9)
 """Of the capacity; one is a tenth more than another."""
@@ -103,81 +94,12 @@ def answers(records: Sequence[Record]) -> list[str]:
     return made
 
 
-ReadMemory = Callable[[Record], float | None]
-
-
 def _direct_mb(record: Record) -> float | None:
     known = record.memory.direct_used_kb if record.memory else None
     return None if known is None else known / 1024
 
 
-READ_MB = (peak_mb, _direct_mb)
-
-
-def study(run: Run, records: Sequence[Record]) -> list[str]:
-    """Return memory at two constant rates, and how much of it is in direct buffers."""
-    body: list[list[str]] = []
-    sentences = []
-    for entry, steps in _steps(records).items():
-        body += [
-            [variant(entry), f"{rate:,}", *(format_spread(spread(map(read, seen.values()))) for read in READ_MB)]
-            for rate, seen in steps.items()
-        ]
-        low, high = min(steps), max(steps)
-        peak, direct = (_change(steps[low], steps[high], read) for read in READ_MB)
-        sentences.append(
-            f"From {low:,} to {high:,} requests a second, the peak of `{variant(entry)}` is {peak}, "
-            f"its direct buffers {direct}."
-        )
-    columns = ["variant", "requests a second", title_of("rss_peak_mb"), "direct buffers MB"]
-    text = " ".join([*sentences, *_late(records), *_not_made(records)])
-    return [text, render_table(Table("", columns, body))]
-
-
-def _steps(records: Sequence[Record]) -> dict[str, dict[int, dict[int, Record]]]:
-    """By entry and rate, the rounds in which the generator made it."""
-    found: dict[str, dict[int, dict[int, Record]]] = {}
-    for record, result in _opened(records):
-        seen = found.setdefault(record.entry, {}).setdefault(result.rate, {})
-        if rate_made(result):
-            seen[record.round] = record
-    return {entry: dict(sorted(steps.items())) for entry, steps in sorted(found.items())}
-
-
-def _late(records: Sequence[Record]) -> list[str]:
-    found = _opened(records)
-    late_ms = [result.lag.p99_us / 1000 for _, result in found if result.behind and rate_made(result)]
-    if not late_ms:
-        return []
-    return [
-        f"In {len(late_ms)} of {len(found)} cells the generator made the rate but sent one request in a hundred "
-        f"{statistics.median(late_ms):.1f} ms late or more (at worst {max(late_ms):.1f}): there are no latencies, but "
-        "memory is told."
-    ]
-
-
-def _not_made(records: Sequence[Record]) -> list[str]:
-    return [
-        f"`{variant(record.entry)}` at {result.rate:,} requests a second, round {record.round}: "
-        f"no data, {result.behind}."
-        for record, result in _opened(records)
-        if not rate_made(result)
-    ]
-
-
-def _opened(records: Sequence[Record]) -> list[tuple[Record, OpenResult]]:
-    return [one for level in levels(records) for of in results(records, level, OpenResult).values() for one in of]
-
-
-def _change(less: Mapping[int, Record], more: Mapping[int, Record], read: ReadMemory) -> str:
-    """`12 % smaller [20 % smaller, 3 % smaller]`, from the rounds that have both."""
-    both = [(read(less[n]), read(more[n])) for n in sorted(less.keys() & more.keys())]
-    known = [math.log(b / a) for a, b in both if a and b]
-    return format_interval(student_ratio(known), _percent) if known else "not known"
-
-
-def _percent(ratio: float) -> str:
-    return f"{format_percent(abs(ratio - 1))} {'larger' if ratio >= 1 else 'smaller'}"
+COLUMNS: Columns[OpenResult] = {**ARRIVAL_COLUMNS, "direct buffers MB": over_made(_direct_mb)}
 
 
 RATE = Scenario(
@@ -187,5 +109,5 @@ RATE = Scenario(
     calibrate=with_rates,
     trial=measure_cell,
     trial_s=lambda program: program.duration_s + WARM_S,
-    view=View("Latency at fixed rates", arrival_section("rate", TEXT), groups, answers, study),
+    view=View("Latency at fixed rates", arrival_section("rate", TEXT, COLUMNS), groups, answers),
 )

@@ -48,7 +48,7 @@ def by_level(
                 slug(name, scenario, level.tier),
                 title,
                 level.caption,
-                _described(f"{title}, {level.title}", data),
+                described(f"{title}, {level.title}", data),
                 _dotted(data, log=log),
                 {"scenario": scenario, "tier": level.tier},
             )
@@ -65,7 +65,7 @@ def costs(cells: Cells) -> list[Group]:
 
     def figures(scenario: str) -> list[Figure]:
         data, title = _costs(cells, scenario), f"Memory per waiting request, {scenario}"
-        said, about = _described(f"{column}, {scenario}", data), {"scenario": scenario}
+        said, about = described(f"{column}, {scenario}", data), {"scenario": scenario}
         return [Figure(slug("cost", scenario), title, column, said, _dotted(data, log=True), about)] if data else []
 
     return by_scenario(cells, figures, "{}: memory per waiting request")
@@ -75,7 +75,7 @@ def _dotted(data: list[Datum], *, log: bool) -> Drawing:
     return logarithmic(LOG_DOTS, data, [v for d in data for v in d["rounds"]]) if log else Drawing(DOTS, data)
 
 
-def _described(heading: str, data: Sequence[Datum]) -> str:
+def described(heading: str, data: Sequence[Datum]) -> str:
     """Return a chart's description with every estimate in words."""
     told = []
     for d in data:
@@ -86,25 +86,50 @@ def _described(heading: str, data: Sequence[Datum]) -> str:
     return f"{heading}: {'; '.join(told)}"
 
 
+def dot(
+    place: int,
+    entry: str,
+    kind: str,
+    rounds: Sequence[float],
+    value: float | None,
+    interval: tuple[float | None, float | None] = (None, None),
+    **more: str | bool,
+) -> Datum:
+    """Return the row of an entry; `more` may have a note, the flags, and whether the value is a lower bound."""
+    low, high = map(short_if_known, interval)
+    return {
+        "entry": entry,
+        "place": place,
+        "kind": kind,
+        "value": short_if_known(value),
+        "low": low,
+        "high": high,
+        "rounds": [short(v) for v in rounds],
+        "text": " · ".join(map(format_number, rounds)) or "none",
+        "bound": False,
+        "note": "",
+        "flags": "none",
+    } | more
+
+
 def _estimates(cells: Cells, level: Level, read: Read, *, bounds: bool) -> list[Datum]:
     """Return a row for each entry: its rounds, their median, the interval of their geometric mean, or a note."""
     made: list[Datum] = []
-    for row in cells.at(level):
+    for place, row in enumerate(cells.at(level)):
         values = [v for _, m in cells.measured(level, row.entry) if (v := read(m)) is not None]
-        low = high = None
-        if len(values) > 1 and min(values) > 0:
-            mean = student_ratio([math.log(value) for value in values])
-            low, high = mean.low, mean.high
+        mean = student_ratio(list(map(math.log, values))) if len(values) > 1 and min(values) > 0 else None
         made.append(
-            {
-                "entry": row.entry,
-                "place": len(made),
-                "kind": cells.kinds[row.entry],
-                **_dot(statistics.median(values) if values else None, low, high, values),
-                "bound": bounds and row.lower_bound,
-                "note": _note(row, values, bounds=bounds),
-                "flags": ", ".join(words(flag) for flag, _ in row.flags) or "none",
-            }
+            dot(
+                place,
+                row.entry,
+                cells.kinds[row.entry],
+                values,
+                statistics.median(values) if values else None,
+                (mean.low, mean.high) if mean else (None, None),
+                note=_note(row, values, bounds=bounds),
+                bound=bounds and row.lower_bound,
+                flags=", ".join(words(flag) for flag, _ in row.flags) or "none",
+            )
         )
     return _if_any(made)
 
@@ -114,25 +139,14 @@ def _costs(cells: Cells, scenario: str) -> list[Datum]:
     made: list[Datum] = []
     for entry in cells.entries:
         rows = [row for row in cells.of_scenario(scenario) if row.entry == entry]
-        if not rows:
-            continue
         mean = next((row.kb_per_connection for row in rows if row.kb_per_connection), None)
-        estimate = _dot(None, None, None, [])
+        kind = cells.kinds[entry]
         if mean is not None and mean.value > 0:  # the logarithmic axis has no 0
             low = None if mean.low is None else max(mean.low, 1e-3)
             rounds = [line.kb for line in cells.lines(scenario, entry).values() if line.kb > 0]
-            estimate = _dot(mean.value, low, mean.high, rounds)
-        made.append(
-            {
-                "entry": entry,
-                "place": len(made),
-                "kind": cells.kinds[entry],
-                **estimate,
-                "bound": False,
-                "note": no_slope(rows) if mean is None else "" if mean.value > 0 else "no rise",
-                "flags": "none",
-            }
-        )
+            made.append(dot(len(made), entry, kind, rounds, mean.value, (low, mean.high)))
+        elif rows:
+            made.append(dot(len(made), entry, kind, [], None, note="no rise" if mean else no_slope(rows)))
     return _if_any(made)
 
 
@@ -144,16 +158,6 @@ def no_slope(rows: Sequence[Row]) -> str:
     """Return why an entry has no memory per waiting request."""
     pool = any(row.ceiling_rps is not None for row in rows)
     return "not held (pool)" if pool else "no slope (not every tier held)"
-
-
-def _dot(value: float | None, low: float | None, high: float | None, rounds: Sequence[float]) -> Datum:
-    return {
-        "value": short_if_known(value),
-        "low": short_if_known(low),
-        "high": short_if_known(high),
-        "rounds": [short(v) for v in rounds],
-        "text": " · ".join(format_number(v) for v in rounds) or "none",
-    }
 
 
 def _note(row: Row, values: Sequence[float], *, bounds: bool) -> str:

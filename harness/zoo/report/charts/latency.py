@@ -56,21 +56,20 @@ def _quantiles(cells: Cells) -> list[Group]:
 
 
 def _quantile_rows(cells: Cells, level: Level) -> list[Datum]:
-    """A round and quantile a row, in milliseconds; only quantiles with enough samples beyond them."""
+    """Return a row for each round and quantile; only quantiles with enough samples beyond them."""
     return [
-        {
-            "entry": row.entry,
-            "place": place,
-            "kind": cells.kinds[row.entry],
-            "round": number,
-            "quantile": name,
-            "ms": short(value / 1000),
-        }
+        quantile_row(place, row.entry, cells.kinds[row.entry], number, name, value)
         for place, row in enumerate(cells.at(level))
         for number, seen in cells.measured(level, row.entry)
         for name, read in READ.items()
         if (value := read(seen)) is not None
     ]
+
+
+def quantile_row(place: int, entry: str, kind: str, number: int, name: str, us: float) -> Datum:
+    """Return a quantile of a round, in milliseconds."""
+    ms = short(max(us, 1) / 1000)
+    return {"entry": entry, "place": place, "kind": kind, "round": number, "quantile": name, "ms": ms}
 
 
 def _marks() -> alt.Chart:

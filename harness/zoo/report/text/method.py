@@ -11,7 +11,6 @@ from zoo.analysis.pairs import Compared, Kind
 from zoo.model.run import Run
 from zoo.report.formatting import format_interval, format_percent
 from zoo.report.section import Section, Table
-from zoo.report.text.comparisons import verdicts
 
 PROJECTED_MIN = 60.0
 
@@ -64,11 +63,6 @@ def _share(found: Power) -> str:
 
 def _counts(found: Alarms) -> list[str]:
     return [str(found.intervals), str(found.outside), f"{found.nominal:.1f}", str(found.called)]
-
-
-def slowdown(run: Run, compared: Compared) -> Section:
-    """What was said of the slowed server, and of the one that differs in name only."""
-    return verdicts(Kind.VARIANT, compared.of(Kind.VARIANT), run.plan.rounds)
 
 
 def designs(found: Sequence[Width]) -> Section:

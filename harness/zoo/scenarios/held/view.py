@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo.analysis.held import LEAST_COUNTS, Cost, costs, given_back
-from zoo.analysis.metrics import PEAK_RSS, held_throughout
-from zoo.analysis.pairs import Kind, compare
+from zoo.analysis.held import Cost, costs, given_back
+from zoo.analysis.metrics import held_throughout
 from zoo.analysis.stats.interval import Interval, of_mean
 from zoo.analysis.summary import spread
 from zoo.analysis.trials import latest, peak_mb
@@ -15,14 +14,12 @@ from zoo.model.measurement import Measurement
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.plan.capacity import count
-from zoo.report.cells import Cells, variant
+from zoo.report.cells import Cells
 from zoo.report.charts import memory
 from zoo.report.charts.figure import Group
 from zoo.report.columns import title_of
 from zoo.report.formatting import format_interval, format_spread
 from zoo.report.section import NONE, Section, Table
-from zoo.report.study import ratio_text
-from zoo.report.text.markdown import render_table
 from zoo.report.text.wording import ranged
 from zoo.report.view import Kinds, View, dot_figure, dots, notes
 
@@ -138,34 +135,4 @@ def answers(records: Sequence[Record]) -> list[str]:
     return [f"Memory per waiting request, kB: {'; '.join(told)}."] if told else []
 
 
-def study(run: Run, records: Sequence[Record]) -> list[str]:
-    """Return what a waiting connection costs, and the memory at each count."""
-    found = costs(records)
-    entries = sorted({r.entry for r in records})
-    sentences = []
-    for entry in entries:
-        cost = found.get((entry, "rss"))
-        sentences.append(
-            f"`{variant(entry)}` takes {format_interval(cost.interval)} kB of resident memory for each."
-            if cost
-            else f"What one takes of `{variant(entry)}` is not known: "
-            f"{LEAST_COUNTS} counts must be held in every round."
-        )
-    pairs = {p.tier: p for p in compare(run.plan.entries, records).of(Kind.MODEL)}
-    body = [
-        [tier, *(_peak(records, entry, tier) for entry in entries), ratio_text(pair, PEAK_RSS)]
-        for tier, pair in pairs.items()
-    ]
-    columns = [
-        "connections",
-        *(f"{variant(entry)}, {title_of('rss_peak_mb')}" for entry in entries),
-        "virtual ÷ platform",
-    ]
-    return [" ".join(sentences), render_table(Table("", columns, body))]
-
-
-def _peak(records: Sequence[Record], entry: str, tier: str) -> str:
-    return format_spread(spread(peak_mb(r) for r in records if (r.entry, r.tier) == (entry, tier)))
-
-
-VIEW = View("Memory of held connections", section, groups, answers, study)
+VIEW = View("Memory of held connections", section, groups, answers)

@@ -13,12 +13,12 @@ from zoo.model.entry_id import server_of
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import OpenResult
-from zoo.report.charts.figure import Datum, Figure, Group, logarithmic, short, slug
-from zoo.report.charts.latency import LATENCY
+from zoo.report.charts.figure import Datum, Figure, Group, logarithmic, slug
+from zoo.report.charts.latency import LATENCY, quantile_row
 from zoo.report.columns import title_of
 from zoo.report.formatting import format_spread
 from zoo.report.section import Section
-from zoo.report.view import Columns, Kinds, View, by_server, dot_figure, dots, notes, tables
+from zoo.report.view import Columns, Kinds, View, by_server, dot_figure, dots, trial_section
 
 TEXT = (
     "Requests come at a constant rate whatever the server does, each on a connection of its own. OK/s is over the "
@@ -31,21 +31,19 @@ QUANTILES = {"p50": "p50_us", "p99": "p99_us", "p99.9": "p999_us"}
 Opened = Found[OpenResult]
 
 
-def arrival_section(name: str, text: str) -> Callable[[Sequence[Record]], Section]:
+def arrival_section(name: str, text: str, columns: Columns[OpenResult]) -> Callable[[Sequence[Record]], Section]:
     """Return the section of a scenario at constant arrival rates: one table per load."""
 
-    def section(records: Sequence[Record]) -> Section:
-        behind = [
+    def behind(records: Sequence[Record]) -> list[str]:
+        return [
             f"{entry}, {asked}, round {record.round}: no data, {result.behind}"
             for asked, tier in levels(records)
             for entry, found in results(records, (asked, tier), OpenResult).items()
             for record, result in found
             if result.behind
         ]
-        made = tables(records, OpenResult, COLUMNS, lambda level: _title(records, level))
-        return Section(f"Scenario {name}", [text], made, [*behind, *notes(records)])
 
-    return section
+    return trial_section(name, text, OpenResult, columns, _title, behind)
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
@@ -83,6 +81,11 @@ def _sound(found: Opened) -> list[OpenResult]:
     return sound(result for _, result in found)
 
 
+def over_made(read: Callable[[Record], float | None]) -> Callable[[Opened], str]:
+    """Return a column's text over the rounds in which the generator made the rate, even if too late for latencies."""
+    return lambda found: format_spread(spread(read(record) for record, result in found if rate_made(result)))
+
+
 def _failed(found: Opened) -> str:
     """`timeout 20,640`"""
     counts: Counter[str] = Counter()
@@ -91,30 +94,21 @@ def _failed(found: Opened) -> str:
     return ", ".join(f"{kind} {count:,}" for kind, count in counts.items()) or "0"
 
 
-COLUMNS: Columns[OpenResult] = {
+ARRIVAL_COLUMNS: Columns[OpenResult] = {
     "sound rounds": lambda found: f"{len(_sound(found))} of {len(found)}",
     "OK %": _over(lambda r: 100 * r.ok_share),
     "OK/s": _over(lambda r: r.ok_per_s),
     **{f"{name} ms": _over(attrgetter(f"latency.{field}"), 1e-3) for name, field in QUANTILES.items()},
     "sent late, p99 ms": _over(lambda r: r.lag.p99_us, 1e-3),
     "failed": _failed,
-    title_of("rss_peak_mb"): lambda found: format_spread(
-        spread(peak_mb(record) for record, r in found if rate_made(r))
-    ),
+    title_of("rss_peak_mb"): over_made(peak_mb),
 }
 
 
 def _quantiles(kinds: Kinds, found: Mapping[str, Opened]) -> list[Datum]:
     """Return one row per round and quantile, in milliseconds."""
     return [
-        {
-            "entry": entry,
-            "place": place,
-            "kind": kinds[entry],
-            "round": record.round,
-            "quantile": name,
-            "ms": short(max(value, 1) / 1000),
-        }
+        quantile_row(place, entry, kinds[entry], record.round, name, value)
         for place, (entry, rounds) in enumerate(sorted(found.items()))
         for record, result in rounds
         for name, field in QUANTILES.items()
@@ -137,4 +131,4 @@ def answers(records: Sequence[Record]) -> list[str]:
     return made
 
 
-VIEW = View("A constant arrival rate", arrival_section("open", TEXT), groups, answers)
+VIEW = View("A constant arrival rate", arrival_section("open", TEXT, ARRIVAL_COLUMNS), groups, answers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import altair as alt
 
@@ -13,27 +13,18 @@ from zoo.model.entry_id import server_of
 from zoo.model.record import Record
 from zoo.model.run import Run
 from zoo.model.trial_results import RampResult
-from zoo.report.cells import variant
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
 from zoo.report.charts.looks import KINDS, RULE, Chart, coloured, named_points, plain_axis
 from zoo.report.columns import title_of
 from zoo.report.formatting import format_number, format_spread
-from zoo.report.section import NONE, Section, Table
-from zoo.report.text.markdown import render_table
-from zoo.report.view import Columns, Kinds, View, by_server, notes, over, peak_column, tables, thinned, total
+from zoo.report.view import Columns, Kinds, View, by_server, over, peak_column, thinned, total, trial_section
 
 TEXT = (
     "All connections begin at once on a server at rest, and every request waits. t95: the first window of 100 ms at "
     "whose end 95 % of the connections had an answer within the last wait; none can come earlier than one wait. "
     "Plateau and last third: answers a second as a share of connections ÷ wait."
 )
-CURVE_S = (2, 5, 10, 20, 30, 60, 90, 120, 180, 240)
 Rounds = dict[str, list[tuple[Record, RampResult]]]
-
-
-def section(records: Sequence[Record]) -> Section:
-    made = tables(records, RampResult, COLUMNS, lambda level: f"{level[0]} · closed, c = {level[1]}, from rest")
-    return Section("Scenario ramp", [TEXT], made, notes(records))
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
@@ -72,6 +63,9 @@ COLUMNS: Columns[RampResult] = {
     "failed": total(lambda r: sum(r.failed.values())),
     **peak_column(),
 }
+SECTION = trial_section(
+    "ramp", TEXT, RampResult, COLUMNS, lambda _, level: f"{level[0]} · closed, c = {level[1]}, from rest"
+)
 
 
 def answers(records: Sequence[Record]) -> list[str]:
@@ -94,58 +88,10 @@ def _reached(each: Sequence[RampResult]) -> str:
     return f"after {format_number(statistics.median(known))} s by"
 
 
-def study(run: Run, records: Sequence[Record]) -> list[str]:
-    """Return when all connections were served, and the way there."""
-    made = []
-    for level in levels(records):
-        found = dict(sorted(each_result(records, level, RampResult).items()))
-        if found:
-            made.append(" ".join(_sentence(entry, each) for entry, each in found.items()))
-            made.append(render_table(_curves(found)))
-    return made
-
-
-def _sentence(entry: str, each: Sequence[RampResult]) -> str:
-    """When 95 % were served; otherwise how far it came."""
-    times = [r.t95_s for r in each if r.t95_s is not None]
-    threads = format_number(statistics.median(max(r.threads, default=0) for r in each))
-    with_threads = f"with up to {threads} OS threads"
-    if len(times) == len(each):
-        return f"`{variant(entry)}` serves 95 % of them from second {format_spread(spread(times))} on, {with_threads}."
-    rounds = f" in {len(each) - len(times)} of {len(each)} rounds" if times else ""
-    late = spread(_percent(r.late) for r in each)
-    return (
-        f"`{variant(entry)}` does not come to serve 95 % of them within {each[0].duration_s:g} s{rounds}: in the "
-        f"last third of the time it gives {format_spread(late)} % of the answers that are possible, {with_threads}."
-    )
-
-
-def _curves(found: dict[str, list[RampResult]]) -> Table:
-    """Return medians over rounds at some times, the entries side by side."""
-    duration_s = min(r.duration_s for each in found.values() for r in each)
-    columns = ["seconds", *(f"{variant(e)}, {what}" for e in found for what in ("served %", "threads"))]
-    body = [
-        [str(t), *(_median(read(r, t) for r in each) for each in found.values() for read in (_served, _threads_at))]
-        for t in CURVE_S
-        if t <= duration_s
-    ]
-    return Table("", columns, body)
-
-
-def _median(values: Iterable[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{statistics.median(known):.0f}" if known else NONE
-
-
 def _served(result: RampResult, at_s: float) -> float:
     """Return the share of the connections that were answered within the last wait, in percent."""
     end, size = round(at_s / result.window_s), max(1, round(result.delay_s / result.window_s))
     return 100 * sum(result.windows[max(0, end - size) : end]) / result.connections
-
-
-def _threads_at(result: RampResult, at_s: float) -> int | None:
-    seen = [n for t, n in zip(result.threads_t, result.threads, strict=True) if t <= at_s]
-    return seen[-1] if seen else None
 
 
 def _figure(level: LoadKey, name: str, form: Form, what: str, data: list[Datum]) -> Figure:
@@ -216,4 +162,4 @@ def _line(y: alt.Y, tooltip: str | alt.Tooltip) -> alt.Chart:
 RAMP = Form("ramp", _served_chart, 170)
 THREADS = Form("threads", _threads_chart, 110)
 
-VIEW = View("Ramp-up from rest", section, groups, answers, study)
+VIEW = View("Ramp-up from rest", SECTION, groups, answers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterable, Sequence
 
 from zoo.analysis.stats.interval import of_median
@@ -12,9 +11,8 @@ from zoo.model.run import Run
 from zoo.model.trial_results import StartupResult
 from zoo.report.charts.figure import Figure, Group, slug
 from zoo.report.formatting import format_interval, format_number
-from zoo.report.section import NONE, Section
-from zoo.report.text.wording import ranged
-from zoo.report.view import Columns, Kinds, View, dot_figure, dots, notes, tables
+from zoo.report.section import NONE
+from zoo.report.view import Columns, Kinds, Values, View, dot_figure, dots, median_answers, trial_section
 
 TEXT = (
     "From the start of a process to the first bytes of its first good answer, by polling every millisecond (of a "
@@ -55,11 +53,15 @@ COLUMNS: Columns[StartupResult] = {
     "anonymous MB": _median(lambda result: [kb / 1024 for kb in result.anon_kb]),
     "archive MB": _archive,
 }
+SECTION = trial_section("startup", TEXT, StartupResult, COLUMNS, lambda _, level: level[0])
 
 
-def section(records: Sequence[Record]) -> Section:
-    made = tables(records, StartupResult, COLUMNS, lambda level: level[0])
-    return Section("Scenario startup", [TEXT], made, notes(records))
+def _starts(read: Read) -> Values:
+    """Return what is read of all starts of all rounds, by entry."""
+    return lambda records, level: {
+        entry: [value for result in each for value in read(result)]
+        for entry, each in each_result(records, level, StartupResult).items()
+    }
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
@@ -71,23 +73,13 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     ):
         figures: list[Figure] = []
         for level in levels(records):
-            found = each_result(records, level, StartupResult)
-            data = dots(kinds, {entry: [v for r in each for v in read(r)] for entry, each in found.items()}, of_median)
+            data = dots(kinds, _starts(read)(records, level), of_median)
             figures += dot_figure(slug(name, *level), level[0], f"{level[0].partition(' ')[2]}: {title}", data)
         made.append(Group(heading, figures))
     return [group for group in made if group.figures]
 
 
-def answers(records: Sequence[Record]) -> list[str]:
-    made = []
-    for level in levels(records):
-        found = each_result(records, level, StartupResult)
-        times = {entry: [ms for r in each for ms in _first_answer_ms(r)] for entry, each in found.items()}
-        medians = {entry: round(statistics.median(values)) for entry, values in times.items() if values}
-        if medians:
-            way = level[0].partition(" ")[2]
-            made.append(f"From start to first answer ({way}), ms: {ranged(medians)}.")
-    return made
-
-
-VIEW = View("Starts", section, groups, answers)
+ANSWERS = median_answers(
+    _starts(_first_answer_ms), lambda level: f"From start to first answer ({level[0].partition(' ')[2]}), ms", round
+)
+VIEW = View("Starts", SECTION, groups, ANSWERS)
