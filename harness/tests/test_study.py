@@ -24,13 +24,13 @@ def told(root: Path, scenario: str, records: list[Record]) -> str:
     return study(Reference(root, builders.catalog()).matching("java-a/*"), builders.catalog())
 
 
-def test_a_sweep_has_its_answer_then_the_comparisons_and_figures(tmp_path: Path) -> None:
+def test_a_sweep_has_its_answer_then_the_figures_and_comparisons(tmp_path: Path) -> None:
     text = told(tmp_path, "cpu", RECORDS["cpu"])
     answer = text.index("- java-a, requests a second of virtual threads over the pool of platform threads: slower in 2")
     comparison = text.index("| java-a:virtual | cpu 0.5ms+2ms | 5 | 3 | slower")
     figures = text.index("| java-a:virtual | 1,480 (740–2,220) | 1,480 (740–2,220) |")
     where = text.index("[Committed run](../results/reference/java-a/cpu), 3 round(s): Some CPU")
-    assert answer < comparison < figures < where < text.index("<details><summary>Notes</summary>")
+    assert answer < where < text.index("<details><summary>Tables</summary>") < figures < comparison
 
 
 def test_a_trial_has_its_table_and_no_comparison(tmp_path: Path) -> None:

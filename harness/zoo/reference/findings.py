@@ -55,7 +55,7 @@ def pairs(runs: Sequence[Committed], catalog: Catalog, *, kind: Kind = Kind.COND
 
 
 def study(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Render the questions of a study about one server: the answers, the comparisons and tables, the folded notes."""
+    """Render the questions of a study about one server: the answers, and below them the folded tables."""
     server = runs[0].listed.path.parent.name
     parts: list[str] = []
     for one in runs:
@@ -63,10 +63,15 @@ def study(runs: Sequence[Committed], catalog: Catalog) -> str:
         ratios = [comparisons.verdicts(k, compared.of(k), one.run.plan.rounds) for k in QUESTIONS if compared.of(k)]
         [(_, shown, records)] = view.viewed(one.records)
         section = shown.section(records)
-        tables = Section("", tables=[table for each in (*ratios, section) for table in each.tables])
-        notes = Section("", section.paragraphs, bullets=[text for each in (*ratios, section) for text in each.bullets])
-        parts += [f"**{one.listed.asks}**", *_answers(one, records), *body(tables), _where(one, catalog, server)]
-        parts.append(_folded("Notes", notes))
+        found = [section, *ratios]
+        details = Section(
+            "",
+            section.paragraphs,
+            [table for each in found for table in each.tables],
+            [text for each in found for text in each.bullets],
+        )
+        parts += [f"**{one.listed.asks}**", *_answers(one, records), _where(one, catalog, server)]
+        parts.append(_folded("Tables", details))
     return "\n\n".join(parts)
 
 
