@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import subprocess
@@ -118,6 +119,15 @@ class Hurried:
         return 50 * time.monotonic()
 
 
+def folder_of_busybox(parent: Path) -> Path:
+    """Return a folder with a stand-in for busybox, which archives the names of the files, and INIT."""
+    tools = parent / "tools"
+    tools.mkdir()
+    (tools / "busybox").write_text("#!/bin/sh\n/bin/cat - init\n", encoding="utf-8")
+    (tools / "busybox").chmod(0o755)
+    return tools
+
+
 @pytest.fixture
 def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bed]:
     """Afterwards no guest is left. (A guest's server is inside it; here it is not, and is ended by hand.)
@@ -125,6 +135,7 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bed]:
     Nobody waits until few sockets are open where the guest is: that is this host, whose other programs have some.
     """
     monkeypatch.setattr("zoo.measure.warm_server.WORK_OFF_S", 0.0)
+    monkeypatch.setenv("PATH", f"{folder_of_busybox(tmp_path)}:{os.environ['PATH']}")
     made = Bed(tmp_path)
     yield made
     for process in psutil.process_iter(["cmdline", "environ"]):
@@ -310,11 +321,7 @@ def test_the_agent_in_the_guest_needs_no_numpy() -> None:
 
 
 def test_a_guest_boots_the_modules_in_order_and_this_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program that stands in for busybox archives the names of the files, and INIT."""
-    tools, modules = tmp_path / "tools", [tmp_path / "virtio.ko", tmp_path / "9p.ko"]
-    tools.mkdir()
-    (tools / "busybox").write_text("#!/bin/sh\n/bin/cat - init\n", encoding="utf-8")
-    (tools / "busybox").chmod(0o755)
+    tools, modules = folder_of_busybox(tmp_path), [tmp_path / "virtio.ko", tmp_path / "9p.ko"]
     monkeypatch.setenv("PATH", f"{tools}")
     monkeypatch.setattr(sys, "executable", "/a folder/python")
     for module in modules:
