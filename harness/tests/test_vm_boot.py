@@ -87,7 +87,7 @@ def test_a_guest_without_enough_memory_says_so(results: Path) -> None:
     run = bench(results, memory="48m")
     output, _ = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 2, output
-    assert "the guest does not boot: the guest ended" in output
+    assert "the guest does not boot with 48m of memory (VM_MEMORY= sets it): the guest ended" in output
 
 
 def test_a_guest_that_dies_is_a_failed_cell(results: Path) -> None:

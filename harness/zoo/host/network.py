@@ -105,6 +105,12 @@ def free_port(preferred: int, low: int | None) -> int | None:
     return next((p for p in (preferred, *range(preferred + 1000, low or DEFAULT_LOW)) if is_free(p)), None)
 
 
+def any_free_port() -> int:
+    """Return a port on loopback that the system finds free."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
 def resolve(host: str, port: int) -> str:
     """Return the address that a client reaches; the first one where none accepts a connection. OSError for no host."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

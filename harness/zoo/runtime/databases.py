@@ -21,6 +21,7 @@ from pathlib import Path
 from zoo.host import run_lock
 from zoo.host.environment import chosen
 from zoo.host.interrupts import defer_signals
+from zoo.host.network import any_free_port
 from zoo.host.run_lock import run_mark
 from zoo.model.errors import RuntimeFailure
 
@@ -221,7 +222,7 @@ def database(kind: Database, max_connections: int, jars: Path, password: str | N
             with running(kind.label, account.command(command), log, signal.SIGTERM) as making:
                 making.complete(text)
 
-        port = _free_port()
+        port = any_free_port()
         if kind is POSTGRESQL:
             command = _make_postgresql(home, work, password, run)
             command += ["-p", str(port), "-c", f"max_connections={max_connections}"]
@@ -308,11 +309,6 @@ def _accepts(kind: Database, work: Path, port: int) -> bool:
             return bool(client.recv(1))
     except OSError:
         return False
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def find_programs(kind: Database, account: Account, jars: Path, spare: Path) -> tuple[Path, str]:

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from zoo.host import run_lock
+from zoo.host.network import any_free_port
 from zoo.model.errors import RuntimeFailure
 from zoo.runtime.databases import DATABASES, Serving, running
 
@@ -48,8 +48,7 @@ def slow_wire(serving: Serving, ms: int, tools: Path, environ: Mapping[str, str]
     program = find_toxiproxy(tools, environ)
     if program is None:
         raise RuntimeFailure("wire", MISSING)
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = any_free_port()
     command = [program, "-host", "127.0.0.1", "-port", str(port)]
     with run_lock.scratch_folder("wire") as folder:
         log = Path(folder) / "wire.log"

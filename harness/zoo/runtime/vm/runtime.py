@@ -235,5 +235,7 @@ def hosting(root: Path, accelerated_by: str, memory: str, jdk: Jdk | None) -> It
     try:
         seen = runtime.facts()
     except RuntimeFailure as failure:
-        raise VmError(f"the guest does not boot: {failure.message}\n{failure.log_tail}") from failure
+        given = f"{memory} of memory (VM_MEMORY= sets it)"
+        message = f"the guest does not boot with {given}: {failure.message}\n{failure.log_tail}"
+        raise VmError(message.rstrip()) from failure
     yield runtime, seen
