@@ -1,104 +1,69 @@
-//! The same on hyper alone, for `hyper`.
+//! The variant `hyper`: the same routes without axum.
 
-use std::{convert::Infallible, io, pin::pin, sync::atomic::Ordering, time::Duration};
+use std::{io, net, pin::pin, thread, time::Duration};
 
-use hyper::header::{ALLOW, HeaderValue};
-use hyper::{Method, Request, StatusCode, body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown};
-use tokio::time;
+use hyper::{Method, Request, StatusCode, body::Incoming, header::ALLOW, server::conn::http1, service::service_fn};
+use hyper_util::{rt::TokioIo, rt::TokioTimer, server::graceful::GracefulShutdown};
+use tokio::{runtime::Builder, time};
 
-use crate::settings::{DRAIN, Settings, stop_signal};
-use crate::work::{self, Answer, Parameters, REQUESTS, TEXT};
+use crate::settings::{Settings, stop_signal};
+use crate::work::{self, Answer};
 
-/// Listens at the call; what it returns serves until SIGTERM or SIGINT, and then what is in flight.
-pub fn server(settings: &'static Settings) -> io::Result<impl Future + Send> {
+/// Gives each processor a thread with its own runtime and listener, among which the kernel distributes connections.
+pub fn on_cores(settings: &'static Settings, processors: usize) -> io::Result<()> {
+    // Listeners that share a port would share it with another process, too; this one fails if the port is taken.
+    drop(net::TcpListener::bind(settings.address)?);
+    let start = |core| {
+        let runtime = Builder::new_current_thread().max_blocking_threads(1).enable_all().build()?;
+        let server = runtime.block_on(async { server(settings) })?;
+        thread::Builder::new().name(format!("core-{core}")).spawn(move || runtime.block_on(server))
+    };
+    let cores = (0..processors).map(start).collect::<io::Result<Vec<_>>>()?;
+    println!("listening on http://{} (rust-axum:{})", settings.address, settings.variant);
+    cores.into_iter().for_each(|core| core.join().expect("the accept loop does not panic"));
+    Ok(())
+}
+
+/// Listens at the call; the future serves until SIGTERM or SIGINT, and then finishes the requests in flight.
+fn server(settings: &'static Settings) -> io::Result<impl Future<Output = ()> + Send> {
     let (listener, stop) = (settings.listen(true)?, stop_signal()?);
+    let mut http = http1::Builder::new();
+    // Each response is written from one buffer, which `pipeline_flush` would not bound. Idle connections end after 120 s.
+    http.writev(false).timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(120));
     Ok(async move {
-        let connections = GracefulShutdown::new();
-        let mut stop = pin!(stop);
+        let (connections, mut stop) = (GracefulShutdown::new(), pin!(stop));
         loop {
             let accepted = tokio::select! { accepted = listener.accept() => accepted, () = &mut stop => break };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    if is_exhaustion(&error) {
-                        time::sleep(Duration::from_millis(100)).await;
-                    }
-                    continue;
-                }
+            let Ok((stream, _)) = accepted else {
+                time::sleep(Duration::from_millis(100)).await; // most often, no descriptor is left
+                continue;
             };
-            let service = service_fn(move |request| {
-                REQUESTS.fetch_add(1, Ordering::Relaxed);
-                // The request ends with this call, before hyper reads on: it needs no second buffer then.
-                finish(settings, route(settings, &request))
-            });
-            let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-            tokio::spawn(connections.watch(connection));
+            let service = service_fn(move |request| respond(settings, request));
+            tokio::spawn(connections.watch(http.serve_connection(TokioIo::new(stream), service)));
         }
         drop(listener);
-        time::timeout(DRAIN, connections.shutdown()).await
+        connections.shutdown().await;
     })
 }
 
-/// Tells whether a resource is exhausted, which lasts a while. Any other error is that of one connection, which has
-/// left the queue with it.
-fn is_exhaustion(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
-}
-
-enum Task {
-    Answered(Answer),
-    Sleep(Parameters),
-    Cpu(Parameters),
-}
-
-fn route(settings: &Settings, request: &Request<Incoming>) -> Task {
-    if work::is_ambiguous(request.headers()) {
-        return Task::Answered(work::ambiguous());
-    }
-    let known = matches!(request.method(), &Method::GET | &Method::HEAD);
-    Task::Answered(match request.uri().path() {
-        "/" | "/sleep" | "/bytes" | "/cpu" | "/info" if !known => {
-            let mut answer = work::answer(StatusCode::METHOD_NOT_ALLOWED, TEXT, "");
-            answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET,HEAD"));
-            answer
-        }
-        "/" => work::hello(),
-        "/sleep" => return asked(request, Task::Sleep),
-        "/bytes" => return asked(request, |asked| Task::Answered(work::bytes(asked))),
-        "/cpu" => return asked(request, Task::Cpu),
-        "/info" => work::info(settings),
-        _ => work::answer(StatusCode::NOT_FOUND, TEXT, ""),
-    })
-}
-
-/// Reads the query as axum's `Query` does.
-fn asked(request: &Request<Incoming>, task: impl FnOnce(Parameters) -> Task) -> Task {
-    let query = request.uri().query().unwrap_or_default();
-    let pairs = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
-    let refuse = |error: serde_path_to_error::Error<_>| Task::Answered(work::bad(error.to_string()));
-    serde_path_to_error::deserialize(pairs).map_or_else(refuse, task)
-}
-
-async fn finish(settings: &Settings, task: Task) -> Result<Answer, Infallible> {
-    Ok(match task {
-        Task::Answered(answer) => answer,
-        Task::Sleep(asked) => work::sleep(settings, asked).await,
-        Task::Cpu(asked) => work::cpu(settings, asked).await,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn accepting_pauses_only_while_a_resource_is_exhausted() {
-        for code in [libc::EMFILE, libc::ENFILE, libc::ENOBUFS, libc::ENOMEM] {
-            assert!(is_exhaustion(&io::Error::from_raw_os_error(code)), "{code}");
-        }
-        for code in [libc::ECONNABORTED, libc::ECONNRESET, libc::EPROTO, libc::EINTR, libc::ENETDOWN] {
-            assert!(!is_exhaustion(&io::Error::from_raw_os_error(code)), "{code}");
-        }
+/// Takes from the request what the response needs, and drops it: hyper reads on before it polls the future, and would
+/// need a second buffer if the request still held the first.
+fn respond(settings: &'static Settings, request: Request<Incoming>) -> impl Future<Output = io::Result<Answer>> {
+    let ambiguous = work::begin(request.headers());
+    let readable = matches!(*request.method(), Method::GET | Method::HEAD);
+    let path = ["/", "/sleep", "/bytes", "/cpu", "/info"].into_iter().find(|path| *path == request.uri().path());
+    let query = form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes()).into_owned().collect();
+    async move {
+        let answer = match path {
+            _ if ambiguous => Ok(work::ambiguous()),
+            None => Ok(work::answer(StatusCode::NOT_FOUND, &[], "")),
+            _ if !readable => Ok(work::answer(StatusCode::METHOD_NOT_ALLOWED, &[(ALLOW, "GET,HEAD")], "")),
+            Some("/sleep") => work::sleep(settings, query).await,
+            Some("/bytes") => work::bytes(&query),
+            Some("/cpu") => work::cpu(settings, query).await,
+            Some("/info") => Ok(work::info(settings)),
+            _ => Ok(work::hello()),
+        };
+        Ok(answer.unwrap_or_else(|(status, why)| work::answer(status, &[work::TEXT], why)))
     }
 }

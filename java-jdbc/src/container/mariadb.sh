@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a MariaDB for one measurement and serves it: user and database zoo, PASSWORD, MAX_CONNECTIONS. Settings as in
-# harness/zoo/runtime/databases.py.
+# Creates and starts a MariaDB for one measurement, with user and database zoo, PASSWORD and MAX_CONNECTIONS. The settings
+# are those of harness/zoo/runtime/databases.py.
 set -eu
 : "${PASSWORD:?}" "${MAX_CONNECTIONS:=100}"
 data=/tmp/data

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a PostgreSQL for one measurement and serves it: user and database zoo, PASSWORD, MAX_CONNECTIONS. Settings as in
-# harness/zoo/runtime/databases.py.
+# Creates and starts a PostgreSQL for one measurement, with user and database zoo, PASSWORD and MAX_CONNECTIONS. The settings
+# are those of harness/zoo/runtime/databases.py.
 set -eu
 : "${PASSWORD:?}" "${MAX_CONNECTIONS:=100}"
 data=/tmp/data
@@ -11,7 +11,7 @@ initdb --pgdata="$data" --username=administrator --pwfile=/tmp/password --auth=s
     --encoding=UTF8 --no-locale --no-sync >/dev/null
 rm /tmp/password
 echo 'host all all all scram-sha-256' >>"$data/pg_hba.conf"
-# without a server, so that what listens later is ready
+# without a server, so that the server is ready as soon as it listens
 postgres --single -D "$data" postgres >/dev/null <<SQL
 CREATE ROLE zoo LOGIN PASSWORD '$PASSWORD'
 CREATE DATABASE zoo OWNER zoo

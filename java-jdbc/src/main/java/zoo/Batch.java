@@ -9,12 +9,12 @@ import java.util.concurrent.Future;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Runs many tasks at once on one executor and gathers their results. */
+/** Runs many tasks at once on one executor and collects their results. */
 final class Batch implements AutoCloseable {
     private final ExecutorService executor;
     private final Semaphore permits;
 
-    /** {@code connections}: how many tasks {@code virtual-semaphore} lets run at a time. */
+    /** With {@code virtual-semaphore}, at most {@code connections} tasks run at a time. */
     Batch(Workers workers, int connections) {
         executor = workers.open();
         permits = workers == Workers.VIRTUAL_SEMAPHORE ? new Semaphore(connections) : null;
@@ -24,8 +24,7 @@ final class Batch implements AutoCloseable {
         AtomicReference<Exception> failure = new AtomicReference<>();
         List<Callable<T>> all = new ArrayList<>(tasks.size());
         for (Callable<T> task : tasks) {
-            Callable<T> guarded = unlessFailed(task, failure);
-            all.add(permits == null ? guarded : admitted(guarded));
+            all.add(() -> call(task, failure));
         }
         List<T> results = new ArrayList<>(tasks.size());
         for (Future<T> done : executor.invokeAll(all)) {
@@ -34,30 +33,24 @@ final class Batch implements AutoCloseable {
         return results;
     }
 
-    /** After one has failed the rest does nothing: each would wait in vain for a database that is gone. */
-    private static <T> Callable<T> unlessFailed(Callable<T> task, AtomicReference<Exception> failure) {
-        return () -> {
+    /** After one task has failed the others end at once: each would wait in vain for a database that is gone. */
+    private <T> T call(Callable<T> task, AtomicReference<Exception> failure) throws Exception {
+        if (permits != null) {
+            permits.acquire();
+        }
+        try {
             if (failure.get() != null) {
                 throw failure.get();
             }
-            try {
-                return task.call();
-            } catch (Exception e) {
-                failure.set(e);
-                throw e;
-            }
-        };
-    }
-
-    private <T> Callable<T> admitted(Callable<T> task) {
-        return () -> {
-            permits.acquire();
-            try {
-                return task.call();
-            } finally {
+            return task.call();
+        } catch (Exception e) {
+            failure.set(e);
+            throw e;
+        } finally {
+            if (permits != null) {
                 permits.release();
             }
-        };
+        }
     }
 
     @Override

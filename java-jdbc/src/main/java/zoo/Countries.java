@@ -2,22 +2,21 @@ package zoo;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.time.LocalDateTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import javax.sql.DataSource;
 
-/** The table and its three queries, in SQL that both databases understand. */
+/** The table and its three queries, in SQL that both databases accept. */
 final class Countries {
     private static final String CREATE =
             """
@@ -31,17 +30,8 @@ final class Countries {
             )
             """;
     private static final String FIND_BY_CODE =
-            """
-            SELECT id, code, name, currency, former, updated
-            FROM zoo_country
-            WHERE code = ?
-            """;
-    private static final String UPDATE =
-            """
-            UPDATE zoo_country
-            SET updated = CURRENT_TIMESTAMP(6)
-            WHERE code = ?
-            """;
+            "SELECT id, code, name, currency, former, updated FROM zoo_country WHERE code = ?";
+    private static final String UPDATE = "UPDATE zoo_country SET updated = CURRENT_TIMESTAMP(6) WHERE code = ?";
     /** Slow for so small a table: distinct counts, a condition on groups, a search by suffix, and one on the time. */
     private static final String GROUP =
             """
@@ -54,6 +44,12 @@ final class Countries {
             HAVING COUNT(DISTINCT name) > 1
             ORDER BY countries DESC, currency
             """;
+
+    /** A row of the table; {@code currency} is null where there is none, {@code former} countries no longer exist. */
+    record Country(int id, String code, String name, String currency, boolean former, LocalDateTime updated) {}
+
+    /** A currency, how many of its countries were updated recently, and when the last one was. */
+    record CurrencyGroup(String currency, int countries, LocalDateTime latest) {}
 
     private final DataSource connections;
 
@@ -75,7 +71,12 @@ final class Countries {
                 PreparedStatement statement = connection.prepareStatement(FIND_BY_CODE)) {
             statement.setString(1, code);
             try (ResultSet row = statement.executeQuery()) {
-                return row.next() ? Optional.of(Country.of(row)) : Optional.empty();
+                if (!row.next()) {
+                    return Optional.empty();
+                }
+                LocalDateTime updated = row.getObject("updated", LocalDateTime.class);
+                return Optional.of(new Country(row.getInt("id"), row.getString("code"), row.getString("name"),
+                        row.getString("currency"), row.getBoolean("former"), updated));
             }
         }
     }
@@ -90,19 +91,20 @@ final class Countries {
                     ResultSet rows = group.executeQuery()) {
                 List<CurrencyGroup> groups = new ArrayList<>();
                 while (rows.next()) {
-                    groups.add(CurrencyGroup.of(rows));
+                    LocalDateTime latest = rows.getObject("latest", LocalDateTime.class);
+                    groups.add(new CurrencyGroup(rows.getString("currency"), rows.getInt("countries"), latest));
                 }
                 return groups;
             }
         }
     }
 
-    /** All codes of the table. */
+    /** Every code in the table. */
     static List<String> codes() {
-        return lines().stream().map(line -> line.split("\t", -1)[0]).toList();
+        return rows().stream().map(words -> words[0]).toList();
     }
 
-    /** Makes the table anew, filled. */
+    /** Creates the table and fills it, in place of an earlier one. */
     static void create(Connection connection) throws SQLException {
         drop(connection);
         try (Statement statement = connection.createStatement()) {
@@ -111,8 +113,7 @@ final class Countries {
         String insert = "INSERT INTO zoo_country (id, code, name, currency, former) VALUES (?, ?, ?, ?, ?)";
         try (PreparedStatement row = connection.prepareStatement(insert)) {
             int id = 0;
-            for (String line : lines()) {
-                String[] words = line.split("\t", -1);
+            for (String[] words : rows()) {
                 row.setInt(1, ++id);
                 row.setString(2, words[0]);
                 row.setString(3, words[1]);
@@ -130,10 +131,10 @@ final class Countries {
         }
     }
 
-    private static List<String> lines() {
-        try (InputStream in = Countries.class.getResourceAsStream("/countries.tsv");
-                BufferedReader reader = new BufferedReader(new InputStreamReader(in, UTF_8))) {
-            return reader.lines().filter(line -> !line.startsWith("#")).toList();
+    private static List<String[]> rows() {
+        try (InputStream in = Countries.class.getResourceAsStream("/countries.tsv")) {
+            String text = new String(in.readAllBytes(), UTF_8);
+            return text.lines().filter(line -> !line.startsWith("#")).map(line -> line.split("\t", -1)).toList();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

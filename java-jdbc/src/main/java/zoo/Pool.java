@@ -6,14 +6,9 @@ import java.time.Duration;
 
 /** The connection pool. */
 final class Pool {
-    /** How long the pool may stand still before it counts as full: the server may not allow the size asked for. */
-    private static final Duration STILL = Duration.ofSeconds(3);
-
-    private static final Duration AT_MOST = Duration.ofMinutes(2);
-
     private Pool() {}
 
-    /** A pool that has as many connections as it will get; a task waits {@code patience} for one of them. */
+    /** Opens a pool and fills it as far as the server allows; a task waits {@code patience} for a connection. */
     static HikariDataSource open(String url, int size, Duration patience) throws InterruptedException {
         HikariConfig config = new HikariConfig();
         config.setJdbcUrl(url);
@@ -23,29 +18,20 @@ final class Pool {
         config.setConnectionTimeout(patience.toMillis());
         config.setRegisterMbeans(false);
         HikariDataSource pool = new HikariDataSource(config);
-        awaitFilled(pool, size);
+        int seen = 0;
+        // full, or not grown for 3 s: the server may not allow the size asked for
+        for (int looks = 0; seen < size && looks < 60; looks++) {
+            Thread.sleep(50);
+            int now = connections(pool);
+            if (now > seen) {
+                seen = now;
+                looks = 0;
+            }
+        }
         return pool;
     }
 
     static int connections(HikariDataSource pool) {
         return pool.getHikariPoolMXBean().getTotalConnections();
-    }
-
-    private static void awaitFilled(HikariDataSource pool, int size) throws InterruptedException {
-        long start = System.nanoTime();
-        long grown = start;
-        int seen = 0;
-        while (seen < size && since(grown).compareTo(STILL) < 0 && since(start).compareTo(AT_MOST) < 0) {
-            Thread.sleep(50);
-            int now = connections(pool);
-            if (now > seen) {
-                seen = now;
-                grown = System.nanoTime();
-            }
-        }
-    }
-
-    private static Duration since(long nanoTime) {
-        return Duration.ofNanos(System.nanoTime() - nanoTime);
     }
 }

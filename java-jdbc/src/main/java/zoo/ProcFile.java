@@ -3,78 +3,67 @@ package zoo;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.OptionalDouble;
-import java.util.OptionalLong;
+import java.util.Arrays;
 
-/** What Linux tells of processes; empty where it does not. */
+/** Memory and CPU time of processes on Linux; NaN elsewhere. */
 final class ProcFile {
     /** USER_HZ, the unit of /proc/PID/stat: 100 on every architecture that a JDK runs on. */
     private static final double TICKS_PER_SECOND = 100;
 
-    private static final int UTIME = 11;
-    private static final int CHILDREN_STIME = 14;
-
     private ProcFile() {}
 
-    /** From here on the peak is that of what follows. */
+    /** Makes the peak that of what follows; where that is not allowed, it is the peak since the JVM's start. */
     static void resetPeakMemory() {
         try {
             Files.writeString(Path.of("/proc/self/clear_refs"), "5");
         } catch (IOException e) {
-            // where it is refused the peak is the one since the JVM's start: no less true, only wider
             return;
         }
     }
 
-    static OptionalLong peakMemoryKb() {
-        try {
-            return Files.readAllLines(Path.of("/proc/self/status")).stream()
-                    .filter(line -> line.startsWith("VmHWM:"))
-                    .mapToLong(line -> Long.parseLong(line.replaceAll("[^0-9]", "")))
-                    .findFirst();
-        } catch (IOException e) {
-            return OptionalLong.empty();
-        }
+    static double peakMemoryKb() {
+        return read("self", "status").lines()
+                .filter(line -> line.startsWith("VmHWM:"))
+                .mapToDouble(line -> Double.parseDouble(line.replaceAll("[^0-9]", "")))
+                .findFirst()
+                .orElse(Double.NaN);
     }
 
     /**
-     * CPU time of a server, its children (PostgreSQL has one for each connection) and those that have ended. The children are
-     * read in nanoseconds: a thousand of them may work for less than a tick each.
+     * CPU time of a server, its children (PostgreSQL has one for each connection) and those that have ended. A thousand
+     * children may work for less than a tick each, so theirs is read in nanoseconds where the kernel keeps them.
      */
-    static OptionalDouble cpuSeconds(long pid) {
-        OptionalLong own = ticks(pid);
-        if (own.isEmpty()) {
-            return OptionalDouble.empty();
-        }
-        double children = ProcessHandle.of(pid).stream()
-                .flatMap(ProcessHandle::children)
-                .mapToDouble(child -> runSeconds(child.pid()))
-                .sum();
-        return OptionalDouble.of(own.getAsLong() / TICKS_PER_SECOND + children);
+    static double cpuSeconds(long pid) {
+        return tickedSeconds(pid)
+                + ProcessHandle.of(pid).stream()
+                        .flatMap(ProcessHandle::children)
+                        .mapToDouble(child -> runSeconds(child.pid()))
+                        .filter(Double::isFinite) // others have just ended
+                        .sum();
     }
 
-    /** CPU time of a process with one thread; in ticks where the kernel keeps no finer account. */
+    /** CPU time of a process with one thread. */
     private static double runSeconds(long pid) {
-        try {
-            String account = Files.readString(Path.of("/proc", Long.toString(pid), "schedstat"));
-            return Long.parseLong(account.substring(0, account.indexOf(' '))) / 1e9;
-        } catch (IOException e) {
-            return ticks(pid).orElse(0) / TICKS_PER_SECOND;
-        }
+        String account = read(Long.toString(pid), "schedstat");
+        return account.isEmpty() ? tickedSeconds(pid) : Long.parseLong(account.split(" ")[0]) / 1e9;
     }
 
-    private static OptionalLong ticks(long pid) {
+    /** User and system time of a process and of its children that have ended. */
+    private static double tickedSeconds(long pid) {
+        String stat = read(Long.toString(pid), "stat");
+        // the program's name may contain spaces and brackets
+        String[] words = stat.substring(stat.lastIndexOf(')') + 1).split(" ");
+        return stat.isEmpty()
+                ? Double.NaN
+                : Arrays.stream(words, 12, 16).mapToLong(Long::parseLong).sum() / TICKS_PER_SECOND;
+    }
+
+    /** Returns a file's text; nothing where there is no such process or no /proc. */
+    private static String read(String pid, String file) {
         try {
-            String stat = Files.readString(Path.of("/proc", Long.toString(pid), "stat"));
-            // the name of the program may contain blanks and brackets
-            String[] words = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
-            long sum = 0;
-            for (int i = UTIME; i <= CHILDREN_STIME; i++) {
-                sum += Long.parseLong(words[i]);
-            }
-            return OptionalLong.of(sum);
+            return Files.readString(Path.of("/proc", pid, file));
         } catch (IOException e) {
-            return OptionalLong.empty();
+            return "";
         }
     }
 }

@@ -1,6 +1,9 @@
 package zoo;
 
-import com.zaxxer.hikari.HikariDataSource;
+import static org.openjdk.jmh.results.AggregationPolicy.AVG;
+import static org.openjdk.jmh.results.AggregationPolicy.MAX;
+import static org.openjdk.jmh.results.AggregationPolicy.SUM;
+
 import com.sun.management.OperatingSystemMXBean;
 import java.io.IOException;
 import java.lang.management.GarbageCollectorMXBean;
@@ -8,12 +11,10 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
-import java.util.OptionalDouble;
 import java.util.function.ToLongFunction;
+import java.util.stream.Stream;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
@@ -24,35 +25,37 @@ import org.openjdk.jmh.results.AggregationPolicy;
 import org.openjdk.jmh.results.IterationResult;
 import org.openjdk.jmh.results.ScalarResult;
 
-/** Stores with each iteration what it took: connections, pinned threads, memory, threads, garbage collection, CPU. */
+/**
+ * Adds to each iteration its connections, pinned threads, memory, threads, garbage collection and CPU time. The
+ * benchmark calls {@link #start} and {@link #stop}: JMH calls its profilers when there is no pool yet or none any more.
+ */
 public final class Watch implements InternalProfiler {
-    private static final String PINNED = "jdk.VirtualThreadPinned";
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
     private static final OperatingSystemMXBean SYSTEM =
             ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
 
-    /** What the benchmark told when it had set itself up; a profiler is made before. */
-    private static volatile Subject subject;
+    private record Counters(long gcCount, long gcMillis, long clientNanos, double databaseSeconds) {}
 
-    private record Subject(HikariDataSource connections, JdbcBenchmark.Cell cell, Database database) {}
+    private static Recording recording;
+    private static Counters before;
+    private static Counters after;
+    private static JdbcBenchmark.Cell cell;
+    private static int connections;
 
-    private record Counters(long gcCount, long gcMillis, long clientNanos, OptionalDouble serverSeconds) {}
-
-    /** What only the iteration itself can tell: after the last one the pool is closed. */
-    private record Ending(int connections, OptionalDouble serverSeconds) {}
-
-    private static volatile Ending ending;
-
-    private Recording recording;
-    private Counters before;
-
-    static void over(HikariDataSource connections, JdbcBenchmark.Cell cell, Database database) {
-        subject = new Subject(connections, cell, database);
+    static void start() {
+        recording = new Recording();
+        recording.enable("jdk.VirtualThreadPinned").withoutThreshold().withoutStackTrace();
+        recording.start();
+        THREADS.resetPeakThreadCount();
+        ProcFile.resetPeakMemory();
+        before = counters();
     }
 
-    /** At the end of an iteration, while connections are open. */
-    static void endOfIteration() {
-        ending = new Ending(Pool.connections(subject.connections), ProcFile.cpuSeconds(subject.database.serverPid()));
+    static void stop(JdbcBenchmark.Cell measured) {
+        after = counters();
+        recording.stop();
+        cell = measured;
+        connections = Pool.connections(measured.connections);
     }
 
     @Override
@@ -61,72 +64,47 @@ public final class Watch implements InternalProfiler {
     }
 
     @Override
-    public void beforeIteration(BenchmarkParams benchmark, IterationParams iteration) {
-        recording = new Recording();
-        recording.enable(PINNED).withoutThreshold().withoutStackTrace();
-        recording.start();
-        THREADS.resetPeakThreadCount();
-        ProcFile.resetPeakMemory();
-        before = counters();
-    }
+    public void beforeIteration(BenchmarkParams benchmark, IterationParams iteration) {}
 
     @Override
     public Collection<ScalarResult> afterIteration(
             BenchmarkParams benchmark, IterationParams iteration, IterationResult result) {
-        Counters after = counters();
-        recording.stop();
         double operations = result.getMetadata().getAllOps();
-        List<ScalarResult> found = new ArrayList<>();
-        found.add(highest("threads.peak", THREADS.getPeakThreadCount(), "threads"));
-        ProcFile.peakMemoryKb().ifPresent(kb -> found.add(highest("memory.peak", kb, "kB")));
-        found.add(sum("gc.count", after.gcCount - before.gcCount, "counts"));
-        found.add(sum("gc.time", after.gcMillis - before.gcMillis, "ms"));
-        found.add(mean("cpu.client", (after.clientNanos - before.clientNanos) / 1e3 / operations, "us/op"));
-        if (before.serverSeconds.isPresent() && ending.serverSeconds.isPresent()) {
-            double seconds = ending.serverSeconds.getAsDouble() - before.serverSeconds.getAsDouble();
-            found.add(mean("cpu.database", seconds * 1e6 / operations, "us/op"));
-        }
-        addPinned(found);
-        if (subject != null) {
-            addDatabase(found, subject);
-        }
-        return found;
+        double databaseSeconds = after.databaseSeconds - before.databaseSeconds;
+        List<RecordedEvent> pinned = pinned();
+        double pinnedNanos = pinned.stream().mapToLong(event -> event.getDuration().toNanos()).sum();
+        double addedMillis = Double.parseDouble(Database.passed("roundtrip.added"));
+        double bound = Latency.of(cell.latency)
+                .bound(Workers.of(cell.executor).limit, connections, Query.of(cell.query).roundTrips, addedMillis);
+        return Stream.of(
+                        scalar(MAX, "threads.peak", THREADS.getPeakThreadCount(), "threads"),
+                        scalar(MAX, "memory.peak", ProcFile.peakMemoryKb(), "kB"),
+                        scalar(SUM, "gc.count", after.gcCount - before.gcCount, "counts"),
+                        scalar(SUM, "gc.time", after.gcMillis - before.gcMillis, "ms"),
+                        scalar(AVG, "cpu.client", (after.clientNanos - before.clientNanos) / 1e3 / operations, "us/op"),
+                        scalar(AVG, "cpu.database", databaseSeconds * 1e6 / operations, "us/op"),
+                        scalar(SUM, "pinned.events", pinned.size(), "counts"),
+                        scalar(SUM, "pinned.time", pinnedNanos / 1e6, "ms"),
+                        scalar(AVG, "pool.connections", connections, "connections"),
+                        scalar(AVG, "roundtrip.direct", Double.parseDouble(Database.passed("roundtrip.direct")), "ms"),
+                        scalar(AVG, "roundtrip.added", addedMillis, "ms"),
+                        scalar(AVG, "bound", bound, "ops/s"))
+                .filter(measured -> Double.isFinite(measured.getScore())) // the others are unknown, or nothing bounds
+                .toList();
     }
 
-    private void addPinned(List<ScalarResult> found) {
-        long events = 0;
-        Duration time = Duration.ZERO;
+    private static List<RecordedEvent> pinned() {
         try {
             Path file = Files.createTempFile("zoo-jdbc-", ".jfr");
-            try {
-                recording.dump(file);
-                for (RecordedEvent event : RecordingFile.readAllEvents(file)) {
-                    events++;
-                    time = time.plus(event.getDuration());
-                }
+            try (Recording ended = recording) {
+                ended.dump(file);
+                return RecordingFile.readAllEvents(file);
             } finally {
                 Files.delete(file);
-                recording.close();
             }
         } catch (IOException e) {
             throw new IllegalStateException("the recording of pinned threads cannot be read", e);
         }
-        found.add(sum("pinned.events", events, "counts"));
-        found.add(sum("pinned.time", time.toNanos() / 1e6, "ms"));
-    }
-
-    private static void addDatabase(List<ScalarResult> found, Subject subject) {
-        JdbcBenchmark.Cell cell = subject.cell;
-        found.add(mean("pool.connections", ending.connections, "connections"));
-        found.add(mean("roundtrip.direct", subject.database.directMillis(), "ms"));
-        found.add(mean("roundtrip.added", subject.database.addedMillis(), "ms"));
-        Bound.opsPerSecond(
-                        Latency.of(cell.latency),
-                        subject.database.addedMillis(),
-                        Query.of(cell.query).roundTrips,
-                        Workers.of(cell.executor).limit,
-                        ending.connections)
-                .ifPresent(bound -> found.add(mean("bound", bound, "ops/s")));
     }
 
     private static Counters counters() {
@@ -134,22 +112,14 @@ public final class Watch implements InternalProfiler {
                 collectors(GarbageCollectorMXBean::getCollectionCount),
                 collectors(GarbageCollectorMXBean::getCollectionTime),
                 SYSTEM.getProcessCpuTime(),
-                subject == null ? OptionalDouble.empty() : ProcFile.cpuSeconds(subject.database.serverPid()));
+                ProcFile.cpuSeconds(Long.parseLong(Database.passed("server.pid"))));
     }
 
     private static long collectors(ToLongFunction<GarbageCollectorMXBean> read) {
         return ManagementFactory.getGarbageCollectorMXBeans().stream().mapToLong(read).sum();
     }
 
-    private static ScalarResult mean(String label, double value, String unit) {
-        return new ScalarResult(label, value, unit, AggregationPolicy.AVG);
-    }
-
-    private static ScalarResult sum(String label, double value, String unit) {
-        return new ScalarResult(label, value, unit, AggregationPolicy.SUM);
-    }
-
-    private static ScalarResult highest(String label, double value, String unit) {
-        return new ScalarResult(label, value, unit, AggregationPolicy.MAX);
+    private static ScalarResult scalar(AggregationPolicy policy, String label, double value, String unit) {
+        return new ScalarResult(label, value, unit, policy);
     }
 }

@@ -1,5 +1,6 @@
 package zoo;
 
+import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ForkJoinPool;
@@ -7,44 +8,46 @@ import java.util.function.Supplier;
 
 /** The executors that are compared. */
 enum Workers {
-    CACHED("cached", Integer.MAX_VALUE, Executors::newCachedThreadPool),
-    FIXED_10("fixed-10", 10, () -> Executors.newFixedThreadPool(10)),
-    FIXED_200("fixed-200", 200, () -> Executors.newFixedThreadPool(200)),
-    VIRTUAL("virtual", Integer.MAX_VALUE, Executors::newVirtualThreadPerTaskExecutor),
+    CACHED(Executors::newCachedThreadPool),
+    FIXED_10(10, () -> Executors.newFixedThreadPool(10)),
+    FIXED_200(200, () -> Executors.newFixedThreadPool(200)),
+    VIRTUAL(Executors::newVirtualThreadPerTaskExecutor),
     /** {@link Batch} lets only as many of its tasks run at a time as the pool has connections. */
-    VIRTUAL_SEMAPHORE("virtual-semaphore", Integer.MAX_VALUE, Executors::newVirtualThreadPerTaskExecutor),
+    VIRTUAL_SEMAPHORE(Executors::newVirtualThreadPerTaskExecutor),
     /** The caller of the common pool may help: one more than its parallelism. */
-    FORKJOIN("forkjoin", ForkJoinPool.getCommonPoolParallelism() + 1, ForkJoinPool::commonPool),
-    /** As on the host of the published measurement; the JVM has to be started so, see {@link #jvmArgument}. */
-    FORKJOIN_15("forkjoin-15", 16, ForkJoinPool::commonPool);
+    FORKJOIN(ForkJoinPool.getCommonPoolParallelism() + 1, ForkJoinPool::commonPool),
+    /** The common pool as on the host of the published measurement. */
+    FORKJOIN_15(16, ForkJoinPool::commonPool);
 
-    final String label;
-    /** Tasks that run at a time; the largest integer where nothing bounds them. */
-    final int limit;
+    private static final String PARALLELISM_15 = "-Djava.util.concurrent.ForkJoinPool.common.parallelism=15";
+
+    /** Tasks that run at a time. */
+    final double limit;
 
     private final Supplier<ExecutorService> executor;
 
-    Workers(String label, int limit, Supplier<ExecutorService> executor) {
-        this.label = label;
+    Workers(Supplier<ExecutorService> executor) {
+        this(Double.POSITIVE_INFINITY, executor);
+    }
+
+    Workers(double limit, Supplier<ExecutorService> executor) {
         this.limit = limit;
         this.executor = executor;
     }
 
     ExecutorService open() {
-        if (this == FORKJOIN_15 && ForkJoinPool.getCommonPoolParallelism() != limit - 1) {
-            throw new Refusal("forkjoin-15 needs the JVM argument " + jvmArgument());
+        if (this == FORKJOIN_15 && ForkJoinPool.getCommonPoolParallelism() != 15) {
+            throw new IllegalStateException("forkjoin-15 needs the JVM argument " + PARALLELISM_15);
         }
         return executor.get();
     }
 
-    /** What the JVM needs for this executor; null when nothing. */
-    String jvmArgument() {
-        return this == FORKJOIN_15
-                ? "-Djava.util.concurrent.ForkJoinPool.common.parallelism=" + (limit - 1)
-                : null;
+    /** Arguments of a JVM in which this executor can be opened. */
+    List<String> jvmArguments() {
+        return this == FORKJOIN_15 ? List.of(PARALLELISM_15) : List.of();
     }
 
     static Workers of(String label) {
-        return Refusal.unlessOneOf("executor", values(), workers -> workers.label, label);
+        return Label.parse("executor", values(), label);
     }
 }

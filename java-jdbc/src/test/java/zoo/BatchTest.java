@@ -37,7 +37,7 @@ class BatchTest {
             running.decrementAndGet();
             return now;
         };
-        int limit = Math.min(workers.limit, 10);
+        double limit = Math.min(workers.limit, 10);
         try (Batch batch = new Batch(workers, 10)) {
             List<Integer> seen = batch.run(IntStream.range(0, 60).mapToObj(i -> task).toList());
             assertTrue(seen.stream().allMatch(now -> now <= limit), seen.toString());
@@ -72,13 +72,13 @@ class BatchTest {
     @Test
     void forkjoin15IsRefusedInAJvmOfAnotherParallelism() {
         assumeTrue(ForkJoinPool.getCommonPoolParallelism() != 15);
-        Refusal refusal = assertThrows(Refusal.class, Workers.FORKJOIN_15::open);
+        IllegalStateException refusal = assertThrows(IllegalStateException.class, Workers.FORKJOIN_15::open);
         assertTrue(refusal.getMessage().contains("common.parallelism=15"), refusal.getMessage());
     }
 
     @Test
     void anUnknownExecutorIsAnsweredWithTheKnownOnes() {
-        Refusal refusal = assertThrows(Refusal.class, () -> Workers.of("green"));
+        IllegalArgumentException refusal = assertThrows(IllegalArgumentException.class, () -> Workers.of("green"));
         assertEquals(
                 "executor must be one of cached, fixed-10, fixed-200, virtual, virtual-semaphore, forkjoin,"
                         + " forkjoin-15, got \"green\"",

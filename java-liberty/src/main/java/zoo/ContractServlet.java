@@ -10,34 +10,29 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.util.Collections;
-import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.function.LongSupplier;
 import javax.management.JMException;
 import javax.management.ObjectName;
-import javax.management.StandardMBean;
+import zoo.shared.Info;
+import zoo.shared.Settings;
+import zoo.shared.Work;
 
 /** All paths of the contract. It does not know on which kind of thread it runs. */
 @WebServlet(urlPatterns = "/*", loadOnStartup = 1)
+@SuppressWarnings("serial")
 public final class ContractServlet extends HttpServlet {
 
-    private static final long serialVersionUID = 1;
-
-    private final transient LongAdder requests = new LongAdder();
-    private final transient LongAdder inFlight = new LongAdder();
-    private transient Info info;
+    private final LongAdder requests = new LongAdder();
+    private Info info;
 
     @Override
     public void init() throws ServletException {
-        Settings settings = Settings.from(System.getenv(), 8104, "platform", "virtual");
+        Settings settings = Settings.read(8104, 0, "platform", "virtual");
         boolean virtual = settings.variant().equals("virtual");
-        Integer bound = virtual || settings.maxThreads().isEmpty() ? null
-                : (Integer) Math.max(settings.maxThreads().getAsInt(), 4);  // Liberty makes it no smaller
-        var beans = ManagementFactory.getPlatformMBeanServer();
+        Integer bound = virtual || settings.maxThreads() == 0 ? null
+                : (Integer) Math.max(settings.maxThreads(), 4);  // Liberty makes it no smaller
         try {
-            StandardMBean counter = new StandardMBean((LongSupplier) inFlight::sum, LongSupplier.class);
-            beans.registerMBean(counter, new ObjectName(Drain.IN_FLIGHT));
-            Object version = beans.getAttribute(
+            Object version = ManagementFactory.getPlatformMBeanServer().getAttribute(
                     new ObjectName("WebSphere:feature=kernel,name=ServerInfo"), "LibertyVersion");
             info = new Info("java-liberty", settings.variant(), virtual ? "virtual-thread" : "platform-thread",
                     "Open Liberty", version.toString(), "nio", bound, 1_000_000, settings.backlog());
@@ -50,7 +45,6 @@ public final class ContractServlet extends HttpServlet {
     protected void service(HttpServletRequest request, HttpServletResponse response)
             throws IOException, ServletException {
         requests.increment();
-        inFlight.increment();
         try {
             if (isAmbiguous(request)) {
                 response.setHeader("Connection", "close");
@@ -60,16 +54,14 @@ public final class ContractServlet extends HttpServlet {
         } catch (IllegalArgumentException bad) {
             response.setStatus(400);
             send(response, Work.TEXT, bad.getMessage() == null ? "bad query" : bad.getMessage());
-        } finally {
-            inFlight.decrement();
         }
     }
 
     /** Liberty reads a body as chunked whatever other codings there are. */
     private static boolean isAmbiguous(HttpServletRequest request) {
-        List<String> codings = Collections.list(request.getHeaders("Transfer-Encoding"));
-        return !codings.isEmpty() && (codings.size() > 1 || !codings.getFirst().strip().equalsIgnoreCase("chunked")
-                || request.getHeader("Content-Length") != null);
+        String codings = String.join(",", Collections.list(request.getHeaders("Transfer-Encoding"))).strip();
+        return request.getHeader("Transfer-Encoding") != null
+                && (!codings.equalsIgnoreCase("chunked") || request.getHeader("Content-Length") != null);
     }
 
     @Override
@@ -102,11 +94,7 @@ public final class ContractServlet extends HttpServlet {
     /** Blocks the thread that the request runs on, of whatever kind. */
     private static void sleep(int ms, boolean lock) throws ServletException {
         try {
-            if (lock) {
-                Monitor.sleepInside(ms);
-            } else if (ms > 0) {
-                Thread.sleep(ms);
-            }
+            Work.sleep(ms, lock);
         } catch (InterruptedException stopped) {
             throw new ServletException(stopped);
         }
@@ -115,11 +103,8 @@ public final class ContractServlet extends HttpServlet {
     private static void bytes(HttpServletResponse response, int n) throws IOException {
         response.setContentType("application/octet-stream");
         response.setContentLength(n);
-        var out = response.getOutputStream();
-        for (int left = n; left > 0; left -= Work.ALPHABETS.length) {
-            out.write(Work.ALPHABETS, 0, Math.min(left, Work.ALPHABETS.length));
-        }
-        response.flushBuffer();  // a graceful stop takes the request for finished when this returns
+        Work.write(n, response.getOutputStream());
+        response.flushBuffer();  // Liberty takes a request for finished when its servlet returns
     }
 
     /** A number of the query; one without a default has to be there. */

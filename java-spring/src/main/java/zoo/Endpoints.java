@@ -1,26 +1,44 @@
 package zoo;
 
+import jakarta.servlet.ServletRequestEvent;
+import jakarta.servlet.ServletRequestListener;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.concurrent.atomic.LongAdder;
+import org.apache.catalina.util.ServerInfo;
+import org.springframework.beans.factory.annotation.Value;
+import org.springframework.boot.SpringBootVersion;
+import org.springframework.boot.tomcat.autoconfigure.TomcatServerProperties;
 import org.springframework.http.MediaType;
 import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
+import zoo.shared.Info;
+import zoo.shared.Settings;
+import zoo.shared.Work;
 
-/** Plain blocking code, the same in both variants. A number without a default is empty where it is missing. */
+/** Plain blocking code, the same in both variants. A missing number without a default is an empty text. */
 @RestController
-class Endpoints {
+class Endpoints implements ServletRequestListener {
 
     private static final MediaType TEXT = MediaType.valueOf(Work.TEXT);
 
-    final LongAdder requests = new LongAdder();
+    private final LongAdder requests = new LongAdder();
     private final Info info;
 
-    Endpoints(Info info) {
-        this.info = info;
+    Endpoints(TomcatServerProperties tomcat, @Value("${spring.threads.virtual.enabled}") boolean virtual) {
+        String variant = virtual ? "virtual" : "platform";
+        info = new Info("java-spring", variant, variant + "-thread", "Spring Boot on " + ServerInfo.getServerInfo(),
+                SpringBootVersion.getVersion(), "nio", virtual ? null : tomcat.getThreads().getMax(),
+                tomcat.getMaxConnections(), tomcat.getAcceptCount());
+    }
+
+    /** Counts all requests; an interceptor would miss those without a handler. */
+    @Override
+    public void requestInitialized(ServletRequestEvent event) {
+        requests.increment();
     }
 
     @GetMapping("/")
@@ -31,32 +49,25 @@ class Endpoints {
     @GetMapping("/sleep")
     ResponseEntity<String> sleep(@RequestParam(defaultValue = "10000") String ms,
             @RequestParam(defaultValue = "0") String lock) throws InterruptedException {
-        int delay = Settings.integer("ms", ms, 0, 60_000);
-        if (Settings.integer("lock", lock, 0, 1) == 1) {
-            Monitor.sleepInside(delay);
-        } else {
-            Thread.sleep(delay);
-        }
+        Work.sleep(Settings.integer("ms", ms, 0, 60_000), Settings.integer("lock", lock, 0, 1) == 1);
         return text(200, Work.HELLO);
     }
 
-    /** Written in pieces: a {@code byte[]} for Spring to write would be up to 16 MiB for each request in flight. */
+    /** Writes pieces: a {@code byte[]} would take up to 16 MiB for each request in flight. */
     @GetMapping("/bytes")
     void bytes(@RequestParam(defaultValue = "") String n, HttpServletResponse response) throws IOException {
-        int left = Settings.integer("n", n, 0, 16 << 20);
+        int size = Settings.integer("n", n, 0, 16 << 20);
         response.setContentType(MediaType.APPLICATION_OCTET_STREAM_VALUE);
-        response.setContentLength(left);
-        for (; left > 0; left -= Work.ALPHABETS.length) {
-            response.getOutputStream().write(Work.ALPHABETS, 0, Math.min(left, Work.ALPHABETS.length));
-        }
-        response.flushBuffer(); // a graceful stop waits for handlers, not for buffers
+        response.setContentLength(size);
+        Work.write(size, response.getOutputStream());
+        response.flushBuffer(); // the drain waits for handlers, not for buffers
     }
 
     @GetMapping("/cpu")
     ResponseEntity<String> cpu(@RequestParam(defaultValue = "") String rounds,
             @RequestParam(defaultValue = "0") String ms) throws InterruptedException {
         int number = Settings.integer("rounds", rounds, 0, 10_000_000);
-        Thread.sleep(Settings.integer("ms", ms, 0, 60_000));
+        Work.sleep(Settings.integer("ms", ms, 0, 60_000), false);
         return text(200, Work.sha256(number));
     }
 
@@ -70,7 +81,7 @@ class Endpoints {
         return text(400, bad.getMessage());
     }
 
-    /** As its type is given, Spring does not negotiate one. */
+    /** Gives the type, so that Spring does not negotiate one. */
     private static ResponseEntity<String> text(int status, String body) {
         return ResponseEntity.status(status).contentType(TEXT).body(body);
     }

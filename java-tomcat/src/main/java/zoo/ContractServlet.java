@@ -4,108 +4,96 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
 
 import jakarta.servlet.AsyncContext;
-import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.io.PrintWriter;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.function.Supplier;
+import org.apache.catalina.Server;
+import zoo.shared.Settings;
+import zoo.shared.Work;
 
-/** All paths of the contract; HttpServlet itself answers HEAD. */
-@SuppressWarnings("serial")
+/** All paths of the contract. */
 final class ContractServlet extends HttpServlet {
 
-    private static final byte[] HELLO = Work.HELLO.getBytes(UTF_8);
     private static final int NO_ROUNDS = -1;
 
-    private final Supplier<String> info;
-    private final ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();
-    /** The backing service: ONE thread takes calls from a queue and answers each when its delay is over. */
+    /** The backing service: ONE thread, which answers each call when its delay is over. */
     private final ScheduledExecutorService service = Executors.newSingleThreadScheduledExecutor();
+    private final Server tomcat;
+    private final Supplier<String> info;
 
-    ContractServlet(Supplier<String> info) {
+    ContractServlet(Server tomcat, Supplier<String> info) {
+        this.tomcat = tomcat;
         this.info = info;
     }
 
     @Override
-    protected void doGet(HttpServletRequest request, HttpServletResponse response)
-            throws ServletException, IOException {
+    protected void doGet(HttpServletRequest request, HttpServletResponse response) throws IOException {
         try {
             switch (request.getPathInfo()) {
-                case "/" -> send(response, Work.TEXT, HELLO);
-                case "/sleep" -> after("10000", timer, NO_ROUNDS, request, response);
-                case "/service" -> after("5000", service, NO_ROUNDS, request, response);
-                case "/cpu" -> after("0", timer, number(request, "rounds", null, 10_000_000), request, response);
-                case "/bytes" -> bytes(number(request, "n", null, 16_777_216), response);
-                case "/info" -> send(response, "application/json", info.get().getBytes(UTF_8));
+                case "/" -> send(response, Work.TEXT, Work.HELLO);
+                case "/sleep" -> after(request, response, "10000", tomcat.getUtilityExecutor(), NO_ROUNDS);
+                case "/service" -> after(request, response, "5000", service, NO_ROUNDS);
+                case "/cpu" -> after(request, response, "0", tomcat.getUtilityExecutor(),
+                        number(request, "rounds", null, 10_000_000));
+                case "/bytes" -> bytes(response, number(request, "n", null, 16_777_216));
+                case "/info" -> send(response, "application/json", info.get());
                 default -> response.sendError(HttpServletResponse.SC_NOT_FOUND);
             }
         } catch (IllegalArgumentException bad) {
             response.setStatus(HttpServletResponse.SC_BAD_REQUEST);
-            send(response, Work.TEXT, bad.getMessage().getBytes(UTF_8));
+            send(response, Work.TEXT, bad.getMessage());
         } catch (InterruptedException | ExecutionException failed) {
-            throw new ServletException(failed);
+            throw new IOException(failed);
         }
     }
 
-    /** HttpServlet refuses by itself, but without the header. */
+    /** Adds the header that HttpServlet leaves out of its 405. */
     @Override
-    protected void doPost(HttpServletRequest request, HttpServletResponse response)
-            throws ServletException, IOException {
+    protected void doPost(HttpServletRequest request, HttpServletResponse response) throws IOException {
         response.setHeader("Allow", "GET, HEAD");
-        super.doPost(request, response);
+        response.sendError(HttpServletResponse.SC_METHOD_NOT_ALLOWED);
     }
 
-    /** Here the variants differ: async gives its thread back until the clock calls, the others wait on theirs. */
-    private void after(String delay, ScheduledExecutorService clock, int rounds, HttpServletRequest request,
-            HttpServletResponse response) throws IOException, ExecutionException, InterruptedException {
+    /** Responds after the delay: async returns its thread until the clock calls, the other variants block theirs. */
+    private void after(HttpServletRequest request, HttpServletResponse response, String delay,
+            ScheduledExecutorService clock, int rounds) throws IOException, InterruptedException, ExecutionException {
         int ms = number(request, "ms", delay, 60_000);
         boolean lock = number(request, "lock", "0", 1) == 1;
+        Supplier<String> body = () -> rounds == NO_ROUNDS ? Work.HELLO : Work.sha256(rounds);
         if (request.isAsyncSupported() && (ms > 0 || clock == service)) {
             AsyncContext context = request.startAsync();
-            context.setTimeout(0);  // none: the delay is the limit
-            Runnable answer = () -> {
-                try {
-                    send(response, Work.TEXT, body(rounds));
-                } catch (IOException clientHasLeft) {
-                    // nobody's error
-                } finally {
-                    context.complete();
-                }
-            };
-            clock.schedule(rounds == NO_ROUNDS ? answer : () -> context.start(answer), ms, MILLISECONDS);
+            response.setContentType(Work.TEXT);
+            PrintWriter out = response.getWriter();
+            clock.schedule(() -> context.start(() -> {  // on a thread of the pool
+                out.print(body.get());
+                context.complete();
+            }), ms, MILLISECONDS);
             return;
         }
         if (clock == service) {
             service.schedule(() -> { }, ms, MILLISECONDS).get();
-        } else if (lock) {
-            Monitor.sleepInside(ms);
-        } else if (ms > 0) {
-            Thread.sleep(ms);
+        } else {
+            Work.sleep(ms, lock);
         }
-        send(response, Work.TEXT, body(rounds));
+        send(response, Work.TEXT, body.get());
     }
 
-    private static byte[] body(int rounds) {
-        return rounds == NO_ROUNDS ? HELLO : Work.sha256(rounds).getBytes(UTF_8);
-    }
-
-    private static void bytes(int n, HttpServletResponse response) throws IOException {
+    private static void bytes(HttpServletResponse response, int n) throws IOException {
         response.setContentType("application/octet-stream");
         response.setContentLength(n);
-        for (int left = n; left > 0; left -= Work.ALPHABETS.length) {
-            response.getOutputStream().write(Work.ALPHABETS, 0, Math.min(left, Work.ALPHABETS.length));
-        }
-        response.flushBuffer();  // a graceful stop waits for handlers, not for buffers
+        Work.write(n, response.getOutputStream());
+        response.flushBuffer();  // a stop waits for handlers, not for buffers
     }
 
-    /** Tomcat sets the length of what fits its buffer. */
-    private static void send(HttpServletResponse response, String type, byte[] body) throws IOException {
+    private static void send(HttpServletResponse response, String type, String body) throws IOException {
         response.setContentType(type);
-        response.getOutputStream().write(body);
+        response.getOutputStream().write(body.getBytes(UTF_8));
     }
 
     private static int number(HttpServletRequest request, String name, String otherwise, int max) {

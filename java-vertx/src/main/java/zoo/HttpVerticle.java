@@ -13,23 +13,22 @@ import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServerOptions;
 import io.vertx.mutiny.core.buffer.Buffer;
 import io.vertx.mutiny.core.http.HttpServerRequest;
-import io.vertx.mutiny.core.http.HttpServerResponse;
 import java.util.Date;
-import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.UnaryOperator;
+import zoo.shared.Info;
+import zoo.shared.Settings;
+import zoo.shared.Work;
 
 /** All paths, on one event loop; there is one of these for each loop. */
 final class HttpVerticle extends AbstractVerticle {
 
-    private static final Set<String> PATHS = Set.of("/", "/sleep", "/bytes", "/cpu", "/info");
     private static final Buffer ALPHABETS = Buffer.buffer(Work.ALPHABETS);
-    private static final Reply HELLO = Reply.of(createOptimized(Work.TEXT), Work.HELLO);
+    private static final Reply HELLO = Reply.of(200, createOptimized(Work.TEXT), Work.HELLO);
     private static final LongAdder REQUESTS = new LongAdder();
     static final AtomicInteger IN_FLIGHT = new AtomicInteger();
-    static volatile boolean stopping;
 
     private final Settings settings;
     private final UnaryOperator<Executor> executors;
@@ -49,6 +48,7 @@ final class HttpVerticle extends AbstractVerticle {
         vertx.setPeriodic(0, 1_000, second -> date = createOptimized(DateFormatter.format(new Date())));
         return vertx.createHttpServer(new HttpServerOptions()
                         .setAcceptBacklog(settings.backlog())
+                        .setIdleTimeout(120)  // seconds, as in the other servers
                         .setMaxInitialLineLength(8_192)
                         .setHttp2ClearTextEnabled(false))
                 .requestHandler(this::handle)
@@ -58,10 +58,11 @@ final class HttpVerticle extends AbstractVerticle {
 
     private void handle(HttpServerRequest request) {
         REQUESTS.increment();
-        if (stopping || request.version() == null) {  // neither HTTP/1.0 nor 1.1
+        if (request.version() == null) {  // neither HTTP/1.0 nor 1.1
             request.connection().closeAndForget();
-        } else if (!PATHS.contains(request.path())) {
-            request.response().setStatusCode(404).endAndForget("not found");
+        } else if (request.headers().contains(TRANSFER_ENCODING) && !isChunked(request)) {
+            request.response().setStatusCode(400).putHeader(CONNECTION, CLOSE).endAndForget("unknown coding");
+            request.connection().closeAndForget();
         } else if (request.method() != HttpMethod.GET && request.method() != HttpMethod.HEAD) {
             request.response().setStatusCode(405).putHeader(ALLOW, "GET, HEAD").endAndForget("method not allowed");
         } else {
@@ -90,9 +91,10 @@ final class HttpVerticle extends AbstractVerticle {
                 Uni<String> digest = executor != null ? Uni.createFrom().item(() -> Work.sha256(rounds))
                         : vertx.executeBlocking(() -> Work.sha256(rounds), false);  // too long for an event loop
                 yield sleep(integer(request, "ms", 60_000, "0"), false).chain(() -> digest)
-                        .map(digits -> Reply.of(Work.TEXT, digits));
+                        .map(digits -> Reply.of(200, Work.TEXT, digits));
             }
-            default -> Uni.createFrom().item(Reply.of("application/json", info().json(REQUESTS.sum())));
+            case "/info" -> Uni.createFrom().item(Reply.of(200, "application/json", info().json(REQUESTS.sum())));
+            default -> Uni.createFrom().item(Reply.of(404, Work.TEXT, "not found"));
         };
     }
 
@@ -100,17 +102,14 @@ final class HttpVerticle extends AbstractVerticle {
     private Uni<Void> sleep(int ms, boolean lock) throws InterruptedException {
         if (executor == null && ms > 0) {
             return Uni.createFrom().emitter(waiting -> vertx.setTimer(ms, timer -> waiting.complete(null)));
-        } else if (lock) {
-            Monitor.sleepInside(ms);
-        } else {
-            Thread.sleep(ms);
         }
+        Work.sleep(ms, lock);
         return Uni.createFrom().voidItem();
     }
 
     private Info info() {
         String variant = settings.variant();
-        Integer threads = variant.equals("platform") ? settings.maxThreads().orElse(200) : null;
+        Integer threads = variant.equals("platform") ? settings.maxThreads() : null;
         return new Info("java-vertx", variant, executor == null ? "event-loop" : variant + "-thread", "Eclipse Vert.x",
                 Vertx.class.getPackage().getImplementationVersion(),
                 vertx.isNativeTransportEnabled() ? "epoll" : "nio", threads, Integer.MAX_VALUE, settings.backlog());
@@ -120,14 +119,18 @@ final class HttpVerticle extends AbstractVerticle {
         return Settings.integer(name, request.getParam(name, otherwise), 0, max);
     }
 
+    /** Netty accepts further codings before this one, which nothing here decodes. */
+    private static boolean isChunked(HttpServerRequest request) {
+        return String.join(",", request.headers().getAll(TRANSFER_ENCODING)).equalsIgnoreCase("chunked");
+    }
+
     private static Reply failed(Throwable failure) {
-        Buffer text = Buffer.buffer(String.valueOf(failure.getMessage()));
-        return new Reply(failure instanceof IllegalArgumentException ? 400 : 500, Work.TEXT, text, text.length());
+        return Reply.of(failure instanceof IllegalArgumentException ? 400 : 500, Work.TEXT, failure.getMessage());
     }
 
     private Uni<Void> send(HttpServerRequest request, Reply reply) {
         int chunk = reply.text.length();
-        HttpServerResponse response = request.response().setStatusCode(reply.status)
+        var response = request.response().setStatusCode(reply.status)
                 .putHeader(CONTENT_TYPE, reply.type)
                 .putHeader(CONTENT_LENGTH, Integer.toString(reply.length))
                 .putHeader(DATE, date);
@@ -139,9 +142,9 @@ final class HttpVerticle extends AbstractVerticle {
     /** The body is the text, repeated and cut off at the length. */
     private record Reply(int status, CharSequence type, Buffer text, int length) {
 
-        static Reply of(CharSequence type, String text) {
-            Buffer body = Buffer.buffer(text);
-            return new Reply(200, type, body, body.length());
+        static Reply of(int status, CharSequence type, String text) {
+            Buffer body = Buffer.buffer(String.valueOf(text));
+            return new Reply(status, type, body, body.length());
         }
     }
 }
