@@ -1,16 +1,16 @@
-# Sourced by the scripts beside it: what they ask of apt.
+# apt functions that the scripts in this folder source.
 
 fail() {
     echo "$(basename "$0"): $*" >&2
     exit 2
 }
 
-# Hides where packages come from: a log may be seen by more people than may know that.
+# Hides the hosts that packages come from, because logs may be public and the hosts may not.
 without_hosts() {
     sed -E -e 's#(https?|ftp)://[^/ ]+#\1://…#g' -e "s#resolving '[^']*'#resolving '…'#"
 }
 
-# Installs packages without starting their services: what is to run, these scripts start, with folders of their own.
+# Installs packages without starting their services; these scripts start services themselves, with separate folders.
 apt_install() (
     policy=/usr/sbin/policy-rc.d
     if [ ! -e "$policy" ]; then
@@ -23,8 +23,8 @@ apt_install() (
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" 2>&1 >/dev/null | without_hosts >&2
 )
 
-# Lines "release URI", "updates URI", "security URI": the Debian archives among this host's own sources. apt itself reads
-# them, in whatever form they are, and tells of those whose lists it has. DEBIAN_MIRROR names another one.
+# Lines "release URI", "updates URI", "security URI": the Debian archives among this host's apt sources. apt parses
+# the sources, whatever their format, and reports those whose lists it has. DEBIAN_MIRROR names another archive.
 debian_archives() {
     if [ -n "${DEBIAN_MIRROR:-}" ]; then
         echo "release $DEBIAN_MIRROR"
@@ -37,7 +37,7 @@ debian_archives() {
             !seen[kind]++ { print kind, $5 }'
 }
 
-# The same archives for a release of Debian, as lines for apt; a password in a URI is left out.
+# Prints apt source lines for a release of Debian, with the same archives and without passwords in URIs.
 debian_sources() {
     local release=$1 kind uri suite
     debian_archives | while read -r kind uri; do

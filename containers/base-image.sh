@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes the image that all others are built on where debian:trixie-slim cannot be had: one like it, from the mirror that
-# this host's apt uses, by debootstrap. Certificate authorities that were added to this host come along, so that
-# Maven, cargo and apt work in builds behind a proxy that inspects TLS.
+# Builds the base image of all other images if debian:trixie-slim cannot be downloaded. debootstrap builds an equivalent
+# one from the mirror that this host's apt uses. The image includes the certificate authorities that were added to this
+# host, so that Maven, cargo and apt work in builds behind a proxy that inspects TLS.
 set -euo pipefail
-# what it makes is read by the users of containers, whoever makes it
+# users inside containers must be able to read the files, whoever builds the image
 umask 022
 cd "$(dirname "$0")/.."
 # shellcheck source=containers/apt.sh
@@ -13,7 +13,7 @@ SUITE=trixie
 IMAGE=server-zoo/base:$SUITE
 
 work=""
-# where to tell of a failure, also from within a step
+# failures are reported here, even from within a step
 exec 3>&2
 
 at_exit() {
@@ -30,14 +30,14 @@ trap at_exit EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# One of the functions below, with its output in a log of which a failure shows the end.
+# Runs one of the functions below and writes its output to a log; a failure prints the end of the log.
 step() {
     echo "$1"
     shift
     "$@" >>"$work/log" 2>&1
 }
 
-# They have parentheses where they change the folder or the environment.
+# Functions that change the folder or the environment run in a subshell.
 
 install_debootstrap() {
     if ! command -v debootstrap || [ ! -e /usr/share/keyrings/debian-archive-keyring.gpg ]; then
@@ -51,7 +51,7 @@ bootstrap() (
     case $mirror in
         https:*) options+=(--include=ca-certificates) ;;
     esac
-    # a debootstrap older than the suite: all of Debian's newer suites are set up alike
+    # an older debootstrap does not know the suite, but all newer Debian suites use the same script
     [ -e "/usr/share/debootstrap/scripts/$SUITE" ] || script=(/usr/share/debootstrap/scripts/sid)
     proxy=""
     eval "$(apt-config shell proxy Acquire::http::Proxy)"
@@ -59,7 +59,7 @@ bootstrap() (
     debootstrap "${options[@]}" "$SUITE" "$work/tree" "$mirror" "${script[@]}"
 )
 
-# As debian:trixie-slim: no documentation but the copyrights, also not of packages that are installed later.
+# Removes documentation except copyrights, like debian:trixie-slim, and excludes it for packages installed later.
 slim() (
     cd "$work/tree"
     cat >etc/dpkg/dpkg.cfg.d/slim <<'END'
@@ -72,7 +72,7 @@ path-exclude /usr/share/locale/*
 path-include /usr/share/locale/locale.alias
 path-exclude /usr/share/man/*
 END
-    # a build that is cut off begins anew: no package needs to be on the disk before the next
+    # an interrupted build starts again, so packages need not be flushed to disk one by one
     echo force-unsafe-io >etc/dpkg/dpkg.cfg.d/docker-apt-speedup
     find usr/share/doc -type f ! -name copyright -delete
     find usr/share/doc -type l -delete
@@ -84,8 +84,8 @@ END
     chmod 755 usr/sbin/policy-rc.d
 )
 
-# The host's own: below /usr/local, and those switched on that do not come with Debian's bundle. The package
-# ca-certificates, where a build installs it, puts them into the trust stores, Java's too.
+# Copies the host's own certificates: those below /usr/local, and enabled ones that are not in Debian's bundle. If a
+# build installs the package ca-certificates, it adds them to the trust stores, including Java's.
 certificates() (
     target=$work/tree/usr/local/share/ca-certificates
     mkdir -p "$target"
@@ -106,7 +106,7 @@ certificates() (
 apt_settings() {
     local key value
     debian_sources "$SUITE" >"$work/tree/etc/apt/sources.list"
-    # a mirror that stands still has lists past their time
+    # the lists of a mirror that is no longer updated have expired
     for key in Acquire::Check-Valid-Until Acquire::Check-Date; do
         value=""
         eval "$(apt-config shell value "$key")"
@@ -136,18 +136,18 @@ release_archive() {
 make_image() {
     [ "$(id -u)" = 0 ] || fail "debootstrap needs root: sudo make base-image"
     command -v apt-get >/dev/null ||
-        fail "this takes a Debian or Ubuntu host; elsewhere put BASE=name into .env, with an image like debian:trixie-slim"
+        fail "this needs Debian or Ubuntu; on other hosts put BASE=name into .env, with an image like debian:trixie-slim"
     work=$(mktemp -d)
     mirror=$(release_archive)
     if [ -z "$mirror" ]; then
         step "fetching apt's lists" apt-get update -qq
         mirror=$(release_archive)
     fi
-    [ -n "$mirror" ] || fail "no Debian archive among this host's apt sources; DEBIAN_MIRROR=http://… names one"
+    [ -n "$mirror" ] || fail "this host's apt sources have no Debian archive; name one with DEBIAN_MIRROR=http://…"
     step "looking for debootstrap" install_debootstrap
     step "fetching and unpacking Debian $SUITE" bootstrap
     step "removing documentation" slim
-    step "taking along this host's certificates" certificates
+    step "copying this host's certificates" certificates
     step "pointing apt to the same mirror" apt_settings
     step "upgrading to the newest security fixes" upgrade
     step "importing $IMAGE" import
@@ -164,9 +164,9 @@ remember() {
     fi
 }
 
-docker info >/dev/null 2>&1 || fail "no Docker engine answers (containers/engine.sh start)"
+docker info >/dev/null 2>&1 || fail "no Docker engine answers; start one with containers/engine.sh start"
 if docker image inspect "$IMAGE" >/dev/null 2>&1; then
-    echo "$IMAGE is there; to make it anew: docker image rm $IMAGE"
+    echo "$IMAGE exists; to rebuild it, first run: docker image rm $IMAGE"
 else
     make_image
 fi

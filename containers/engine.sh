@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A Docker engine for a Debian or Ubuntu machine that has none, as root:
+# Runs a Docker engine on a Debian or Ubuntu machine that has none, as root:
 #
-#   containers/engine.sh start [FOLDER]    then, in each shell that shall use it:  . FOLDER/env
+#   containers/engine.sh start [FOLDER]    then, in each shell that uses it:  . FOLDER/env
 #   containers/engine.sh stop [FOLDER]
 #
-# All that the engine writes lies in FOLDER (default: .engine) and goes with stop. Where an engine answers already, both
-# leave it alone.
+# The engine writes only to FOLDER (default: .engine), and stop removes it. If another engine already answers, both
+# commands leave it alone.
 set -euo pipefail
 
 action=${1:-}
@@ -30,7 +30,7 @@ candidate() {
 
 install_engine() {
     local packages=(docker.io iptables)
-    # since Debian 13 a package of its own
+    # a separate package since Debian 13
     if ! command -v docker >/dev/null && candidate docker-cli; then
         packages+=(docker-cli)
     fi
@@ -38,7 +38,7 @@ install_engine() {
     apt_install "${packages[@]}"
 }
 
-# Compose and buildx are plugins of the client: from this host's release where it packs them, else from Debian 13.
+# Installs the client's plugins compose and buildx, from this host's release if it has them, otherwise from Debian 13.
 install_plugins() {
     local missing=() plugin
     for plugin in compose buildx; do
@@ -47,7 +47,7 @@ install_plugins() {
     [ "${#missing[@]}" -gt 0 ] || return 0
     say "installing ${missing[*]}"
     if candidate docker-buildx; then
-        # Ubuntu's name; what it calls docker-compose is version 1
+        # Ubuntu's name; its package docker-compose is version 1
         if candidate docker-compose-v2; then
             missing=("${missing[@]/%docker-compose/docker-compose-v2}")
         fi
@@ -59,12 +59,12 @@ install_plugins() {
     docker buildx version >/dev/null
 }
 
-# Only the plugins, into this engine's folder: the host keeps its release.
+# Unpacks only the plugins, into this engine's folder, so the host's packages stay as they are.
 unpack_plugins() {
     local folder=$state/apt
     mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial" "$folder/root" "$DOCKER_CONFIG/cli-plugins"
     debian_sources trixie >"$folder/sources.list"
-    [ -s "$folder/sources.list" ] || fail "no Debian archive among this host's apt sources; DEBIAN_MIRROR=http://… names one"
+    [ -s "$folder/sources.list" ] || fail "apt has no Debian archive; name one with DEBIAN_MIRROR=http://…"
     (
         cd "$folder"
         apart=(-qq -o Dir::Etc::SourceList="$folder/sources.list" -o Dir::Etc::SourceParts=- -o APT::Sandbox::User=root
@@ -82,9 +82,9 @@ unpack_plugins() {
 start_daemon() {
     local waited=0 pid
     [ -e /sys/class/net/docker0 ] || touch "$state/bridge-is-ours"
-    # an old engine keeps 2 GB of what builds made, less than one of them makes here
+    # an old engine keeps 2 GB of build cache, less than one of these builds needs
     echo '{"builder": {"gc": {"enabled": true, "defaultKeepStorage": "20GB"}}}' >"$state/daemon.json"
-    # in a session of its own, so that a Ctrl-C leaves it to stop
+    # in a separate session, so that Ctrl-C does not end it before stop does
     setsid dockerd --config-file "$state/daemon.json" --host "$DOCKER_HOST" --pidfile "$state/dockerd.pid" \
         --data-root "$state/data" --exec-root "$state/exec" </dev/null >"$state/dockerd.log" 2>&1 &
     pid=$!
@@ -92,7 +92,7 @@ start_daemon() {
         if [ "$waited" -ge "$PATIENCE_S" ] || ! kill -0 "$pid" 2>/dev/null; then
             tail -n 20 "$state/dockerd.log" >&2
             stop
-            fail "dockerd did not answer within $PATIENCE_S s; its last words are above"
+            fail "dockerd did not answer within $PATIENCE_S s; the end of its log is above"
         fi
         sleep 1
         waited=$((waited + 1))
@@ -100,16 +100,16 @@ start_daemon() {
 }
 
 start() {
-    # of an earlier start with this folder; stop removes only what has it
+    # the file marks a folder of an earlier start; stop removes only marked folders
     if [ -f "$state/env" ]; then
         . "$state/env"
     elif [ -n "$(ls -A "$state" 2>/dev/null)" ]; then
-        fail "$state holds other things; name a folder that is empty or does not exist"
+        fail "$state is not empty and not an engine folder; name a folder that is empty or does not exist"
     fi
     mkdir -p "$state"
     touch "$state/env"
     if answers; then
-        say "one answers already"
+        say "another engine already answers; using that one"
         return
     fi
     [ "$(id -u)" = 0 ] || fail "no engine answers, and only root can start one: sudo $0 start"
@@ -123,15 +123,15 @@ start() {
     start_daemon
     printf 'export DOCKER_HOST=%q DOCKER_CONFIG=%q\n' "$DOCKER_HOST" "$DOCKER_CONFIG" >"$state/env"
     say "$(docker info --format 'version {{.ServerVersion}}, storage {{.Driver}}, cgroup v{{.CgroupVersion}}')"
-    say "a shell that shall use it needs:  . $state/env"
+    say "to use it in a shell:  . $state/env"
 }
 
-# Processes of this name that have this folder on their command line.
+# Prints the processes with this name that have this folder on their command line.
 ours() {
     local process name
     for process in /proc/[0-9]*; do
         { read -r name <"$process/comm"; } 2>/dev/null || continue
-        # unquoted: a pattern
+        # unquoted, because it is a pattern
         # shellcheck disable=SC2254
         case $name in
             $1)
@@ -143,13 +143,13 @@ ours() {
     done
 }
 
-# Containers and steps of builds, by the names of their control groups.
+# Prints containers and build steps by the names of their control groups.
 contained() {
     find "$state/data/containers" "$state/data/buildkit/executor" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' 2>/dev/null |
         grep -E '^[0-9a-z]{25,}$' || true
 }
 
-# An engine that was killed leaves its containers running.
+# Kills the containers that a killed engine left running.
 kill_contained() {
     local group pid
     contained | while read -r group; do
@@ -159,7 +159,7 @@ kill_contained() {
     done
 }
 
-# What only a living engine removes: control groups, and bridges with their names in its store.
+# Removes what only a running engine would remove: control groups, and bridges that its store names.
 remove_traces() {
     local group bridge
     contained | while read -r group; do
@@ -177,7 +177,7 @@ stop() {
     local waited=0 pid
     [ -e "$state/env" ] || return 0
     export DOCKER_HOST=unix://$state/docker.sock
-    # bridges go only with their networks
+    # bridges are removed only with their networks
     if answers; then
         docker ps --all --quiet | xargs --no-run-if-empty docker rm --force >/dev/null || true
         docker network prune --force >/dev/null || true

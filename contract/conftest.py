@@ -1,4 +1,4 @@
-"""Options and fixtures: every test that takes `target` or `server` runs once for each entry."""
+"""Options and fixtures. Every test that takes `target` or `server` runs once per entry."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
 TARGETS = pytest.StashKey[list[Target]]()
 FIRSTS = pytest.StashKey[dict[str, Target]]()
-"""The first variant of each server of the targets, also where that is not among them: what is asked of one for all."""
+"""First variant of each selected server, selected or not; tests that run once per server use it."""
 
 RUNTIME = pytest.StashKey[Runtime]()
 RUN = pytest.StashKey[str]()
 
 POLITE = (signal.SIGINT, signal.SIGTERM)
-"""What ends the suite, but lets it clean up."""
+"""Signals that end the suite but let it clean up."""
 
 ELSEWHERE = {
     "process": ("test_container.py", "test_container_suite_can_fail.py"),
     "container": ("test_readmes.py", "test_suite_can_fail.py"),
 }
-"""Files that say nothing about a runtime: what is promised of containers alone, or of processes alone."""
+"""Test files that do not apply to a runtime, because they test containers only or processes only."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A shell's background job has it ignored, and so would every server that is started here.
+    # A shell's background job ignores SIGINT, and every server started here would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line(
         "markers",
@@ -104,14 +104,14 @@ def chosen_runtime(config: pytest.Config) -> Runtime:
 
 
 def interrupt_once(number: int, frame: FrameType | None) -> None:
-    """As Ctrl-C; another signal does not cut off the cleaning up (`timeout` sends two)."""
+    """Interrupt like Ctrl-C, and ignore further signals during cleanup (`timeout` sends two)."""
     for polite in POLITE:
         signal.signal(polite, lambda *_: None)
     raise KeyboardInterrupt
 
 
 def workerinput(config: pytest.Config) -> dict[str, str]:
-    """What the controller tells a worker of pytest-xdist; nothing where this process is no worker."""
+    """Return what the controller of pytest-xdist passed to this worker; empty if this process is not a worker."""
     told: dict[str, str] = getattr(config, "workerinput", {})
     return told
 
@@ -140,7 +140,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[None]:
-    """After all workers and whatever they did: what an interruption left goes, and else nothing may be left."""
+    """Clean up after all workers. Unless the run was interrupted, anything left behind fails it."""
     try:
         yield
     finally:
@@ -168,7 +168,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByEntry
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What concerns only some entries is not asked of others, nor of a runtime what is another's."""
+    """Deselect the tests that do not apply to an entry or to the runtime."""
     others = [item for item in items if not (_concerned(item) and _of_runtime(config, item))]
     if others:
         config.hook.pytest_deselected(items=others)
@@ -190,7 +190,7 @@ def _of_runtime(config: pytest.Config, item: pytest.Item) -> bool:
 
 
 def _of_first_variant(item: pytest.Item) -> bool:
-    """Also what is asked of no variant but of a server, or of none."""
+    """Return True if a test runs on a first variant, on a server or on no target at all."""
     variants = [target.id for target in item.config.stash[TARGETS]]
     firsts = [first.id for first in item.config.stash[FIRSTS].values()]
     parameters = item.name.partition("[")[2]
@@ -209,7 +209,7 @@ def _concerned(item: pytest.Item) -> bool:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One run for each entry, for each server, or for each entry that does not share its start with others in a JVM."""
+    """Run a test once per entry, per server, or per distinct start (a JVM server's variants share theirs)."""
     targets, firsts = metafunc.config.stash[TARGETS], metafunc.config.stash[FIRSTS]
     if "target" in metafunc.fixturenames:
         metafunc.parametrize("target", targets, ids=[t.id for t in targets], scope="session")
@@ -227,14 +227,14 @@ def runtime(request: pytest.FixtureRequest) -> Runtime:
 
 @pytest.fixture(scope="session")
 def containers(runtime: Runtime) -> ContainerRuntime:
-    """For tests that run with containers only."""
+    """Return the runtime for tests that run with containers only."""
     assert isinstance(runtime, ContainerRuntime)
     return runtime
 
 
 @pytest.fixture(scope="session")
 def any_target(request: pytest.FixtureRequest) -> Target:
-    """One entry, quick to start, for what does not differ between entries."""
+    """Return an entry that starts quickly, for tests of behavior that does not differ between entries."""
     targets = request.config.stash[TARGETS]
     return min(targets, key=lambda target: target.jvm)
 

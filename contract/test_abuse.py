@@ -1,4 +1,4 @@
-"""Slow senders, floods, ambiguous framing, readers that stop: each costs its own connection and nobody else's."""
+"""Tests of slow clients, floods, ambiguous framing and stalled readers: each affects only its own connection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kit.server import HEAP_MB, Server
 from kit.wire import Wire, WireError, fetch, request
 
 POOLED = ("platform-thread", "async-servlet")
-"""Models that write an answer on a thread of a pool, which a reader that stops holds."""
+"""Thread models that write a response on a pool thread, which a stalled reader blocks."""
 
 IDLE = 10_000
 
@@ -33,7 +33,7 @@ AMBIGUOUS = {
     "length-with-sign": (f"Content-Length: +{5 + len(HIDDEN)}",),
     "list-of-lengths": (f"Content-Length: {5 + len(HIDDEN)}, 0",),
 }
-"""Headers of a POST whose body is `0`, an empty line and a request, hidden by one reading only."""
+"""Headers of a POST whose body is `0`, an empty line and a request, which only one reading of the headers hides."""
 
 ODD = {
     "nul-in-header": b"GET / HTTP/1.1\r\nHost: localhost\r\nX: a\x00b\r\n\r\n",
@@ -53,7 +53,7 @@ ODD = {
 
 @contextmanager
 def many(port: int, count: int) -> Iterator[list[socket.socket]]:
-    """Bare connections, for which the soft limit of this process is raised."""
+    """Open plain connections, and raise this process's soft descriptor limit for them."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
@@ -75,7 +75,7 @@ def test_slow_headers_hold_up_nobody(server: Server) -> None:
 
 
 def test_slow_bodies_cost_no_more_than_their_connection(server: Server) -> None:
-    """A pool is kept busy by them for its upload timeout at most."""
+    """Check that slow bodies block a pool for at most its upload timeout."""
     with connections(server.port, CROWD) as wires:
         for wire in wires:
             wire.send(request("/", "POST", ("Content-Length: 100000",)) + b"x")
@@ -92,7 +92,7 @@ def test_idle_connections_beside_live_ones(server: Server) -> None:
 
 
 def test_no_hidden_request_is_answered(server: Server) -> None:
-    """Where a body's length can be read in two ways, the connection ends before what may be in it is taken for one."""
+    """Check that if a body's length is ambiguous, the connection ends before the body can be read as a request."""
     for name, headers in AMBIGUOUS.items():
         with about(name), Wire(server.port) as wire:
             wire.try_send(request("/", "POST", headers) + b"0\r\n\r\n" + HIDDEN + LAST)
@@ -117,7 +117,7 @@ def test_odd_requests_cost_their_own_connection(server: Server) -> None:
 
 
 def test_readers_that_stop_take_bounded_memory(server: Server) -> None:
-    """And others are served, as long as a pool has a thread left: each of its readers takes one."""
+    """Check the memory, and that others are served while a pool has a free thread (each stalled reader takes one)."""
     before = server.resident_mb()
     count = 150 if server.target.model in POOLED else 200
     with connections(server.port, count) as wires:

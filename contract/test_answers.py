@@ -1,4 +1,4 @@
-"""What each path answers, to the byte; what other paths and methods get."""
+"""Tests of each path's response, byte for byte, and of the responses to other paths and methods."""
 
 import hashlib
 from functools import cache
@@ -26,7 +26,7 @@ MIB = 1024 * 1024
 SIZES = (0, 1, 25, 26, 27, 65_520, 65_536, MIB + 1, BYTES.maximum)
 UNKNOWN = ("/nope", "/sleep/x", "/sleepy", "/favicon.ico")
 MOST_ROUNDS = b"6b4ab10d92373474a97d10639e667f6b734af012f9be29997f1befd1c7166199"
-"""The digest after the most rounds, computed once with Python's hashlib."""
+"""Digest after the most rounds, computed once with Python's hashlib."""
 
 
 @cache
@@ -62,7 +62,7 @@ def test_most_rounds_of_cpu(port: int) -> None:
 
 
 def test_longest_and_default_delays_are_no_refusals(port: int) -> None:
-    """A refusal, or an answer to no delay at all, would come before that to a delay asked for later."""
+    """Check that a later, shorter request ends first, which rules out a rejection and a missing delay."""
     paths = [SLEEP.ask(SLEEP.maximum), SLEEP.path, f"{SLEEP.path}?x=1", f"/cpu?rounds=1&ms={SLEEP.maximum}"]
     for path in paths:
         with Wire(port) as wire:
@@ -84,7 +84,7 @@ def test_post_is_not_allowed(port: int) -> None:
 
 @pytest.mark.parametrize("path", [*GOOD_TARGETS, BYTES.ask(BYTES.maximum), "/nope", *(p.ask(-1) for p in PARAMETERS)])
 def test_head_is_get_without_a_body(port: int, path: str) -> None:
-    """The same status and headers; a GET right behind it on the connection shows that no body was sent."""
+    """Check that status and headers are the same; a GET after it on the connection shows that no body was sent."""
     full = fetch(port, path)
     with Wire(port) as wire:
         head = wire.get(path, "HEAD")

@@ -1,6 +1,5 @@
-"""Requests and answers as bytes on a connection: splits, pipelines, refused bodies, keep-alive, HTTP/1.0."""
+"""Tests of the bytes on a connection: split requests, pipelines, rejected bodies, keep-alive and HTTP/1.0."""
 
-import time
 from collections.abc import Iterator
 from itertools import permutations
 
@@ -19,13 +18,13 @@ from kit.rules import (
     expect_status,
     pattern,
 )
-from kit.wire import Closed, Response, Wire, request, tries
+from kit.wire import Closed, Response, Wire, request, tries, wait_until_read
 
 SPLIT = b"GET /bytes?n=27&x=1 HTTP/1.1\r\nHost: localhost\r\nX-Padding: abc\r\n\r\n"
 BATCHES, BATCH = 11, 100
 
 LENGTH = f"Content-Length: {5 + len(SPLIT)}"
-"""The length of the empty chunk and the request after it."""
+"""Header with the length of the empty chunk and the request after it."""
 
 CHUNKED = "Transfer-Encoding: chunked"
 CODINGS = ("gzip", "xchunked", "identity", "chunked")
@@ -53,11 +52,11 @@ def expect_27(response: Response) -> None:
 
 
 def test_request_split_at_every_byte(port: int) -> None:
-    """One connection for each place to cut at; the second halves follow when all first halves have arrived."""
+    """Open one connection per cut, and send the second parts when the server has read all the first ones."""
     with connections(port, len(SPLIT) - 1) as wires:
         for cut, wire in enumerate(wires, 1):
             wire.send(SPLIT[:cut])
-        time.sleep(0.05)
+        wait_until_read(port, wires)
         for cut, wire in enumerate(wires, 1):
             wire.send(SPLIT[cut:])
         for cut, wire in enumerate(wires, 1):
@@ -69,13 +68,13 @@ def test_request_byte_by_byte(port: int) -> None:
     with Wire(port) as wire:
         for byte in SPLIT:
             wire.send(bytes([byte]))
-            time.sleep(0.001)
+            wait_until_read(port, [wire])
         expect_27(wire.read())
         expect_hello(wire.get("/"))
 
 
 def test_second_request_begins_in_the_first_ones_segment(port: int) -> None:
-    """The first answer must not wait for the rest of the second request, which is sent after it only."""
+    """Check that the first response does not wait for the rest of the second request, which is sent only after it."""
     for cut in range(1, len(SPLIT), 5):
         with Wire(port) as wire:
             wire.send(request("/") + SPLIT[:cut])
@@ -85,7 +84,7 @@ def test_second_request_begins_in_the_first_ones_segment(port: int) -> None:
 
 
 def test_pipeline_is_answered_in_order(port: int) -> None:
-    """Slow and quick, big and small, refused and served, all in one segment; a refusal may be the last answer."""
+    """Send slow, fast, large, small and bad requests in one segment; a rejection may be the last response."""
     with Wire(port) as wire:
         wire.send(
             request("/sleep?ms=150")
@@ -134,7 +133,7 @@ def test_keep_alive_without_a_limit_in_long_pipelines(port: int) -> None:
     ids=["looks-like-a-request", "100-kB", "chunked"],
 )
 def test_body_of_a_post(port: int, body: bytes | None) -> None:
-    """The body is taken off the connection or the connection ends; never is it read as a request."""
+    """Check that the body is discarded or the connection ends, and that the body is never read as a request."""
     chunked = request("/", "POST", ("Transfer-Encoding: chunked",)) + b"5\r\nhello\r\n0\r\n\r\n"
     with Wire(port) as wire:
         wire.try_send((chunked if body is None else request("/", "POST", body=body)) + request("/bytes?n=27"))
@@ -147,9 +146,9 @@ def test_body_of_a_post(port: int, body: bytes | None) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_ambiguous_framing_is_refused_and_hides_no_request(port: int, method: str) -> None:
-    """The server answers 400, or 501 for a coding it does not know, and closes before it reads the hidden request.
+    """Check that the server returns 400 or 501 (unknown coding), and closes before it reads the hidden request.
 
-    A framework may answer a request with one `chunked` and a length, as HTTP allows, but has to close after that.
+    HTTP allows a framework to serve a request with one `chunked` and a length, but it must close the connection then.
     """
     for headers in ambiguous_framings():
         with about(f"{method} with {headers}"), Wire(port) as wire:
@@ -185,7 +184,7 @@ def test_connection_close_is_obeyed(port: int) -> None:
 
 
 def test_http_1_0(port: int) -> None:
-    """Answered whole, then closed; without a Host header too."""
+    """Check for a complete response and then a closed connection, without a Host header in the request."""
     for path in ("/", "/sleep?ms=0", "/cpu?rounds=3"):
         with about(path), Wire(port) as wire:
             wire.send(f"GET {path} HTTP/1.0\r\n\r\n".encode())
@@ -194,7 +193,7 @@ def test_http_1_0(port: int) -> None:
 
 
 def test_date_is_live(port: int) -> None:
-    """On a kept connection too."""
+    """Check that Date advances on a kept-alive connection."""
     with Wire(port) as wire:
         first = wire.get("/")
         expect_hello(first)

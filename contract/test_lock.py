@@ -1,26 +1,26 @@
-"""`/sleep?lock=1`: Java servers sleep inside a monitor; every other server ignores the parameter."""
+"""Tests of `/sleep?lock=1`: Java servers sleep inside a monitor; every other server ignores the parameter."""
 
 import re
 import subprocess
 from pathlib import Path
 
-from kit.delays import begin, connections, sleep_all
+from kit.delays import begin, connections, sleep_all, stretched
 from kit.server import Server
 from kit.targets import Target, java_home
 from kit.wire import request, tries
 
 ASLEEP = "java.lang.Thread.sleep("
-MONITOR = re.compile(r"\(an? [\w.]*Monitor\)")
+MONITOR = re.compile(r"- locked <\w+> \(a java\.lang\.Object\)")
 
 
 def test_no_sleep_is_early(port: int) -> None:
-    sleep_all(port, [0, 50, 300], more="&lock=1")
+    sleep_all(port, stretched(0, 50, 300), more="&lock=1")
 
 
 def test_a_monitor_is_held_exactly_where_asked_for(server: Server, target: Target) -> None:
-    """Seen in a thread dump, which shows platform threads only; virtual ones run the same code.
+    """Check in a thread dump, which shows platform threads only; virtual threads run the same code.
 
-    Whatever else sleeps by now was asked for without a lock, and holds no monitor either.
+    Any other requests that sleep at this point were sent without a lock, so they hold no monitor.
     """
     if not (target.jvm and target.bounded):
         return
@@ -38,10 +38,10 @@ def test_a_monitor_is_held_exactly_where_asked_for(server: Server, target: Targe
 
 
 def sleepers(pid: int) -> list[str]:
-    """The stacks of handlers that sleep."""
+    """Return the stacks of the handlers that sleep."""
     command = [str(java_home() / "bin" / "jcmd"), str(pid), "Thread.print"]
     try:
         dump = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
     finally:
-        Path(f"/tmp/.java_pid{pid}").unlink(missing_ok=True)  # the JVM's socket, which it leaves when it is killed
+        Path(f"/tmp/.java_pid{pid}").unlink(missing_ok=True)  # a killed JVM leaves its socket behind
     return [stack for stack in dump.split("\n\n") if ASLEEP in stack and "zoo." in stack]

@@ -1,4 +1,4 @@
-"""`openapi.yaml`: valid, the same contract as the suite's, and every entry fits it under generated requests."""
+"""Tests of `openapi.yaml`: it is valid, agrees with the suite, and every entry passes its generated requests."""
 
 import copy
 from functools import cache
@@ -22,7 +22,7 @@ BAD: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 EXAMPLES = {"GET": 8, "HEAD": 2}
 MODERATE = {"ms": 20, "lock": 1, "n": 100_000, "rounds": 2_000}
-"""Largest values that valid generated requests use, so that they cost milliseconds."""
+"""Largest values in valid generated requests, so that each request takes milliseconds."""
 
 Case = schemathesis.Case[Any]
 
@@ -32,7 +32,7 @@ def schema_of(document: dict[str, Any]) -> OpenApiSchema:
 
 
 def moderate(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with smaller maxima, and `ms` required: its default is ten seconds."""
+    """Return the document with smaller maxima and with `ms` required, because its default is ten seconds."""
     smaller = copy.deepcopy(document)
     for parameter in smaller["components"]["parameters"].values():
         parameter["schema"]["maximum"] = MODERATE[parameter["name"]]
@@ -54,7 +54,7 @@ def test_document_names_exactly_the_contracts_paths() -> None:
 
 
 def test_document_and_suite_agree() -> None:
-    """Ranges are written twice: there for people, in `kit.rules` for the tests."""
+    """Compare the ranges, which the document states for users and `kit.rules` for the tests."""
     written = {
         name: (p["name"], p["schema"]["minimum"], p["schema"]["maximum"], p.get("required", False))
         for name, p in openapi()["components"]["parameters"].items()
@@ -65,7 +65,7 @@ def test_document_and_suite_agree() -> None:
 
 @cache
 def generated(path: str, method: str) -> tuple[Case, ...]:
-    """Requests that schemathesis makes from the document: always the same ones, made once for all entries."""
+    """Return requests that schemathesis generates from the document, always the same and only once for all entries."""
     operation = schema_of(moderate(openapi()))[path][method]
     cases: list[Case] = []
 
@@ -79,7 +79,7 @@ def generated(path: str, method: str) -> tuple[Case, ...]:
 
 
 def call(case: Case, port: int) -> int:
-    """The status; the answer is held against the document."""
+    """Send the request, check the response against the document and return the status."""
     return case.call_and_validate(base_url=f"http://127.0.0.1:{port}", timeout=20).status_code
 
 

@@ -1,4 +1,4 @@
-"""One rule for all numbers: an integer in its range; anything else is a 400 that names the parameter and its range."""
+"""Tests of numeric parameters: anything but an integer in range gets a 400 that names the parameter and its range."""
 
 import pytest
 from kit.rules import (
@@ -21,13 +21,13 @@ from kit.wire import Response, fetch
 
 NO_INTEGER = ("abc", "1.5", "1e3", "null")
 OUT_OF_RANGE = ("-1", "2147483648", "4294967297", "9223372036854775808", "18446744073709551617", "1" * 100)
-"""Also those that would fit once their upper bits are cut off."""
+"""Numbers out of range, including some that would fit if their upper bits were cut off."""
 
 SEVENTH_DIGEST = b"5d1adcb5797c2eff1ba0460af9324ac6df5b6ffb66be6df2547872c2f29ba4c2"
 
 
 def bad_values(parameter: Parameter) -> list[str]:
-    """An empty value where one is needed; elsewhere a framework may take it for none."""
+    """Return bad values; an empty one only if a value is required, because a framework may treat it as missing."""
     empty = [""] if parameter.required else []
     return [*NO_INTEGER, *OUT_OF_RANGE, str(parameter.maximum + 1), *empty]
 

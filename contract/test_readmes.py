@@ -1,4 +1,4 @@
-"""The commands in each server's README, run as they stand there; but for the build, which `make build` runs."""
+"""Tests of the commands in each server's README, run as printed, except for the build, which `make build` runs."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def plan_of(target: Target) -> list[Step]:
 
 
 def test_readme_builds_with_the_manifests_command(folder_target: Target) -> None:
-    """It has made all that the suite starts; the README may let it talk more."""
+    """Check that the README and the manifest have the same build command, apart from options that reduce output."""
     for step in plan_of(folder_target):
         if step.kind == "build":
             assert loud(step.script.split()) == loud(folder_target.build)
@@ -45,12 +45,12 @@ def loud(words: Sequence[str]) -> list[str]:
 
 
 def test_readme_commands_work_as_printed(folder_target: Target) -> None:
-    """Start, and each curl example with exactly the output below it; at a port that no run beside the suite takes."""
+    """Run each start block, and compare the output of each curl example, on a port that no concurrent run uses."""
     with free_port() as port, ExitStack() as running:
         for step in plan_of(folder_target):
             script = step.script.replace(f":{folder_target.port}", f":{port}")
             if step.kind == "start":
-                running.close()  # the server that was started before
+                running.close()  # stops the previous server
                 running.enter_context(started(folder_target, port, script.strip()))
             elif step.kind == "curl":
                 compare(step, output_of(folder_target, script))
@@ -58,7 +58,7 @@ def test_readme_commands_work_as_printed(folder_target: Target) -> None:
 
 @pytest.mark.skipif(network.namespace_command() is None, reason="this system refuses network namespaces")
 def test_the_printed_port_is_the_servers_default(folder_target: Target) -> None:
-    """In a network of its own, where nothing else listens and loopback is up."""
+    """Start the server in a separate network namespace, where nothing else listens and loopback is up."""
     alone = [*(network.namespace_command() or ()), sys.executable, "-I", "-c", PREPARED]
     env: Environment = {"VARIANT": None, "PORT": None, "HOST": "0.0.0.0"}
     with ProcessServer(folder_target, folder_target.port, env, within=alone) as server:
@@ -68,8 +68,8 @@ def test_the_printed_port_is_the_servers_default(folder_target: Target) -> None:
 
 @contextmanager
 def started(target: Target, port: int, command: str) -> Iterator[None]:
-    """The server, in the foreground of a shell of its own, until the block ends."""
-    assert "\n" not in command, f"a start block is one line, not {command!r}"
+    """Run the server in the foreground of a separate shell until the block ends."""
+    assert "\n" not in command, f"a start block must be one line, not {command!r}"
     shell = replace(target, argv=lambda: ("bash", "-c", command), env={})
     reader = {name: value for name, value in os.environ.items() if name not in CONTRACT_VARIABLES}
     own: Environment = {"VARIANT": None, "PORT": str(port)}
@@ -82,14 +82,14 @@ def started(target: Target, port: int, command: str) -> Iterator[None]:
 
 
 def with_java(target: Target) -> dict[str, str]:
-    """As a reader has it, who has set up the JDK that the servers are built for."""
+    """Return the environment of a reader who has set up the JDK that the servers are built for."""
     if not target.jvm:
         return {}
     return {"JAVA_HOME": str(java_home()), "PATH": f"{java_home() / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
 
 def output_of(target: Target, script: str) -> str:
-    """The block's standard output; it must succeed."""
+    """Return the block's standard output; fail if the block fails."""
     done = subprocess.run(
         ["bash", "-euc", script],
         cwd=target.folder,
@@ -104,7 +104,7 @@ def output_of(target: Target, script: str) -> str:
 
 
 def compare(step: Step, output: str) -> None:
-    """Exact but for one line end, which a block must have and an answer has not."""
+    """Compare the output exactly, except for the final line feed, which a block must have and a response has not."""
     if step.output is not None:
         assert output.removesuffix("\n") == step.output.removesuffix("\n"), f"output of {step.script!r}"
 

@@ -13,7 +13,7 @@ from kit.wire import fetch
 
 
 def test_info_names_the_transport_in_use(folder_target: Target, runtime: Runtime) -> None:
-    """Vert.x falls back to NIO without a word where the native library cannot be loaded."""
+    """Check that `/info` shows NIO if the native library cannot be loaded; Vert.x falls back to NIO silently."""
     with runtime.serving(folder_target, {"JDK_JAVA_OPTIONS": "-Dio.netty.transport.noNative=true"}) as server:
         assert info(server.port)["transport"] == "nio"
     with runtime.serving(folder_target) as server:
@@ -22,8 +22,8 @@ def test_info_names_the_transport_in_use(folder_target: Target, runtime: Runtime
 
 @pytest.mark.process_only
 def test_a_failure_without_a_message_is_answered_and_no_longer_in_flight(folder_target: Target, tmp_path: Path) -> None:
-    """A test program in the server's package gives it an executor that fails in this way."""
-    jars = f"{folder_target.folder}/target/java-vertx.jar:{folder_target.folder}/target/lib/*"
+    """Run a test program in the server's package, with an executor that fails without a message."""
+    jars = f"{folder_target.folder}/target/java-vertx.jar"  # its manifest lists the libraries
     java, source = java_home() / "bin", CONTRACT / "kit" / "FailingExecutor.java"
     subprocess.run([java / "javac", "-proc:none", "-cp", jars, "-d", tmp_path, source], check=True)
     with free_port() as port:

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes what each part of the project is made of (CycloneDX, .tools/sbom/*.cdx.json), and has OSV-Scanner look for known
-# vulnerabilities among it. Exit code 1 when it finds some, 3 when nobody could look: no scanner, or no advisories.
+# Writes an SBOM for each part of the project (CycloneDX, .tools/sbom/*.cdx.json) and checks them with OSV-Scanner for
+# known vulnerabilities. Exit code 1 if it finds some, 3 if it could not check: no scanner, or no advisories.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -21,7 +21,9 @@ done
     python3 -m venv .tools/cyclonedx
     .tools/cyclonedx/bin/pip install --quiet --disable-pip-version-check "cyclonedx-bom==$python"
 }
-.tools/cyclonedx/bin/cyclonedx-py requirements harness/requirements.lock --output-file "$sbom/harness.cdx.json"
+for lock in requirements requirements-dev; do
+    .tools/cyclonedx/bin/cyclonedx-py requirements "harness/$lock.lock" --output-file "$sbom/harness-$lock.cdx.json"
+done
 
 [ -x .tools/bin/cargo-cyclonedx ] ||
     cargo install --quiet --locked --root "$PWD/.tools" --version "$cargo" cargo-cyclonedx
@@ -33,12 +35,12 @@ for file in "$sbom"/*.cdx.json; do
 done
 
 if ! command -v osv-scanner >/dev/null; then
-    echo "not looked for vulnerabilities: OSV-Scanner is not installed (https://google.github.io/osv-scanner)"
+    echo "did not check for vulnerabilities: OSV-Scanner is not installed (https://google.github.io/osv-scanner)"
     exit 3
 fi
 osv-scanner scan source --recursive "$sbom" || {
     code=$?
     [ $code = 1 ] && exit 1
-    echo "not looked for vulnerabilities: OSV-Scanner ended with code $code"
+    echo "did not check for vulnerabilities: OSV-Scanner exited with code $code"
     exit 3
 }

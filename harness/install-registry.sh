@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts a registry of images into .tools/ for the tests of RUNTIME=swarm: Debian's, unpacked and not installed, because
-# its package starts a service.
+# Puts Debian's image registry into .tools/ for the tests of RUNTIME=swarm. The package is unpacked, not installed,
+# because it starts a service.
 set -eu
 cd "$(dirname "$0")/.."
 program=.tools/docker-registry
@@ -13,7 +13,7 @@ fetch() {
 }
 echo "unpacking docker-registry into .tools"
 fetch || { apt-get update -q >/dev/null && fetch; } || {
-    echo "docker-registry could not be had (Debian or Ubuntu, as root)" >&2
+    echo "docker-registry could not be downloaded; this needs Debian or Ubuntu, and root" >&2
     exit 2
 }
 dpkg-deb --extract "$folder"/docker-registry_*.deb "$folder/tree"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Puts toxiproxy-server into .tools/, unless it is there or on the PATH. Without it all else of `make bench-jdbc` runs.
+# Puts toxiproxy-server into .tools/ if it is neither there nor on the PATH. Without it, `make bench-jdbc` runs all cells
+# except those with latency on the wire.
 set -eu
 version=v2.12.0
 cd "$(dirname "$0")/.."

@@ -15,7 +15,7 @@ if ! command -v go >/dev/null; then
     {
         echo "vegeta is needed for the scenarios open and ramp, and building it needs Go."
         echo "Install Go (Debian 13: apt-get install golang-go; Fedora: dnf install golang; elsewhere see"
-        echo "https://go.dev) and repeat, or put a vegeta of version 12 on the PATH."
+        echo "https://go.dev) and run this again, or put vegeta 12 on the PATH."
     } >&2
     exit 2
 fi

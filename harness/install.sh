@@ -7,8 +7,8 @@ cd "$(dirname "$0")/.."
 # shellcheck source=containers/apt.sh
 . containers/apt.sh
 
-# Before 8.1 an emulated processor could run code that another one had half changed, and JVMs died of it
-# (docs/method.md). A release of Debian with an older QEMU may have a newer one in its backports.
+# Before 8.1, an emulated processor could run code that another one had half changed, and JVMs crashed
+# (docs/explanation/method.md). A release of Debian with an older QEMU may have a newer one in its backports.
 SOUND_QEMU=8.1
 
 # packages NAME APT-WORDS DNF-WORDS [APT-OPTIONS]
@@ -20,7 +20,7 @@ packages() {
     elif command -v dnf >/dev/null; then
         install="dnf install -y $dnf"
     else
-        echo "$name is needed and no package manager known here has it; install it and put it on the PATH" >&2
+        echo "$name is needed, but no known package manager was found; install it and put it on the PATH" >&2
         return 2
     fi
     if [ "$(id -u)" != 0 ]; then
@@ -49,7 +49,7 @@ qemu_packages() {
     packages "QEMU for RUNTIME=vm" "--no-install-recommends qemu-system-x86 busybox-static" "qemu-system-x86 busybox" "$@"
 }
 
-# apt knows the backports for this once, next to the host's own sources.
+# Adds the backports to apt's sources for this installation only.
 qemu_backport() (
     mirror=$(debian_archives | sed -n 's/^release //p')
     [ -n "$mirror" ] || return 1
@@ -66,7 +66,7 @@ qemu_backport() (
 case ${1:-} in
     wrk)
         packages wrk wrk wrk
-        # it ends with code 1, having also printed its usage
+        # it exits with code 1 and prints its usage
         { wrk -v 2>&1 || true; } | head -n 1
         ;;
     ab)
@@ -88,7 +88,7 @@ case ${1:-} in
         fi
         echo "QEMU $(qemu_version)"
         qemu_is_sound ||
-            echo "emulated JVMs die now and then in a QEMU before $SOUND_QEMU; where your system has a newer one, install that" >&2
+            echo "emulated JVMs sometimes crash in QEMU before $SOUND_QEMU; install a newer one if possible" >&2
         ;;
     *) fail "usage: install.sh wrk|ab|browser|qemu" ;;
 esac

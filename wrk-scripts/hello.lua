@@ -1,4 +1,4 @@
--- Shows what a server's plainest answer costs: GET / as fast as the connections allow.
+-- Measures the cheapest response of a server: GET / as fast as the connections allow.
 --
 --   wrk -t2 -c100 -d10s --timeout 20s -s wrk-scripts/hello.lua http://127.0.0.1:8101
 

@@ -1,23 +1,26 @@
--- Shows the latencies that wrk measured, not the ones it prints.
+-- Prints the latencies that wrk measured instead of those it reports.
 --
 --   wrk -t2 -c100 -d10s --timeout 20s -s wrk-scripts/report.lua http://127.0.0.1:8101/
 --
 -- Before done() runs, wrk "corrects" its histogram for coordinated omission: for every latency n above
 -- 2 * interval it adds samples at n - interval, n - 2 * interval, ... down to the interval. With connections
--- that send as fast as answers come, those samples are invented. The addition is exact, so it is undone here.
+-- that send as fast as responses arrive, those samples are invented. The addition is exact, so this script undoes it.
 --
 -- With ZOO_WRK_JSON=file in the environment, done() writes one JSON object to that file, the histogram as
 -- wrk had it, and prints nothing: the harness inverts and checks it.
 --
--- wrk's clock starts when its last thread has been created, while each thread begins at once, and what it is answered
--- counts. Where the first ones keep the cores busy, that is a second of load that is in no window. So all wait for the
--- last one.
+-- wrk's clock starts when its last thread has been created, but each thread starts immediately, and its responses
+-- count. If the first threads keep the cores busy, a second of load can be outside the window. So all threads wait for
+-- the last one.
 --
 -- With ZOO_WRK_ADDRESSES=127.0.0.1,127.0.0.2 the threads take these addresses in turn instead of the URL's. The
--- server must listen on all of them (0.0.0.0). Wanted from some 14,000 connections on: see README.md.
+-- server must listen on all of them (0.0.0.0). Needed from about 14,000 connections on: see README.md.
 --
--- With ZOO_WRK_CENSUS=1 response() counts the responses that are not 2xx, which wrk itself does only above 399. It makes
--- wrk slow, so the harness uses it only to find out what was wrong, in a load that it does not measure.
+-- With ZOO_WRK_CENSUS=1, response() counts the responses that are not 2xx; wrk itself counts only those above 399. This
+-- makes wrk slow, so the harness uses it only to find the cause of bad responses, in a load that it does not measure.
+--
+-- With ZOO_WRK_SECONDS=1, the JSON object has the number of responses in each whole second. wrk tells a script when it
+-- sends, not when it receives, but each connection sends its next request as soon as it has the response.
 
 local ffi = require("ffi")
 
@@ -25,6 +28,8 @@ local ffi = require("ffi")
 ffi.cdef [[
   typedef struct { uint64_t count, limit, min, max; uint64_t data[]; } wrk_stats;
   int usleep(unsigned int);
+  typedef struct { long s, ns; } zoo_timespec;
+  int clock_gettime(int, zoo_timespec *);
 ]]
 
 local METRIC = { k = 1e3, m = 1e6, g = 1e9 }
@@ -36,7 +41,7 @@ local function scaled(text, units)
   return tonumber(number) * (units[unit:lower()] or 1)
 end
 
--- wrk does not hand its options to a script; /proc has them. Later ones win, as in getopt.
+-- Reads wrk's options from /proc, because wrk does not pass them to scripts. Later ones win, as in getopt.
 local function options()
   local file = assert(io.open("/proc/self/cmdline", "rb"))
   local words = {}
@@ -67,7 +72,7 @@ local function options()
   return scaled(found.c, METRIC), scaled(found.T, TIME), scaled(found.t, METRIC)
 end
 
--- The struct behind the latency object, and proof that it has the layout declared above.
+-- Returns the struct behind the latency object, after a check that it has the layout declared above.
 local function stats_of(latency, timeout_s)
   local stats = ffi.cast("wrk_stats **", latency)[0]
   local limit = tonumber(stats.limit)
@@ -76,7 +81,7 @@ local function stats_of(latency, timeout_s)
   return stats
 end
 
--- Non-empty bins in rising order: microseconds, samples. Without an interval as wrk has them.
+-- Returns the non-empty bins in rising order: microseconds and samples. Without an interval, they are those of wrk.
 local function bins(stats, interval)
   local values, counts, total = {}, {}, 0
   if stats.count == 0 then return values, counts, total end
@@ -95,7 +100,7 @@ local function bins(stats, interval)
   return values, counts, total
 end
 
--- The responses of all threads by kind, and one that was not 2xx. Empty without ZOO_WRK_CENSUS.
+-- Returns the number of responses that were not 2xx, over all threads, and one of them.
 local function census_json(threads)
   local bad, sample = 0, ""
   for _, thread in ipairs(threads) do
@@ -106,7 +111,21 @@ local function census_json(threads)
   return string.format('"census":{"bad":%d,"sample":"%s"},', bad, sample)
 end
 
-local function write_json(path, summary, stats, threads)
+-- Returns the responses of each whole second, over all threads: the requests sent without each connection's first, and
+-- without the one that wrk makes before it starts, to look at.
+local function seconds_json(threads, connections, duration_us)
+  local whole = {}
+  for second = 1, math.floor(duration_us / 1e6) do whole[second] = 0 end
+  for _, thread in ipairs(threads) do
+    for second, count in pairs(thread:get("sent_by_second") or {}) do
+      if whole[second] then whole[second] = whole[second] + count end
+    end
+  end
+  if whole[1] then whole[1] = math.max(0, whole[1] - connections - 1) end
+  return '"seconds":[' .. table.concat(whole, ",") .. '],'
+end
+
+local function write_json(path, summary, stats, threads, connections)
   local values, counts, total = bins(stats)
   assert(total == tonumber(stats.count), "wrk's stats have another layout: count is not the sum of the bins")
   local e = summary.errors
@@ -117,6 +136,7 @@ local function write_json(path, summary, stats, threads)
     string.format('"errors":{"connect":%d,"read":%d,"write":%d,"status":%d,"timeout":%d},',
       e.connect, e.read, e.write, e.status, e.timeout),
     os.getenv("ZOO_WRK_CENSUS") and census_json(threads) or "",
+    os.getenv("ZOO_WRK_SECONDS") and seconds_json(threads, connections, summary.duration) or "",
     '"values":[', table.concat(values, ","), '],"counts":[', table.concat(counts, ","), "]}\n"))
   assert(file:close())
 end
@@ -157,7 +177,7 @@ local function print_table(summary, stats, connections)
   print(string.format("  Connections kept busy: %.0f %% of %d", 100 * sum / summary.duration / connections, connections))
 end
 
--- Of the thread that asks: is it one of wrk's load, and how many does the process have? Nothing before Linux 3.17.
+-- Returns whether the calling thread generates load, and the number of threads of the process. Needs Linux 3.17.
 local function threads_now()
   local file = io.open("/proc/thread-self/status")
   if not file then return false, math.huge end
@@ -167,7 +187,7 @@ local function threads_now()
 end
 
 local function wait_for_all(threads)
-  local pause_us = 250 * threads -- to look takes them a fifth of a core, all together
+  local pause_us = 250 * threads -- checking takes all threads together a fifth of a core
   for _ = 1, LONGEST_START_US / pause_us do
     local loads, present = threads_now()
     if not loads or present > threads then return end
@@ -175,8 +195,8 @@ local function wait_for_all(threads)
   end
 end
 
--- A thread asks for its request once, before it connects; the main thread has looked at that of the first one before.
--- The options are read here, while none has connected: afterwards no descriptor may be left to read them with.
+-- Each thread calls request() once before it connects; the main thread has called that of the first one before.
+-- The options are read here, before any thread connects, because later no file descriptor may be left.
 local initialise = wrk.init
 function wrk.init(args)
   initialise(args)
@@ -188,6 +208,14 @@ function wrk.init(args)
   end
 end
 
+local MONOTONIC = 1
+local clock = ffi.new("zoo_timespec")
+
+local function now()
+  ffi.C.clock_gettime(MONOTONIC, clock)
+  return tonumber(clock.s) + tonumber(clock.ns) / 1e9
+end
+
 local addresses = {}
 for address in (os.getenv("ZOO_WRK_ADDRESSES") or ""):gmatch("[^,]+") do addresses[#addresses + 1] = address end
 local threads = {}
@@ -197,6 +225,29 @@ function setup(thread)
     thread.addr = wrk.lookup(addresses[#threads % #addresses + 1], wrk.port or wrk.scheme)[1]
   end
   threads[#threads + 1] = thread
+end
+
+if os.getenv("ZOO_WRK_SECONDS") then
+  sent_by_second = {}
+  local calls, second, since, every, text = 0, 1, nil, 1, nil
+
+  -- wrk calls this for every request. The first call may be the main thread's, and the second the one that waits for
+  -- the other threads. Reading the clock takes longer than all the rest here, so a fast load reads it less often.
+  function request()
+    calls = calls + 1
+    if calls <= 2 then
+      text = wrk.request()
+      since = now()
+    elseif calls % every == 0 then
+      local current = math.floor(now() - since) + 1
+      if current ~= second then
+        every = (sent_by_second[second] or 0) > 1000 and 10 or 1
+        second = current
+      end
+    end
+    sent_by_second[second] = (sent_by_second[second] or 0) + 1
+    return text
+  end
 end
 
 if os.getenv("ZOO_WRK_CENSUS") then
@@ -214,7 +265,7 @@ function done(summary, latency)
   local stats = stats_of(latency, timeout_s)
   local path = os.getenv("ZOO_WRK_JSON")
   if path then
-    write_json(path, summary, stats, threads)
+    write_json(path, summary, stats, threads, connections)
   else
     print_table(summary, stats, connections)
   end

@@ -1,1 +1,1 @@
-"""What the suite is made of: sockets read to the byte, servers in processes and containers, targets, constants."""
+"""Parts of the suite: a strict HTTP client, servers in processes and containers, targets and constants."""

@@ -1,4 +1,4 @@
-"""The zoo's compose file, as a project of this run."""
+"""Docker Compose commands on the zoo's compose file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kit.server import Unusable
 from kit.targets import Target
 
 FILE = "docker-compose.yml"
-"""`docker compose` reads it by itself, but not where another file is named."""
+"""Name of the compose file. Each command names it because the suite passes a second file."""
 
 
 def service_of(target: Target) -> str:
@@ -23,9 +23,9 @@ def service_of(target: Target) -> str:
 
 
 class Compose:
-    """Every command gets the zoo's file and above it a label, and what a test changes in one service.
+    """Compose project with the zoo's file, plus a label and a test's changes to one service.
 
-    Each object is a project of its own: two workers that made one network at the same time would make it twice.
+    Each object is a separate project: two workers in one project could create the same network twice.
     """
 
     def __init__(self, root: Path, run: str) -> None:
@@ -39,7 +39,7 @@ class Compose:
 
     @cached_property
     def services(self) -> dict[str, dict[str, Any]]:
-        """The services that need no profile, as compose understands them: one for each entry."""
+        """Services that need no profile, as Compose resolves them: one per entry."""
         if not self._file.is_file():
             raise Unusable(f"there is no {FILE} in {self._root}")
         try:
@@ -52,7 +52,7 @@ class Compose:
         return cast("str", self.services[service_of(target)]["image"])
 
     def start_command(self, target: Target) -> list[str]:
-        """The words of the container's first process, written as a compose file has them: `$$` for `$`."""
+        """Return the command of the container's first process, with `$` written as `$$` for a compose file."""
         service, image = self.services[service_of(target)], inspect_image(self.image(target))["Config"]
         words: list[str] = []
         for key, of_image in (("entrypoint", "Entrypoint"), ("command", "Cmd")):
@@ -66,7 +66,7 @@ class Compose:
         over: Mapping[str, object] | None = None,
         env: Mapping[str, str] | None = None,
     ) -> str:
-        """A compose command, with `over` laid over the service of the target."""
+        """Run a Compose command with `over` merged into the target's service, and return what it prints."""
         label = {"labels": {LABEL: self.run}}
         layer = {"services": {service_of(target): {**label, **(over or {})}}, "networks": {"default": label}}
         with tempfile.NamedTemporaryFile("w", prefix="contract-", suffix=".json") as file:

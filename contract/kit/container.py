@@ -1,8 +1,9 @@
-"""Servers as containers: the services of the zoo's compose file.
+"""Servers in containers, started from the services of the zoo's compose file.
 
-`docker compose run` and not `docker run`: it takes over all of the service (user, read-only root, capabilities,
-limits), so that what is tested is what people start. Of the service it leaves out the published ports, which a test
-needs elsewhere, and the restart policy; both are tested with `docker compose up` in `test_container.py`.
+The suite uses `docker compose run` instead of `docker run` because it applies the service's user, read-only root,
+capabilities and limits. The tests therefore run the same configuration as users. `docker compose run` leaves out the
+restart policy and the published ports, which a test has to choose itself. `test_container.py` tests both with
+`docker compose up`.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from kit.targets import Target
 from kit.wire import request
 
 LAST_WORDS = 10.0
-"""Seconds that the log of an ended container may lag behind."""
+"""Seconds to wait for the rest of the log after a container has ended."""
 
 
 class ContainerServer(Server):
-    """The server of a started container, whose log is followed."""
+    """Server in a started container, with its log."""
 
     host = "0.0.0.0"
     own_pid = 1
@@ -54,11 +55,14 @@ class ContainerServer(Server):
         docker.cli("kill", "--signal", number.name, self.name)
 
     def proc(self, file: str) -> str:
-        """Read inside, as the engine's kernel need not be this one."""
+        """Read the file inside the container, because the engine may run on another kernel."""
         return docker.execute(self.name, "cat", f"/proc/{self.own_pid}/{file}")
 
     def turns_away(self) -> bool:
-        """The engine's proxy accepts also where nobody listens behind it; the connection then ends without a byte."""
+        """Return True if a connection fails or ends without a byte.
+
+        The engine's proxy accepts connections even if nothing listens behind it, and then closes them.
+        """
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1) as probe:
                 probe.sendall(request("/"))
@@ -69,7 +73,7 @@ class ContainerServer(Server):
             return False
 
     def close(self) -> None:
-        """Only the log's reader; the container is removed by whoever started it."""
+        """Stop reading the log. The code that started the container removes it."""
         self._log.kill()
         self._log.wait()
         self.output.close()
@@ -85,7 +89,7 @@ class ContainerServer(Server):
 
 @dataclass(frozen=True)
 class Service:
-    """A service that `docker compose up` has started."""
+    """Service started by `docker compose up`."""
 
     target: Target
     container: str
@@ -93,7 +97,7 @@ class Service:
 
 
 class ContainerRuntime(Runtime):
-    """Starts the compose service of an entry."""
+    """Runtime that starts the compose service of an entry."""
 
     name = "container"
 
@@ -123,7 +127,7 @@ class ContainerRuntime(Runtime):
 
     @contextmanager
     def start_on_taken_port(self, target: Target) -> Iterator[ContainerServer]:
-        """Two containers in one network namespace, as a container has all ports of its own for itself."""
+        """Start two containers in one network namespace; in separate ones, both could use the same port."""
         with self.start(target) as holder:
             holder.wait_ready()
             over = {"network_mode": f"container:{holder.name}"}
@@ -138,7 +142,7 @@ class ContainerRuntime(Runtime):
 
     @contextmanager
     def up(self, target: Target) -> Iterator[Service]:
-        """The service as `docker compose up` starts it, at the port that the compose file names."""
+        """Start the service with `docker compose up`, on the port that the compose file names."""
         with self._raised(target, {}, "--detach") as container:
             bindings = docker.inspect(container)["NetworkSettings"]["Ports"].values()
             ports = [int(binding["HostPort"]) for found in bindings for binding in found or []]
@@ -147,14 +151,15 @@ class ContainerRuntime(Runtime):
 
     @contextmanager
     def created(self, target: Target, env: Mapping[str, str]) -> Iterator[str]:
-        """The container of the service under this environment of whoever asks for it, not started."""
+        """Create the service's container with `env` as the user's environment, but do not start it."""
         with self._raised(target, env, "--no-start") as container:
             yield container
 
     def kill(self, service: Service) -> None:
-        """SIGKILL from the engine's own processes, as where memory is short.
+        """Send SIGKILL from outside the container, as the kernel does when memory runs out.
 
-        A container's first process does not hear it from inside, and after `docker kill` the engine leaves it dead.
+        From inside, SIGKILL has no effect on a container's first process. After `docker kill`, the engine does not
+        restart the container.
         """
         pid = docker.inspect(service.container)["State"]["Pid"]
         rights = ("--pid", "host", "--user", "0", "--cap-drop", "ALL", "--cap-add", "KILL", "--network", "none")
@@ -165,7 +170,7 @@ class ContainerRuntime(Runtime):
     def image_alone(
         self, target: Target, port: int, *settings: str, command: tuple[str, ...] = ()
     ) -> Iterator[ContainerServer]:
-        """`docker run` of the image with these settings only."""
+        """Run the image with `docker run` and these settings only."""
         name = self._new_name()
         try:
             options = ("--detach", "--name", name, "--label", self._label, *settings)
@@ -182,7 +187,7 @@ class ContainerRuntime(Runtime):
         name = self._new_name()
         given = {key: value for key, value in {"PORT": str(port), **env}.items() if value is not None}
         variables = [word for key, value in given.items() for word in ("--env", f"{key}={value}")]
-        # A health check's requests would be counted with those of the tests; it has tests of its own.
+        # A health check's requests would be counted with those of the tests. It has separate tests.
         unchecked = {"healthcheck": {"disable": True}}
         try:
             options = ("--detach", "--no-deps", "-T", "--name", name, *words, *variables)
@@ -194,7 +199,7 @@ class ContainerRuntime(Runtime):
 
     @contextmanager
     def _raised(self, target: Target, env: Mapping[str, str], how: str) -> Iterator[str]:
-        """The container that `docker compose up` makes, in a project of its own."""
+        """Create a container with `docker compose up` in a separate project, and remove it when the block ends."""
         project, service = self.compose.another(), service_of(target)
         try:
             project("up", how, "--no-deps", "--no-build", service, target=target, env=env)
@@ -203,7 +208,7 @@ class ContainerRuntime(Runtime):
             project("down", "--timeout", "0", "--volumes", target=target)
 
     def _with_low_nofile(self, target: Target) -> list[str]:
-        """The service's first process, started with a low soft limit of descriptors."""
+        """Return the service's start command, with a low soft limit on file descriptors."""
         return ["sh", "-c", f'ulimit -S -n {LOW_NOFILE}; exec "$$@"', "sh", *self.compose.start_command(target)]
 
     @property

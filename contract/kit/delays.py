@@ -1,4 +1,4 @@
-"""Delays, judged by what is exact on a machine of any speed: that none ends early, and which answer comes first."""
+"""Checks of delays that work on a machine of any speed: whether one ends early, and which response comes first."""
 
 from __future__ import annotations
 
@@ -14,10 +14,17 @@ from kit.rules import expect_hello, info
 from kit.wire import Response, Wire, request, tries
 
 CROWD = 230
-"""Connections: more than there are threads in a pool."""
+"""Number of connections, larger than the number of threads in a pool."""
 
 LONGER = (0.3, 1.5, 6.0)
-"""Seconds, each tried when the one before was too short for a busy machine."""
+"""Delays in seconds. Each is tried if the previous one was too short for a busy machine."""
+
+STRETCH = 1
+"""Factor for the delays that must not end early. The proof raises it, so that a stall cannot hide an early end."""
+
+
+def stretched(*delays: int) -> list[int]:
+    return [STRETCH * delay for delay in delays]
 
 
 @contextmanager
@@ -27,7 +34,7 @@ def connections(port: int, count: int) -> Iterator[list[Wire]]:
 
 
 def sleep_all(port: int, delays: list[int], path: str = "/sleep?ms=", more: str = "") -> float:
-    """Ask for all delays at once, each on a connection of its own; none may be early. The seconds until the last."""
+    """Request all delays at once, one per connection, check that none ends early, and return the seconds taken."""
     began, early = time.monotonic(), []
     with connections(port, len(delays)) as wires, selectors.DefaultSelector() as selector:
         for opened, delay in zip(wires, delays, strict=True):
@@ -36,7 +43,7 @@ def sleep_all(port: int, delays: list[int], path: str = "/sleep?ms=", more: str 
         while selector.get_map():
             ready = selector.select(wire.PATIENCE)
             now = time.monotonic()
-            assert ready, f"no answer for {len(selector.get_map())} of {len(delays)} sleepers"
+            assert ready, f"no response for {len(selector.get_map())} of {len(delays)} sleepers"
             for key, _ in ready:
                 opened, delay, asked = key.data
                 selector.unregister(opened.socket)
@@ -50,9 +57,9 @@ def sleep_all(port: int, delays: list[int], path: str = "/sleep?ms=", more: str 
 def overtakes(
     port: int, others: int, path: str = "/sleep?ms=", expected: Callable[[Response], None] = expect_hello
 ) -> bool:
-    """Whether a request without a delay is answered before all of the long delays that were asked for earlier.
+    """Return True if a request without a delay gets its response before all the long delays requested earlier.
 
-    It is where the delays are in work at the same time as it, and never where one of them holds what it needs.
+    It does if the server handles the delays at the same time, and does not if a delay blocks a resource it needs.
     """
     for seconds in LONGER:
         with connections(port, others + 1) as wires:
@@ -67,10 +74,10 @@ def overtakes(
 
 
 def begin(port: int, wires: list[Wire], *requests: bytes) -> None:
-    """Send each connection its request, or all of them the same; return when the server has begun them all."""
+    """Send one request per connection, repeating `requests` if needed, and wait until the server has begun them all."""
     count = info(port)["requests"] + len(wires) + 1
     for opened, data in zip(wires, cycle(requests), strict=False):
         opened.send(data)
-    for asked, _ in enumerate(tries(f"fewer than {count} requests were begun, though as many were sent")):
+    for asked, _ in enumerate(tries(f"the server began fewer than {count} requests, though that many were sent")):
         if info(port)["requests"] >= count + asked:
             return

@@ -1,4 +1,4 @@
-"""The docker command: its own words when it fails, and a label by which all that a run made is found again."""
+"""The docker command: its error output if it fails, and a label that identifies everything a run created."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, cast
 from kit.server import CONTRACT_VARIABLES, ServerFailed, Unusable
 
 LABEL = "server-zoo.contract"
-"""On every container and network of the suite; its value is the run's name."""
+"""Label on every container and network of the suite; its value is the run's name."""
 
 PATIENCE = 120.0
 NO_COMMAND = "there is no docker command: install Docker Engine and its compose plugin"
@@ -22,15 +22,15 @@ NO_COMPOSE = "docker has no compose plugin: install it"
 
 
 class DockerFailed(ServerFailed):
-    """A docker command that failed, with what it said."""
+    """Failed docker command, with its error output."""
 
 
 class DockerLate(DockerFailed):
-    """A docker command that did not end in time."""
+    """Docker command that did not end in time."""
 
 
 def cli(*words: str, env: Mapping[str, str] | None = None, patience: float = PATIENCE) -> str:
-    """What the command prints. Variables of the contract in the suite's own environment do not reach it."""
+    """Run a docker command, without the contract's variables in its environment, and return what it prints."""
     inherited = {name: value for name, value in os.environ.items() if name not in CONTRACT_VARIABLES}
     shown = f"docker {shlex.join(words)}"
     try:
@@ -51,7 +51,7 @@ def cli(*words: str, env: Mapping[str, str] | None = None, patience: float = PAT
 
 
 def require_engine() -> None:
-    """`Unusable`, in one line that says what to do, where containers cannot be started."""
+    """Raise `Unusable`, with a one-line message that names the fix, if containers cannot be started."""
     if shutil.which("docker") is None:
         raise Unusable(NO_COMMAND)
     _require(NO_ENGINE, "version", "--format", "{{.Server.Version}}")
@@ -82,12 +82,12 @@ def exists(image: str) -> bool:
 
 
 def execute(container: str, *command: str, user: str | None = None) -> str:
-    """Run a command inside, as the container's own user or another; what it prints."""
+    """Run a command in the container, as its default user or as `user`, and return what it prints."""
     return cli("exec", *(("--user", user) if user else ()), container, *command)
 
 
 def remove(container: str) -> None:
-    """With its anonymous volumes; it need not exist."""
+    """Remove a container and its anonymous volumes, if it exists."""
     try:
         cli("rm", "--force", "--volumes", container)
     except DockerFailed as error:
@@ -96,7 +96,7 @@ def remove(container: str) -> None:
 
 
 def left_of(run: str) -> list[str]:
-    """Containers, networks and volumes of a run, as words for people."""
+    """Return the remaining containers, networks and volumes of a run, in readable form."""
     chosen = ("--filter", f"label={LABEL}={run}", "--format")
     return [
         *(f"container {name}" for name in cli("ps", "--all", *chosen, "{{.Names}}").split()),
@@ -106,7 +106,7 @@ def left_of(run: str) -> list[str]:
 
 
 def sweep(run: str) -> list[str]:
-    """Remove all that is left of a run; the names of its containers, of which tests should have left none."""
+    """Remove everything a run left behind, and return the containers, which the tests should have removed."""
     found = left_of(run)
     for kind, command in (("container", ("rm", "--force", "--volumes")), ("network", ("network", "rm"))):
         names = [name.removeprefix(f"{kind} ") for name in found if name.startswith(f"{kind} ")]

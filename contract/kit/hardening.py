@@ -1,4 +1,4 @@
-"""What a container of the zoo is not allowed, and must have: every check tells what it found against that."""
+"""Checks of a container's permissions and settings; each returns the violations it found."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TMP_PROBE = "(: >/tmp/.probe) 2>/dev/null && rm /tmp/.probe && echo writable || 
 
 
 def violations(container: str, port: int) -> list[str]:
-    """All that is wrong with a running container that is asked at `port`."""
+    """Return everything that is wrong with a running container whose server is reachable at `port`."""
     facts = inspect(container)
     status = _fields(execute(container, "cat", "/proc/1/status"))
     return [
@@ -50,12 +50,12 @@ def of_privileges(status: Mapping[str, str]) -> Iterator[str]:
             yield f"{key} is {status[key]}, not 0"
     if status["NoNewPrivs"] != "1":
         yield f"NoNewPrivs is {status['NoNewPrivs']}, not 1"
-    if status.get("Seccomp", FILTERED) != FILTERED:  # a kernel without it says nothing
+    if status.get("Seccomp", FILTERED) != FILTERED:  # a kernel without seccomp has no such line
         yield f"Seccomp is {status['Seccomp']}, not {FILTERED}: the engine's filter of system calls is off"
 
 
 def of_files(container: str) -> Iterator[str]:
-    """Asked as root too, whom file permissions do not stop: only the read-only file system does."""
+    """Try to write as the server and as root, which only a read-only file system stops."""
     for folder in execute(container, "sh", "-c", ROOTS_PROBE, user="0").split():
         yield f"root can write to {folder}"
     for path in execute(container, "sh", "-c", OWN_PROBE).splitlines():
@@ -71,7 +71,7 @@ def of_first_process(port: int) -> Iterator[str]:
 
 
 def of_reach(facts: Mapping[str, Any]) -> Iterator[str]:
-    """From where it is reached, and what of the host it reaches."""
+    """Check which addresses reach the container, and which parts of the host it can reach."""
     for found in facts["NetworkSettings"]["Ports"].values():
         for binding in found or []:
             if binding["HostIp"] != "127.0.0.1":
@@ -85,7 +85,7 @@ def of_reach(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def of_limits(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Memory has none but that of the environment: a limit would be a condition of what is measured."""
+    """Check the process limit. Only the environment limits memory, because a fixed limit would affect measurements."""
     if (facts["HostConfig"]["PidsLimit"] or 0) <= 0:
         yield "processes and threads are not limited"
 
@@ -104,7 +104,7 @@ def of_life(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def without_common_base(layers: Mapping[str, Sequence[str]]) -> list[str]:
-    """Images whose first layer is not that of the first image."""
+    """Return the images whose first layer differs from that of the first image."""
     base = next(iter(layers.values()))[0]
     return [image for image, own in layers.items() if own[0] != base]
 

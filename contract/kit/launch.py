@@ -1,6 +1,6 @@
-"""Becomes the server: dies with the suite, has default signals and, when asked, a low soft limit of descriptors.
+"""Launcher that becomes the server, dies with the suite, resets SIGINT and can lower the soft descriptor limit.
 
-Usage: launch.py SOFT_LIMIT|- COMMAND...   (a program of its own, as little may be done between fork and exec)
+Usage: launch.py SOFT_LIMIT|- COMMAND...   (a separate program, because little is safe between fork and exec)
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""The suite, run by a test of the suite in a pytest of its own."""
+"""The suite, run in a separate pytest process by one of its own tests."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from kit.paths import CONTRACT
 
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-vv", "--tb=short")
 PATIENCE = 300
+"""Seconds to wait for the start or the end of a nested run."""
 
 
 def start_suite(arguments: list[str], **more: str) -> subprocess.Popen[str]:
-    """Started in the suite's folder, with `more` in its environment."""
+    """Start pytest in the suite's folder, with `more` added to the environment."""
     path = os.pathsep.join(str(Path(entry).resolve()) for entry in sys.path)
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "BREAK"))}
     return subprocess.Popen(
@@ -29,7 +30,7 @@ def start_suite(arguments: list[str], **more: str) -> subprocess.Popen[str]:
 
 
 def run_suite(arguments: list[str], **more: str) -> subprocess.CompletedProcess[str]:
-    """The same, to its end."""
+    """Run pytest to its end and return the result."""
     with start_suite(arguments, **more) as child:
         try:
             stdout, stderr = child.communicate(timeout=PATIENCE)

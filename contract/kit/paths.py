@@ -1,4 +1,4 @@
-"""Where things are."""
+"""Paths of the repository that the suite uses."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Ports of the suite's own."""
+"""Ports reserved for the suite."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from zoo.host.network import is_free
 
 PORTS = range(21500, 22000)
-"""Below the range from which the kernel takes ports for outgoing connections."""
+"""Ports below the range that the kernel uses for outgoing connections."""
 
 
 @contextmanager
 def free_port() -> Iterator[int]:
-    """Reserve a port that nobody uses until the block ends, among all processes of the suite and all users.
+    """Reserve a free port until the block ends, across all processes of the suite and all users.
 
-    The UDP port of the same number is the lock: it needs no file, and is free again however the process ends.
+    The UDP port of the same number is the lock. It needs no file, and the kernel releases it however the process ends.
     """
     start = os.getpid() * 7
     for offset in range(len(PORTS)):

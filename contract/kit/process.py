@@ -1,4 +1,4 @@
-"""Servers as plain processes."""
+"""Servers in plain processes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kit.ports import free_port
 from kit.server import LOW_NOFILE, Environment, Runtime, Server, ServerFailed
 from kit.targets import Target
 from zoo.host import run_lock
-from zoo.host.environment import chosen
+from zoo.host.environment import base_environment
 from zoo.host.run_lock import run_mark
 
 LAUNCH = (sys.executable, "-I", "-S", str(CONTRACT / "kit" / "launch.py"))
 
 
 class ProcessServer(Server):
-    """One server process; `PORT` and `VARIANT` are set unless `env` says otherwise."""
+    """Server in a process; `PORT` and `VARIANT` are set unless `env` overrides them."""
 
     host = "127.0.0.1"
 
@@ -35,18 +35,18 @@ class ProcessServer(Server):
         low_nofile: bool = False,
         within: Sequence[str] = (),
     ) -> None:
-        """`within` are words that start a command in another environment."""
+        """Start the process; `within` is a command prefix that starts it in another environment."""
         missing = [str(made) for made in target.makes if not made.exists()]
         if missing:
             raise ServerFailed(f"{target.server} is not built, missing: {', '.join(missing)}")
         super().__init__(target, port)
-        # what a killed one leaves behind goes with it
+        # whatever a killed server leaves behind is removed with this folder
         self._tmp = run_lock.scratch_folder("contract")
         own = {**target.env, "VARIANT": target.variant, "PORT": str(port)}
         passed_on = {name: os.environ[name] for name in target.passed_on if name in os.environ}
-        full = {**chosen(self._tmp.name), **run_mark(), **passed_on, **own, **(env or {})}
+        full = {**base_environment(self._tmp.name), **run_mark(), **passed_on, **own, **(env or {})}
         program, *words = target.argv()
-        if Path(program).name == "java":  # which does not know TMPDIR
+        if Path(program).name == "java":  # Java ignores TMPDIR
             words[:0] = [f"-Djava.io.tmpdir={full['TMPDIR']}", f"-Duser.home={full['HOME']}"]
         self._child = subprocess.Popen(
             [*LAUNCH, str(LOW_NOFILE) if low_nofile else "-", *within, program, *words],
@@ -81,7 +81,7 @@ class ProcessServer(Server):
         return False
 
     def close(self) -> None:
-        """With whatever it started."""
+        """Kill the server and whatever it started."""
         with suppress(ProcessLookupError):
             os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
@@ -96,12 +96,12 @@ class ProcessServer(Server):
 
 
 class ProcessRuntime(Runtime):
-    """Starts the command of an entry's manifest."""
+    """Runtime that starts the command of an entry's manifest."""
 
     name = "process"
 
     def prepare(self, targets: list[Target]) -> None:
-        """Each start says itself what it misses."""
+        """Do nothing, because each start reports what is missing."""
 
     @contextmanager
     def start(
@@ -123,5 +123,5 @@ class ProcessRuntime(Runtime):
         return {"TMPDIR": str(folder)}
 
     def finish(self) -> list[str]:
-        """Processes die with the suite, see `launch.py`."""
+        """Return nothing, because processes die with the suite (see `launch.py`)."""
         return []

@@ -12,12 +12,12 @@ MARK = re.compile(r"<!-- test: (\w+) -->\n\Z")
 
 
 class ReadmeError(AssertionError):
-    """A README whose marks cannot be followed."""
+    """Wrong mark in a README."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One marked shell block, and for curl the output it promises, when it promises one."""
+    """Marked shell block and, for curl, the expected output if the README shows it."""
 
     kind: str
     script: str
@@ -25,7 +25,7 @@ class Step:
 
 
 def steps(text: str) -> list[Step]:
-    """All marked blocks in their order. Each mark stands right above a `sh` block."""
+    """Return all marked blocks in order. Each mark must be directly above a `sh` block."""
     found: list[Step] = []
     for fence in FENCE.finditer(text):
         mark = MARK.search(text[: fence.start()])
@@ -38,5 +38,5 @@ def steps(text: str) -> list[Step]:
         found.append(Step(kind, fence[2], promise[1] if promise else None))
     marks = len(re.findall(r"<!-- test:", text))
     if marks != len(found):
-        raise ReadmeError(f"{marks} marks, but {len(found)} of them stand right above a shell block")
+        raise ReadmeError(f"{marks} marks, but {len(found)} of them are directly above a shell block")
     return found

@@ -1,4 +1,4 @@
-"""The contract's constants, and the checks that every answer has to pass."""
+"""The contract's constants, and the checks that every response must pass."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ BINARY = "application/octet-stream"
 JSON = "application/json"
 HELLO = b"Hello, World!"
 FIRST_DIGEST = b"66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925"
-"""What `/cpu?rounds=1` answers."""
+"""Response to `/cpu?rounds=1`."""
 
 STALE = 20
-"""Seconds by which the clock of a server on a busy machine may be late; one that stands still is later."""
+"""Seconds by which Date may be late on a busy machine; a clock that has stopped is later."""
 
 DRAIN = 10
-"""Seconds that a server may take to finish what is in flight."""
+"""Seconds that a server may take to finish the requests in flight."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that a path takes; `path` holds what else the path needs."""
+    """Numeric parameter of a path; `path` includes any other parameters that are required."""
 
     path: str
     name: str
@@ -54,10 +54,10 @@ CPU = Parameter("/cpu", "rounds", 10_000_000, required=True)
 WAIT = Parameter("/cpu?rounds=1", "ms", 60_000)
 PARAMETERS = (SLEEP, BYTES, CPU, WAIT)
 LOCK = Parameter("/sleep?ms=1", "lock", 1)
-"""Only Java servers know it; not among PARAMETERS, each of which every server has to refuse when it is bad."""
+"""Parameter known to Java servers only. It is not in PARAMETERS, whose bad values every server must reject."""
 
 GOOD_TARGETS = ("/", "/sleep?ms=0", "/bytes?n=27", "/cpu?rounds=3", "/info")
-"""One cheap request for each path of the contract."""
+"""One cheap request per path of the contract."""
 
 DATE = re.compile(
     r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-3][0-9] "
@@ -67,7 +67,7 @@ DATE = re.compile(
 
 @contextmanager
 def about(what: object) -> Iterator[None]:
-    """Put before a complaint which of several things it is about."""
+    """Prefix an error with the item that it is about."""
     try:
         yield
     except (AssertionError, OSError) as error:
@@ -75,9 +75,9 @@ def about(what: object) -> Iterator[None]:
 
 
 def date_of(response: Response) -> float:
-    """The answer's Date as seconds since the epoch; it must be an IMF-fixdate."""
+    """Return the response's Date as seconds since the epoch; it must be an IMF-fixdate."""
     text = response.header("Date")
-    assert text is not None, "the answer has no Date"
+    assert text is not None, "the response has no Date"
     assert DATE.fullmatch(text), f"Date is no IMF-fixdate: {text!r}"
     moment = datetime.strptime(text, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC)
     assert moment.strftime("%a") == text[:3], f"the weekday in Date is wrong: {text!r}"
@@ -85,13 +85,16 @@ def date_of(response: Response) -> float:
 
 
 def expect(response: Response, content_type: str, body: bytes | None = None) -> None:
-    """A whole answer: 200, exact type, exact body, a Date of now, no coding; text has a length and is not chunked."""
+    """Expect status 200, the exact type and body, a current Date and no compression.
+
+    Text must have a length and must not be chunked.
+    """
     assert response.status == 200, f"status {response.status} instead of 200: {response}"
     got = response.header("Content-Type")
     assert got == content_type, f"Content-Type is {got!r}, not {content_type!r}"
     if body is not None:
         assert response.body == body, f"body is {_short(response.body)}, not {_short(body)}"
-    assert response.header("Content-Encoding") is None, "the answer is compressed"
+    assert response.header("Content-Encoding") is None, "the response is compressed"
     if content_type == TEXT:
         assert not response.chunked, "Transfer-Encoding instead of Content-Length"
         assert response.header("Content-Length") == str(len(response.body)), "no Content-Length"
@@ -99,7 +102,7 @@ def expect(response: Response, content_type: str, body: bytes | None = None) -> 
 
 
 def expect_date_of_now(response: Response) -> None:
-    """Not ahead of the clock, and not older than the request by more than a busy machine explains."""
+    """Check that Date is not ahead of the clock, and not older than the request by more than STALE seconds."""
     date = date_of(response)
     assert date > response.asked - STALE, f"Date is {response.asked - date:.1f} s older than the request"
     assert date < time.time() + 1, f"Date is {date - time.time():.1f} s ahead"
@@ -110,10 +113,10 @@ def expect_hello(response: Response) -> None:
 
 
 def expect_served(server: Server) -> None:
-    """Whoever else asks now gets his answer."""
+    """Check that new clients get their responses and that the server still runs."""
     for _ in range(5):
         expect_hello(fetch(server.port, "/"))
-    assert server.exit_code() is None, "the server has ended"
+    assert server.exit_code() is None, "the server has exited"
 
 
 def expect_status(response: Response, status: int) -> None:
@@ -121,7 +124,7 @@ def expect_status(response: Response, status: int) -> None:
 
 
 def expect_refusal(response: Response, parameter: Parameter) -> None:
-    """A 400 in plain text, in the framework's own words, that names the parameter and its range."""
+    """Expect a 400 in plain text that names the parameter and its range; the framework chooses the wording."""
     expect_status(response, 400)
     assert (response.header("Content-Type") or "").startswith("text/plain"), f"not plain text: {response}"
     words = re.findall(r"\w+", response.body.decode())
@@ -130,29 +133,38 @@ def expect_refusal(response: Response, parameter: Parameter) -> None:
 
 
 def expect_not_allowed(response: Response) -> None:
-    """A 405 whose Allow lists GET and not the method that was refused; HEAD goes with GET."""
+    """Expect a 405 whose Allow lists GET but not the rejected method; GET implies HEAD."""
     expect_status(response, 405)
     allowed = re.split(r"\s*,\s*", response.header("Allow") or "")
     assert "GET" in allowed, f"Allow is {response.header('Allow')!r}"
     assert "POST" not in allowed, f"Allow is {response.header('Allow')!r}"
 
 
+def expect_bad_setting(server: Server, variable: str) -> None:
+    """Expect a non-zero exit code and exactly one line, on stderr, that names the variable."""
+    code = server.wait()
+    got = f"exit code {code}, stderr {server.stderr!r}, stdout {server.stdout!r}"
+    assert code != 0, got
+    assert variable in server.stderr, got
+    assert (server.stderr.count("\n"), server.stdout) == (1, ""), got
+
+
 def info(port: int) -> dict[str, Any]:
-    """What `/info` tells."""
+    """Return the parsed response to `/info`."""
     response = fetch(port, "/info")
     expect(response, JSON)
     return cast("dict[str, Any]", json.loads(response.body))
 
 
 def pattern(size: int) -> bytes:
-    """What `/bytes` answers: byte i is `a` + i mod 26."""
+    """Return the response to `/bytes`: byte i is `a` + i mod 26."""
     alphabet = b"abcdefghijklmnopqrstuvwxyz"
     return (alphabet * (size // 26 + 1))[:size]
 
 
 @cache
 def openapi() -> dict[str, Any]:
-    """The contract as written down in `openapi.yaml`."""
+    """Return the contract as written in `openapi.yaml`."""
     return cast("dict[str, Any]", yaml.safe_load(OPENAPI.read_text(encoding="utf-8")))
 
 

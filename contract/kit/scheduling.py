@@ -1,6 +1,6 @@
-"""One worker for each entry, and for what is asked once of a server: their processes are started once.
+"""Scheduler that gives all tests of an entry or server to one worker, so that their processes start only once.
 
-The suite's own scheduler instead of `--dist loadgroup`, which pytest-xdist 3.8 ignores under pytest 9.2.
+The suite has its own scheduler because pytest-xdist 3.8 ignores `--dist loadgroup` under pytest 9.2.
 https://github.com/pytest-dev/pytest-xdist/issues/1386
 """
 
@@ -15,7 +15,7 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 
 class ByEntry(LoadScopeScheduling):  # type: ignore[misc]
-    """Tests of other things go with some entry: many of them wait, while the other worker starts a server."""
+    """Scheduler by entry. It spreads other tests over the entries: many wait while another worker starts a server."""
 
     def __init__(self, config: pytest.Config, log: Producer, entries: Sequence[str], servers: Iterable[str]) -> None:
         super().__init__(config, log)
@@ -23,7 +23,7 @@ class ByEntry(LoadScopeScheduling):  # type: ignore[misc]
         self._names = sorted({*entries, *servers}, key=len, reverse=True)
 
     def _split_scope(self, nodeid: str) -> str:
-        """The entry or server whose name opens the test's parameters."""
+        """Return the entry or server whose name starts the test's parameters, or any entry if there is none."""
         parameters = nodeid.partition("[")[2]
         for name in self._names:
             if parameters.startswith((f"{name}-", f"{name}]")):

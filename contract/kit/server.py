@@ -1,4 +1,4 @@
-"""What the suite needs of a server and of whoever hosts it: one small protocol for processes and containers."""
+"""Interfaces of a server under test and of the runtime that starts it, in a process or a container."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from kit.targets import Target
 CONTRACT_VARIABLES = ("HOST", "PORT", "VARIANT", "MAX_THREADS", "BACKLOG", "CONNECTOR", "BUFFERS", "SCHEDULER")
 LOW_NOFILE = 1024
 HEAP_MB = 1_500
-"""A JVM's heap grows by garbage, as long as it is far from its limit, before it is collected."""
+"""Largest allowed memory growth of a JVM, in MB. A heap far from its limit fills with garbage before a collection."""
 Environment = Mapping[str, str | None]
-"""None for a variable that is taken away; from a container only if its service does not set it."""
+"""Environment variables. None removes a variable; in a container, only if the service does not set it."""
 
 
 class ServerFailed(AssertionError):
-    """A server that did not start or ended by itself."""
+    """Server that did not start or exited unexpectedly."""
 
 
 class Output:
-    """What a child writes, in files in memory: nothing it writes can block it."""
+    """Output of a child process, in memory files, so that writing cannot block it."""
 
     def __init__(self) -> None:
         self.stdout_file = os.memfd_create("stdout")
@@ -49,20 +49,20 @@ class Output:
 
 
 def _text(file: int) -> str:
-    """All that was written so far, without moving the offset that the child writes at."""
+    """Return everything written so far, without moving the child's write offset."""
     return os.pread(file, os.fstat(file).st_size, 0).decode("utf-8", "replace")
 
 
 def long_patience() -> float:
-    """Seconds for a start or an end."""
+    """Return the seconds to wait for a start or an exit."""
     return 3 * wire.PATIENCE
 
 
 class Server(ABC):
-    """A started server, asked at `port` of the loopback address."""
+    """Started server, reachable at `port` on the loopback address."""
 
     host: ClassVar[str]
-    """The address that it listens on, where nothing else is said."""
+    """Address that the server listens on by default."""
 
     def __init__(self, target: Target, port: int) -> None:
         self.target = target
@@ -78,35 +78,35 @@ class Server(ABC):
     @property
     @abstractmethod
     def own_pid(self) -> int:
-        """Its process id as it sees it itself."""
+        """Process ID that the server itself sees."""
 
     @abstractmethod
     def exit_code(self) -> int | None:
-        """None while it lives."""
+        """Return the exit code, or None while the server runs."""
 
     @abstractmethod
     def signal(self, number: signal.Signals) -> None: ...
 
     @abstractmethod
     def proc(self, file: str) -> str:
-        """What the kernel says of it: a file of its folder in /proc."""
+        """Return the text of a file in the process's folder in /proc."""
 
     def resident_mb(self) -> int:
         found = re.search(r"VmRSS:\s+(\d+) kB", self.proc("status"))
-        assert found, "the kernel tells no VmRSS"
+        assert found, "the kernel reports no VmRSS"
         return int(found[1]) // 1024
 
     @abstractmethod
     def turns_away(self) -> bool:
-        """True when it does not take a new connection."""
+        """Return True if the server does not accept a new connection."""
 
     @abstractmethod
     def close(self) -> None:
-        """End what runs yet, and forget its output."""
+        """End whatever still runs, and discard its output."""
 
     @abstractmethod
     def _end(self, patience: float) -> int | None:
-        """The exit code once it has ended and its output is whole; None when it lives on."""
+        """Return the exit code once the server has exited and its output is complete; None if it still runs."""
 
     @property
     def stdout(self) -> str:
@@ -121,18 +121,18 @@ class Server(ABC):
         return f"listening on http://{self.host}:{self.port} ({self.target.id})\n"
 
     def wait_ready(self) -> None:
-        """Return once the first line stands on stdout; what it says is judged by a test."""
+        """Wait for the first line on stdout; a test checks its text."""
         deadline = time.monotonic() + long_patience()
         while "\n" not in self.stdout:
             code = self.exit_code()
             if code is not None:
-                raise ServerFailed(f"{self.target.id} ended with {code} at its start: {self._said()}")
+                raise ServerFailed(f"{self.target.id} exited with {code} during startup: {self._said()}")
             if time.monotonic() > deadline:
                 raise ServerFailed(f"{self.target.id} printed no line within {long_patience():.0f} s: {self._said()}")
             time.sleep(0.01)
 
     def wait(self) -> int:
-        """The exit code; a server that lives on is an error."""
+        """Return the exit code; a server that still runs is an error."""
         code = self._end(long_patience())
         if code is None:
             raise ServerFailed(f"{self.target.id} did not end within {long_patience():.0f} s: {self._said()}")
@@ -143,39 +143,39 @@ class Server(ABC):
 
 
 class Runtime(ABC):
-    """How entries are started."""
+    """Interface of a way to start entries."""
 
     name: ClassVar[str]
 
     @abstractmethod
     def prepare(self, targets: list[Target]) -> None:
-        """`Unusable` when nothing can be started at all; asked once, before the first test."""
+        """Raise `Unusable` if nothing can be started; called once, before the first test."""
 
     @abstractmethod
     def start(
         self, target: Target, env: Environment | None = None, low_nofile: bool = False
     ) -> AbstractContextManager[Server]:
-        """A server of its own on a free port, ended when the block ends."""
+        """Start a separate server on a free port, and end it when the block ends."""
 
     @abstractmethod
     def start_on_taken_port(self, target: Target) -> AbstractContextManager[Server]:
-        """A server whose port another listener holds where it wants to listen."""
+        """Start a server on a port that another listener already uses."""
 
     @abstractmethod
     def temporary(self, folder: Path) -> dict[str, str]:
-        """The environment of a server whose temporary folder this is; none where that goes with its host."""
+        """Return the environment that makes `folder` the temporary folder; empty if a container has its own."""
 
     @abstractmethod
     def finish(self) -> list[str]:
-        """Remove what is left of all this run has started; its names, none where every test did its part."""
+        """Remove whatever this run left behind and return the names; the list is empty if every test cleaned up."""
 
     @contextmanager
     def serving(self, target: Target, env: Environment | None = None, low_nofile: bool = False) -> Iterator[Server]:
-        """As `start`, but ready."""
+        """Start a server and wait until it is ready."""
         with self.start(target, env, low_nofile) as server:
             server.wait_ready()
             yield server
 
 
 class Unusable(Exception):
-    """A runtime that cannot start anything; the message says what to do."""
+    """Runtime that cannot start anything; the message names the fix."""

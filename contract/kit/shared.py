@@ -1,4 +1,4 @@
-"""What the tests of one entry share: servers, and one whole life of a process."""
+"""Fixtures that the tests of one entry share: servers, and the complete run of a process."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from kit.wire import Response, Wire, fetch, request
 
 BIG = 16_777_216
 LONGER = 25_000
-"""Milliseconds that no sleep without a parameter lasts, by enough that a machine which stalls does not blur it."""
+"""Milliseconds of a sleep that is longer than the default by enough for a machine that stalls."""
 
 LATE = 40.0
-"""Seconds by which an answer may come late on a busy machine, beside floods that other tests send."""
+"""Extra seconds that a response may take on a busy machine while other tests send floods."""
 
 
 @dataclass
 class LongSleep:
-    """`/sleep` without a parameter, asked at the server's start and looked at last: its ten seconds cost nothing."""
+    """Request for `/sleep` without a parameter, sent first and checked last, so that its ten seconds cost no time."""
 
     took: float = 0.0
     response: Response | None = None
@@ -54,9 +54,9 @@ class LongSleep:
 
 @contextmanager
 def shared_server(runtime: Runtime, target: Target) -> Iterator[tuple[Server, LongSleep]]:
-    """The one that most tests of an entry share; started with a low soft descriptor limit.
+    """Start the server that most tests of an entry share, with a low soft descriptor limit.
 
-    A pool that finds its own size is given the size that others have by default, or nothing about it could be foretold.
+    A self-tuning pool gets the default size of the other pools; otherwise its size would be unpredictable.
     """
     env = {"MAX_THREADS": "200"} if target.self_tuning else {}
     with runtime.serving(target, env, low_nofile=True) as started:
@@ -67,12 +67,12 @@ def shared_server(runtime: Runtime, target: Target) -> Iterator[tuple[Server, Lo
 
 @dataclass(frozen=True)
 class SmallPool:
-    """An entry's process with few threads, and what it told first; only one test at a time asks it."""
+    """Server with few threads, and its first `/info`; only one test at a time sends requests to it."""
 
     server: Server
     env: Environment
     folder: Path
-    """In the place of the temporary folder."""
+    """Temporary folder of the process."""
     first_info: dict[str, Any]
     threads: ClassVar = 4
     backlog: ClassVar = 1000
@@ -92,12 +92,12 @@ def few_threads(runtime: Runtime, target: Target, folder: Path) -> Iterator[Smal
 
 @dataclass
 class Life:
-    """What a process did until its end."""
+    """Output and exit of a process that has ended."""
 
     port: int
     ready_line: str
     reached_elsewhere: bool
-    """At another address than 127.0.0.1."""
+    """True if the server was reached at an address other than 127.0.0.1."""
     limits: dict[str, Any] = field(default_factory=dict)
     refused_while_draining: bool = False
     dropped: str | None = None
@@ -105,24 +105,24 @@ class Life:
     stdout: str = ""
     stderr: str = ""
     ending: float = 0.0
-    """Seconds from the signal to the end."""
+    """Seconds from the signal to the exit."""
 
 
 def life_of_small_pool(runtime: Runtime, target: Target, pool: SmallPool) -> Life:
-    """Ended by SIGTERM; the tests of this life are the last that concern the pool's process."""
+    """End the small pool's server with SIGTERM; the tests of the result are the last that concern this process."""
     return live([nullcontext(pool.server), runtime.serving(target, pool.env)], SIGTERM)
 
 
 def bare_life(runtime: Runtime, target: Target) -> Life:
-    """Ended by SIGINT, and with as little in its environment as can be, but for HOST."""
+    """Run a server with a minimal environment and HOST, and end it with SIGINT."""
     starts = [runtime.serving(target, {"HOST": "0.0.0.0", "VARIANT": None}) for _ in range(2)]
     return live(starts, SIGINT)
 
 
 def live(starts: Iterable[AbstractContextManager[Server]], number: Signals) -> Life:
-    """Good, refused and broken requests, clients that leave, connections that idle; then the signal, amid work.
+    """Send good, rejected and broken requests, disconnect some clients, idle others, and signal the server while busy.
 
-    Once more with the next start and a longer delay, when that work was over too soon on a busy machine.
+    If a busy machine finished that work too soon, repeat this with the next start and a longer delay.
     """
     for start, delay in zip(starts, (1000, 4000), strict=True):
         with start as server:
@@ -147,7 +147,7 @@ def reached(port: int, host: str) -> bool:
 
 
 def exercise(port: int) -> None:
-    """Also with more sleepers than there are threads."""
+    """Send requests of every kind, including more sleepers than there are threads."""
     for path in (*GOOD_TARGETS, "/nope", "/sleep?ms=x"):
         for method in ("GET", "HEAD", "POST"):
             fetch(port, path, method)
@@ -161,7 +161,7 @@ def exercise(port: int) -> None:
 
 
 def end(server: Server, number: Signals, delay: int, life: Life) -> None:
-    """Signal the server when it works for a sleeper and for a slow reader; note what becomes of them and of it."""
+    """Signal the server while it serves a sleeper and a slow reader, and record how all three end."""
     with Wire(server.port) as sleeper, Wire(server.port) as slow:
         asked = time.monotonic()
         begin(server.port, [sleeper, slow], request(f"/sleep?ms={delay}"), request(f"/bytes?n={BIG}"))
@@ -171,8 +171,8 @@ def end(server: Server, number: Signals, delay: int, life: Life) -> None:
             time.sleep(0.01)
         life.refused_while_draining = sleeper.silent
         try:
-            assert slow.read().body == pattern(BIG), "another body"
-            assert sleeper.read().body == HELLO, "another body"
+            assert slow.read().body == pattern(BIG), "wrong body"
+            assert sleeper.read().body == HELLO, "wrong body"
             assert time.monotonic() - asked >= delay / 1000, "answered early"
         except (AssertionError, OSError) as error:
             life.dropped = str(error)

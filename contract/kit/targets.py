@@ -1,4 +1,4 @@
-"""What the suite is run against: the entries of the zoo, or a server described by a manifest anywhere."""
+"""Targets of the suite: the entries of the zoo, or the server that a given manifest describes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from zoo.catalog.load import load_catalog
-from zoo.catalog.manifest import Entry, Language
+from zoo.core.manifest import Entry, Language
+from zoo.core.manifest_files import load_catalog
 from zoo.host.jdk import find_jdk
 from zoo.runtime.process import command
 
 
 @dataclass(frozen=True)
 class Target:
-    """One entry as the suite sees it: how it is started, and what it promises."""
+    """Entry as the suite sees it: how to start it, and what it guarantees."""
 
     server: str
     variant: str
@@ -27,14 +27,14 @@ class Target:
     variants: tuple[str, ...]
     jvm: bool
     argv: Callable[[], tuple[str, ...]]
-    """The start command; made only when a process is started, as it asks for a JDK."""
+    """Function that returns the start command; called only to start a process, because it looks for a JDK."""
     build: tuple[str, ...] = ()
     makes: tuple[Path, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
     passed_on: tuple[str, ...] = ()
-    """Variables of the suite's own environment that the server gets."""
+    """Variables that the server inherits from the suite's environment."""
     self_tuning: bool = False
-    """True where MAX_THREADS must be set for the pool to have a bound."""
+    """True if the pool is bounded only when MAX_THREADS is set."""
 
     @property
     def id(self) -> str:
@@ -42,7 +42,7 @@ class Target:
 
     @property
     def bounded(self) -> bool:
-        """True where each request in work holds one of MAX_THREADS threads."""
+        """True if each request in progress holds one of MAX_THREADS threads."""
         return self.model == "platform-thread"
 
 
@@ -52,12 +52,12 @@ def java_home() -> Path:
 
 
 def zoo_targets(root: Path) -> list[Target]:
-    """The entries of the zoo below `root`."""
+    """Return the entries of the zoo below `root`."""
     return [_of_entry(entry) for entry in load_catalog(root).entries]
 
 
 def manifest_targets(path: Path) -> list[Target]:
-    """The variants of one manifest; any language, `{python}` in its command is this interpreter."""
+    """Return the variants of one manifest, in any language; `{python}` in its command is this interpreter."""
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     argv = tuple(word.replace("{python}", sys.executable) for word in data["run"]["command"])
     names = tuple(variant["name"] for variant in data["variants"])

@@ -1,4 +1,4 @@
-"""HTTP/1.1 over a plain socket, read strictly: what breaks HTTP is an error here, though a library would forgive it."""
+"""Strict HTTP/1.1 client over a plain socket: it rejects protocol errors that libraries tolerate."""
 
 from __future__ import annotations
 
@@ -7,42 +7,43 @@ import re
 import select
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 PATIENCE = float(os.environ.get("CONTRACT_PATIENCE", "60"))
-"""Seconds after which an expected answer, or the end of a process, counts as missing; looked up at each wait."""
+"""Seconds to wait for an expected response or for the end of a process; read at each wait."""
 
 
 class WireError(AssertionError):
-    """The peer broke HTTP's framing, closed, or kept silent where an answer was due."""
+    """Broken framing, closed connection or missing response."""
 
 
 class Closed(WireError):
-    """The peer ended the connection before a (whole) answer."""
+    """Connection that the peer ended before a complete response."""
 
 
 @dataclass(frozen=True)
 class Response:
-    """One answer: what stood in the head, byte for byte, and the body without its framing."""
+    """HTTP response: the head, byte for byte, and the body without its framing."""
 
     version: str
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
     asked: float
-    """When the last bytes before it were sent, in seconds since the epoch."""
+    """Time when the last bytes before the response were sent, in seconds since the epoch."""
 
     def all(self, name: str) -> list[str]:
         return [value for key, value in self.headers if key.lower() == name.lower()]
 
     def header(self, name: str) -> str | None:
-        """The value of a header that may stand there once."""
+        """Return the value of a header that may appear only once, or None."""
         values = self.all(name)
         if len(values) > 1:
-            raise WireError(f"header {name} stands {len(values)} times: {values}")
+            raise WireError(f"header {name} appears {len(values)} times: {values}")
         return values[0] if values else None
 
     @property
@@ -61,7 +62,7 @@ def request(
     body: bytes = b"",
     version: str = "HTTP/1.1",
 ) -> bytes:
-    """The bytes of one request; a body brings its Content-Length along."""
+    """Return the bytes of one request, with a Content-Length if it has a body."""
     lines = [f"{method} {target} {version}", "Host: localhost", *headers]
     if body:
         lines.append(f"Content-Length: {len(body)}")
@@ -73,7 +74,7 @@ HEADER_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*")
 
 
 class Wire:
-    """A connection to a server."""
+    """Connection to a server."""
 
     def __init__(self, port: int, host: str = "127.0.0.1", *, slower: float = 0.0) -> None:
         self._patience = PATIENCE + slower
@@ -91,6 +92,11 @@ class Wire:
     def fileno(self) -> int:
         return self.socket.fileno()
 
+    @property
+    def port(self) -> int:
+        """Local port of this connection."""
+        return int(self.socket.getsockname()[1])
+
     def close(self) -> None:
         self.socket.close()
 
@@ -99,14 +105,14 @@ class Wire:
         self.socket.sendall(data)
 
     def try_send(self, data: bytes) -> None:
-        """Send to a peer that may close in the middle, as it may with what it refuses."""
+        """Send to a peer that may close the connection meanwhile, for example because it rejects the request."""
         try:
             self.send(data)
         except (BrokenPipeError, ConnectionResetError):
             return
 
     def get(self, target: str, method: str = "GET") -> Response:
-        """One request and its answer on this connection."""
+        """Send one request on this connection and return its response."""
         try:
             self.send(request(target, method))
             return self.read(method)
@@ -114,14 +120,14 @@ class Wire:
             raise Closed(f"closed instead of an answer: {error}") from error
 
     def read(self, method: str = "GET") -> Response:
-        """The next final answer; interim ones (1xx) are passed over."""
+        """Return the next final response; interim ones (1xx) are skipped."""
         while True:
             response = self._read_one(method, time.monotonic() + self._patience)
             if response.status >= 200:
                 return response
 
     def expect_close(self) -> None:
-        """The peer must end the connection, and may send nothing more before."""
+        """Expect the peer to end the connection without sending anything more."""
         deadline = time.monotonic() + PATIENCE
         try:
             while self._fill(deadline):
@@ -132,7 +138,7 @@ class Wire:
             raise WireError(f"unexpected bytes before the end: {bytes(self._buffer[:200])!r}")
 
     def answer_or_close(self) -> Response | None:
-        """What a refused request gets: an answer, or None for a closed connection. Silence is an error."""
+        """Return the response to a rejected request, or None for a closed connection. Silence is an error."""
         try:
             return self.read()
         except (Closed, ConnectionResetError, BrokenPipeError):
@@ -140,7 +146,7 @@ class Wire:
 
     @property
     def silent(self) -> bool:
-        """True while neither a byte nor the end has arrived."""
+        """True until a byte or the end of the connection arrives."""
         return not self._buffer and not select.select([self.socket], [], [], 0)[0]
 
     def _read_one(self, method: str, deadline: float) -> Response:
@@ -151,7 +157,7 @@ class Wire:
         return replace(head, body=self._read_body(head, deadline))
 
     def _read_body(self, head: Response, deadline: float) -> bytes:
-        """Framed in one of the ways that HTTP knows."""
+        """Read a body in any of the framings that HTTP defines."""
         length, coding = head.header("Content-Length"), head.header("Transfer-Encoding")
         if coding is not None:
             if coding.lower() != "chunked" or length is not None:
@@ -162,18 +168,18 @@ class Wire:
                 raise WireError(f"Content-Length is {length!r}")
             return self._take(int(length), deadline)
         if not head.closes:
-            raise WireError(f"no Content-Length in the {head.status} answer, nor another end of its body")
+            raise WireError(f"no Content-Length in the {head.status} response, and nothing else ends its body")
         while self._fill(deadline):
             pass
         return self._take(len(self._buffer), deadline)
 
     def _read_chunk(self, deadline: float) -> bytes:
-        """The last one is empty; this reader knows no trailers."""
+        """Read one chunk; the last one is empty. Trailers are not supported."""
         while (end := self._buffer.find(b"\r\n")) < 0:
             self._need(deadline)
         size = self._take(end + 2, deadline)[:-2]
         if not re.fullmatch(rb"[0-9a-fA-F]+", size):
-            raise WireError(f"not a chunk's size: {size[:200]!r}")
+            raise WireError(f"not a chunk size: {size[:200]!r}")
         chunk = self._take(int(size, 16) + 2, deadline)
         if not chunk.endswith(b"\r\n"):
             raise WireError(f"a chunk ends with {chunk[-2:]!r}")
@@ -188,7 +194,7 @@ class Wire:
 
     def _need(self, deadline: float) -> None:
         if not self._fill(deadline):
-            raise Closed(f"closed in the middle of a body; left of it: {bytes(self._buffer[:200])!r}")
+            raise Closed(f"closed in the middle of a body; unread bytes: {bytes(self._buffer[:200])!r}")
 
     def _read_head(self, deadline: float) -> tuple[str, int, tuple[tuple[str, str], ...]]:
         while (end := self._buffer.find(b"\r\n\r\n")) < 0:
@@ -208,7 +214,7 @@ class Wire:
         return start[1], int(start[2]), tuple(headers)
 
     def _fill(self, deadline: float) -> bool:
-        """Take what has arrived; False at the end of the stream."""
+        """Read more data; return False at the end of the stream."""
         self.socket.settimeout(max(deadline - time.monotonic(), 0.001))
         try:
             data = self.socket.recv(262144)
@@ -219,7 +225,7 @@ class Wire:
 
 
 def tries(complaint: str, pause: float = 0.01) -> Iterator[None]:
-    """One turn after another for what is due; an error when it is missing once patience ends."""
+    """Yield again and again until the caller stops; raise `complaint` when the time is up."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         yield
@@ -227,7 +233,29 @@ def tries(complaint: str, pause: float = 0.01) -> Iterator[None]:
     raise WireError(complaint)
 
 
+def in_transit(sender: Collection[int], receiver: Collection[int]) -> int:
+    """Return the bytes between these local ports that are unsent or unread, from /proc/net/tcp."""
+    total = 0
+    for table in ("tcp", "tcp6"):
+        for line in Path("/proc/net", table).read_text(encoding="ascii").splitlines()[1:]:
+            _, *ends, _, queues, _ = line.split(maxsplit=5)
+            local, remote = (int(end.rpartition(":")[2], 16) for end in ends)
+            unsent, unread = (int(queue, 16) for queue in queues.split(":"))
+            if local in sender and remote in receiver:
+                total += unsent
+            if local in receiver and remote in sender:
+                total += unread
+    return total
+
+
+def wait_until_read(port: int, wires: Collection[Wire]) -> None:
+    """Wait until a local server has read all bytes sent to it, so that it reads the next ones separately."""
+    for _ in tries("the server does not read what it was sent", pause=0.001):
+        if in_transit({wire.port for wire in wires}, {port}) == 0:
+            return
+
+
 def fetch(port: int, target: str, method: str = "GET", *, slower: float = 0.0) -> Response:
-    """One request on a connection of its own."""
+    """Send one request on a separate connection and return its response."""
     with Wire(port, slower=slower) as wire:
         return wire.get(target, method)

@@ -1,4 +1,4 @@
-"""Proves that what is asked of containers can fail, that errors are plain, and that nothing is left behind."""
+"""Tests that the container checks can fail, that errors are clear, and that nothing is left behind."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ import pytest
 from kit import docker
 from kit.container import ContainerRuntime
 from kit.hardening import of_files, violations, without_common_base
-from kit.nested import run_suite, start_suite
+from kit.nested import PATIENCE, run_suite, start_suite
 from kit.ports import free_port
 from kit.targets import Target
 
@@ -42,7 +42,7 @@ FOUND_THERE = (
 
 
 def test_an_unsafe_container_is_caught(any_target: Target, containers: ContainerRuntime) -> None:
-    """The same image without the service's settings: every promise it breaks is named."""
+    """Start the image without the service's settings, and check that every broken guarantee is reported."""
     with free_port() as port:
         published = [word for host in ("127.0.0.1", "127.0.0.2") for word in ("--publish", f"{host}:{port}:{port}")]
         with containers.image_alone(any_target, port, *UNSAFE, *published, "--env", f"PORT={port}") as server:
@@ -69,12 +69,12 @@ def nested(target: Target, run: str, *tests: str) -> list[str]:
 
 @pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, "0"), (signal.SIGTERM, "1")])
 def test_an_interrupted_run_leaves_nothing(any_target: Target, number: signal.Signals, workers: str) -> None:
-    """Nor does one that is interrupted twice, as by an impatient person."""
+    """Check that a run leaves nothing behind, even if it is interrupted twice."""
     run = uuid.uuid4().hex[:8]
     arguments = nested(any_target, run, "-n", workers, "test_robustness.py::test_default_delay_is_ten_seconds")
     with start_suite(arguments) as child:
         try:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + PATIENCE
             while not any(name.startswith("container ") for name in docker.left_of(run)):
                 assert time.monotonic() < deadline, "no container was started"
                 assert child.poll() is None, child.communicate()
@@ -82,7 +82,7 @@ def test_an_interrupted_run_leaves_nothing(any_target: Target, number: signal.Si
             child.send_signal(number)
             time.sleep(0.2)
             child.send_signal(number)
-            stdout, stderr = child.communicate(timeout=60)
+            stdout, stderr = child.communicate(timeout=PATIENCE)
             assert child.returncode == pytest.ExitCode.INTERRUPTED, stdout + stderr
             assert docker.left_of(run) == []
         finally:
@@ -108,7 +108,7 @@ def test_what_is_left_behind_is_found_and_removed(any_target: Target, containers
 
 
 def complaint(*arguments: str, **env: str) -> str:
-    """What the suite says that cannot start: one line."""
+    """Return the one line that the suite prints if it cannot start."""
     done = run_suite(["--runtime", "container", "test_answers.py::test_hello", *arguments], **env)
     assert done.returncode == pytest.ExitCode.USAGE_ERROR, done.stdout + done.stderr
     (line,) = done.stderr.split("\n\n")[0].splitlines()

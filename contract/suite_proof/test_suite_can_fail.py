@@ -1,8 +1,8 @@
-"""Proves that the suite can fail: each rule that the fake server breaks on demand is caught by the rule's own test.
+"""Tests that the suite can fail: the fake server breaks each rule on demand, and the rule's test must catch it.
 
-That the fake server passes when it breaks none is shown beside the zoo's entries, as one of which it is tested. A row
-names the fault (see `fake/fake.py`), the test that has to catch it, and words of that test's complaint, so that it
-fails for the right reason. The tests are called here as pytest calls them, in the same process, which is much quicker.
+The fake server passes if it breaks no rule; the suite tests it like an entry of the zoo. Each row of `BROKEN` names
+the fault (see `fake/fake.py`), the test that must catch it, and a part of the test's message, which shows that the
+test fails for the right reason. The tests are called like pytest calls them, but in this process, which is much faster.
 """
 
 import inspect
@@ -33,11 +33,11 @@ from kit.shared import bare_life, few_threads, life_of_small_pool, shared_server
 from kit.targets import Target, manifest_targets
 
 NOT_THE_SERVERS = "test_document_"
-"""Tests that ask no server."""
+"""Prefix of tests that send no requests to a server."""
 
 NEEDS_JAVA = {"test_a_monitor_is_held_exactly_where_asked_for", "test_transport_is_the_one_in_use"}
 SHORT = 2.0
-"""Seconds to wait for what a broken server never does."""
+"""Seconds to wait for something that a broken server never does."""
 
 LATE = "no answer in time"
 OS_THREADS = test_info.test_os_threads_grow_with_sleepers_exactly_on_platform_threads
@@ -52,7 +52,7 @@ class Broken:
     variant: str = "eventloop"
     patience: float = wire.PATIENCE
     more: dict[str, Any] = field(default_factory=dict)
-    """The test's own parameters."""
+    """Values for the test's own parameters."""
 
 
 BROKEN = [
@@ -94,7 +94,7 @@ BROKEN = [
     Broken("hidden-pool", test_delays.test_more_sleepers_than_threads, "another, on virtual-thread", "virtual"),
     Broken("pool-unbounded", test_delays.test_more_sleepers_than_threads, "not bounded", "platform"),
     Broken("one-thread", test_delays.test_more_sleepers_than_threads, "fewer than 4 threads", "platform"),
-    Broken("short-default", test_robustness.test_default_delay_is_ten_seconds, "without ms took 1."),
+    Broken("short-default", test_robustness.test_default_delay_is_ten_seconds, r"without ms took [1-9]\."),
     Broken("long-default", test_robustness.test_default_delay_is_ten_seconds, "as long as"),
     Broken("needs-whole-head", test_framing.test_request_split_at_every_byte, "cut after byte 1"),
     Broken("needs-whole-head", test_framing.test_request_byte_by_byte, "Broken pipe|reset|status 400"),
@@ -138,7 +138,6 @@ BROKEN = [
     Broken("virtual-lies", test_info.test_thread_is_virtual_exactly_where_the_variant_says_so, ": False", "virtual"),
     Broken("thread-each", OS_THREADS, "OS threads became", "virtual"),
     Broken("platform-without-threads", OS_THREADS, "not a thread each", "platform"),
-    Broken("threads-frozen", OS_THREADS, "the kernel says", "eventloop"),
     Broken("extra-key", test_info.test_keys_and_types, "uptime"),
     Broken("missing-key", test_info.test_keys_and_types, "'gc' is a required property"),
     Broken("no-transport", test_info.test_keys_and_types, "'transport'.: '' "),
@@ -169,17 +168,15 @@ BROKEN = [
     Broken("says-goodbye", test_process.test_says_one_line_whatever_is_asked, "bye"),
     Broken("stack-trace", test_process.test_bad_environment, "Traceback", more={"variable": "PORT"}),
     Broken("two-line-error", test_process.test_bad_environment, "usage: ", more={"variable": "HOST"}),
-    Broken("bad-env-exits-1", test_process.test_bad_environment, r": \(1,", more={"variable": "VARIANT"}),
+    Broken("bad-env-exits-0", test_process.test_bad_environment, "exit code 0", more={"variable": "VARIANT"}),
     Broken(
         "no-maximum", test_process.test_bad_environment, "did not end", patience=SHORT, more={"variable": "BACKLOG"}
     ),
-    Broken("unlisted-port-message", test_process.test_taken_port, "cannot listen: address"),
-    Broken("taken-port-exits-0", test_process.test_taken_port, r"\(0, "),
+    Broken("unlisted-port-message", test_process.test_taken_port, "no clear error: cannot listen: address"),
+    Broken("taken-port-exits-0", test_process.test_taken_port, "exit code 0"),
     Broken("host-ignored", test_process.test_first_variant_is_the_default_and_host_is_obeyed, "in spite"),
     Broken("host-everywhere", test_process.test_this_host_alone_is_the_default, "reached at another"),
     Broken("leaves-a-folder", test_process.test_nothing_is_left_in_the_temporary_folder, "PosixPath"),
-    Broken("exits-143", test_process.test_sigterm_drains, "dropped"),
-    Broken("exits-143-at-last", test_process.test_sigterm_drains, "exit code 143"),
     Broken("drops-in-flight", test_process.test_sigterm_drains, "dropped"),
     Broken("drops-in-flight", test_process.test_sigint_drains, "dropped"),
     Broken("drops-in-flight", test_process.test_sigterm_gives_slow_readers_their_whole_answers, "of which the kernel"),
@@ -198,7 +195,7 @@ def fake(variant: str, fault: str) -> Target:
 
 @contextmanager
 def fixtures(names: Collection[str], target: Target, folder: Path) -> Iterator[dict[str, Any]]:
-    """What a test asks for by these names, as in `conftest.py`."""
+    """Yield the fixtures that a test requests by these names, as in `conftest.py`."""
     runtime = ProcessRuntime()
     found: dict[str, Any] = {"target": target, "folder_target": target, "starting_target": target, "runtime": runtime}
     with ExitStack() as stack:
@@ -218,11 +215,12 @@ def fixtures(names: Collection[str], target: Target, folder: Path) -> Iterator[d
     "broken", BROKEN, ids=lambda b: f"{b.fault}-{b.test.__name__.removeprefix('test_')}-{b.variant}"
 )
 def test_a_broken_rule_is_caught(broken: Broken, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "PATIENCE", broken.patience)
     monkeypatch.setattr(delays, "LONGER", delays.LONGER[:2])
+    monkeypatch.setattr(delays, "STRETCH", 10)
     names = inspect.signature(broken.test).parameters
     with fixtures(names, fake(broken.variant, broken.fault), tmp_path) as given:
         assert names.keys() == given.keys() | broken.more.keys()
+        monkeypatch.setattr(wire, "PATIENCE", broken.patience)  # not yet during the server's start
         with pytest.raises((AssertionError, OSError, BaseExceptionGroup)) as caught:
             broken.test(**given, **broken.more)
     said = [str(caught.value), *map(str, getattr(caught.value, "exceptions", ()))]
@@ -230,7 +228,7 @@ def test_a_broken_rule_is_caught(broken: Broken, tmp_path: Path, monkeypatch: py
 
 
 def test_a_failing_test_fails_the_run() -> None:
-    """A whole run of pytest, for an entry that breaks a rule."""
+    """Run all of pytest on an entry that breaks a rule."""
     arguments = ["--manifest", str(FAKE), "--entry", "fake:virtual", "test_answers.py"]
     done = run_suite(arguments, BREAK="any-path", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     failed = {line.split("::")[1].partition("[")[0] for line in done.stdout.splitlines() if "FAILED " in line}
@@ -239,7 +237,7 @@ def test_a_failing_test_fails_the_run() -> None:
 
 
 def test_every_fault_of_the_fake_is_listed() -> None:
-    """A fault that no test has to catch would prove nothing."""
+    """Check that some test must catch each fault, because it would otherwise prove nothing."""
     source = (FAKE.parent / "fake.py").read_text(encoding="utf-8")
     offered = {part.split('"')[0] for part in source.split('fault("')[1:]} - {"x"}
     assert offered == {broken.fault for broken in BROKEN}

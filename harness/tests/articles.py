@@ -1,8 +1,9 @@
-"""The figures of the source articles, in the order in which they stand there.
+"""Figures of the source articles, in the order in which they appear there.
 
-The articles are other people's and are not part of the project. Kept are the digest of each text and its figures, each
-with at most one word after it: `44104 or`, `180MB`, `7 times`.
-`python harness/tests/articles.py FOLDER` makes them anew from the texts in FOLDER.
+The articles belong to others and are not part of the project. Stored are only the digest of each text and its figures,
+each with at most one word after it: `44104 or`, `180MB`, `7 times`.
+
+`python harness/tests/articles.py FOLDER` recreates them from the texts in FOLDER.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ FIGURE = re.compile(r"\d+(?:[.,]\d+)*(?:%|[A-Za-z]{1,4}\b)?(?: [A-Za-z]+)?")
 
 
 class Extract(TypedDict):
-    """What is kept of an article."""
+    """The stored part of an article."""
 
     sha256: str
     figures: list[str]
@@ -32,7 +33,7 @@ def extract(text: bytes) -> Extract:
 
 
 def read(folder: Path) -> dict[str, Extract]:
-    """Of all articles whose text is in the folder."""
+    """Return the extracts of all articles whose text is in the folder."""
     found = {key: next(iter(folder.glob(pattern)), None) for key, pattern in TEXTS.items()}
     return {key: extract(path.read_bytes()) for key, path in found.items() if path}
 
@@ -43,7 +44,7 @@ def kept() -> dict[str, Extract]:
 
 
 def states(article: Extract, quote: str) -> bool:
-    """Whether the article has this figure: its number alone, with its unit, or with the word after it."""
+    """Return whether the article has this figure: its number alone, with its unit, or with the word after it."""
     return any(quote in (figure, figure.partition(" ")[0], NUMBER.match(figure)[0]) for figure in article["figures"])  # type: ignore[index]
 
 

@@ -1,4 +1,4 @@
-"""Servers, runs and records made up for tests; what a test does not name is sound and unflagged."""
+"""Servers, runs and records made up for tests. Everything a test does not specify is sound and unflagged."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Any
 
 from rich.console import Console
 
-from zoo.catalog.manifest import Catalog, Entry, Manifest, Server
-from zoo.model.condition import Condition
-from zoo.model.flag import Flag
-from zoo.model.histogram import Histogram
-from zoo.model.host import HostFacts, Limits, Tools
-from zoo.model.measurement import (
+from zoo.core.blocks import Block, blocks_of
+from zoo.core.capacity import Tier
+from zoo.core.condition import Condition
+from zoo.core.flag import Flag
+from zoo.core.histogram import Histogram
+from zoo.core.host_facts import HostFacts, Limits, Tools
+from zoo.core.manifest import Catalog, Entry, Manifest, Server
+from zoo.core.measurement import (
     Connections,
     ErrorCounts,
     Kernel,
@@ -27,18 +29,16 @@ from zoo.model.measurement import (
     Warmup,
     Work,
 )
-from zoo.model.record import Failure, Record
-from zoo.model.run import PlanFacts, Run
-from zoo.model.samples import Noise
-from zoo.plan.blocks import Block, blocks_of
-from zoo.plan.capacity import Tier
+from zoo.core.record import Failure, Record
+from zoo.core.run import PlanFacts, Run
+from zoo.core.samples import Noise
 from zoo.reference.runs import TABLE
 
 TIERS = {"100": 100, "1k": 1_000, "25k": 25_000}
 
 
 def manifest(name: str, port: int, *models: str, language: str = "java", **changes: object) -> dict[str, Any]:
-    """A manifest as it stands in TOML; each variant is named after the first word of its model."""
+    """Return a manifest as in TOML. Each variant is named after the first word of its model."""
     return {
         "name": name,
         "title": name,
@@ -56,7 +56,7 @@ def server(name: str, port: int, *models: str, language: str = "java", **changes
 
 
 def catalog() -> Catalog:
-    """Two variants of a Java server, a native one that is the bare reference."""
+    """Return a catalog with two variants of a Java server and a native server that is the bare reference."""
     bare = {"name": "bare", "model": "async-task", "summary": "nothing but the protocol", "reference": True}
     return Catalog(
         (
@@ -75,7 +75,7 @@ def list_runs(root: Path, *names: str, command: str = "bench") -> None:
 
 
 def console() -> Console:
-    """Says nothing."""
+    """Return a console that prints nothing."""
     return Console(quiet=True)
 
 
@@ -85,7 +85,7 @@ def entry(entry_id: str) -> Entry:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a measurement says; `known` is false where nobody said which process the server is."""
+    """Figures of a measurement. `known` is false if the server's process is unknown."""
 
     rps: float = 50_000.0
     delay_s: float = 0.0
@@ -107,7 +107,7 @@ class Figures:
 
 
 def measurement(tier: str = "1k", **changes: Any) -> Measurement:  # noqa: ANN401 (fields of `Figures`)
-    """A measurement in which only these figures differ from a sound one."""
+    """Return a measurement that differs from a sound one only in these figures."""
     seen = Figures(**changes)
     requested = TIERS.get(tier) or int(tier)
     connections = requested if seen.actual is None else seen.actual
@@ -203,7 +203,7 @@ def record(
     failure: str | None = None,
     **changes: Any,  # noqa: ANN401 (what measurement() takes)
 ) -> Record:
-    """A measured record, or a failed one when `failure` is given; `changes` go to `measurement`."""
+    """Return a measured record, or a failed one if `failure` is given. `changes` go to `measurement`."""
     if scenario == "sleep":
         changes = {"delay_s": 10.0, "rps": 100.0, "p50_us": 10_004_000, "p99_us": 10_050_000} | changes
     return Record(
@@ -226,9 +226,9 @@ def blocks(
     tiers: Iterable[Tier],
     rounds: int = 1,
     seed: int = 1,
-    **plan: Any,  # noqa: ANN401 (what a plan has besides)
+    **plan: Any,  # noqa: ANN401 (further fields of a plan)
 ) -> list[Block]:
-    """The blocks of a plan of these."""
+    """Return the blocks of a plan with these parts."""
     names = [tier.name for tier in tiers]
     asked = {"entries": entries, "scenarios": scenarios, "tiers": names, "rounds": rounds, "seed": seed}
     return blocks_of(PlanFacts.model_validate({**asked, "profile": {}, "condition": Condition(), **plan}))
@@ -282,7 +282,7 @@ def run(
 
 
 def wrk_corrected(raw: Histogram, interval_us: int) -> Histogram:
-    """Return what stats_correct of wrk's src/stats.c makes of a histogram, line for line."""
+    """Return what stats_correct in wrk's src/stats.c makes of a histogram, line for line."""
     data = [0] * (raw.max_us + 1)
     for value, count in zip(raw.values_us.tolist(), raw.counts.tolist(), strict=True):
         data[value] = count

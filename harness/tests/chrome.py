@@ -39,7 +39,7 @@ needed = pytest.mark.skipif(
 
 @contextmanager
 def running(profile: Path) -> Iterator[webdriver.Chrome]:
-    """A browser that shows nothing yet; its profile is kept in that folder."""
+    """Yield a browser without a page. Its profile is stored in that folder."""
     options = Options()
     options.binary_location = BROWSER or "chromium"
     for flag in (*FLAGS, f"--user-data-dir={profile}"):
@@ -55,7 +55,7 @@ def running(profile: Path) -> Iterator[webdriver.Chrome]:
 
 @contextmanager
 def showing(driver: webdriver.Chrome, page: Path) -> Iterator[None]:
-    """The page from its file in a tab of its own, which has no logs, sizes or media of another."""
+    """Show a page from its file in a new tab, with its own logs, size and media."""
     first = driver.current_window_handle
     driver.switch_to.new_window("tab")
     for name in ("browser", "performance"):
@@ -77,7 +77,7 @@ def log(browser: webdriver.Chrome, name: str) -> list[dict[str, Any]]:
 
 
 def asked(browser: webdriver.Chrome) -> list[str]:
-    """Addresses that the page asked for, itself included."""
+    """Return the addresses that the page requested, including its own."""
     events = [json.loads(entry["message"])["message"] for entry in log(browser, "performance")]
     sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
     return [params["request"]["url"] for params in sent]

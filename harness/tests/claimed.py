@@ -1,4 +1,4 @@
-"""Claims and runs made up for tests: rounds with a known ratio, spread and fault."""
+"""Claims and runs made up for tests, with rounds of known ratio, spread and faults."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from zoo.claims import evidence
 from zoo.claims.estimates import ClaimEvidence
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import Claim
-from zoo.claims.verdicts import ClaimVerdict, verdict
-from zoo.model.record import Record
+from zoo.claims.verdicts import ClaimVerdict, judge_claim
+from zoo.core.record import Record
 
 VIRTUAL, PLATFORM = "java-a:virtual", "java-a:platform"
 STEADY = (0.999, 1.0, 1.001)
@@ -43,7 +43,7 @@ def records(
     name: str = "rps",
     **changes: Any,  # noqa: ANN401
 ) -> list[Record]:
-    """A record a round; the figure is req/s, or what `name` says."""
+    """Return one record per round. The figure is requests per second, or the field that `name` names."""
     kind = int if name.endswith("_kb") else float
     made: list[Record] = []
     for number, figure in enumerate(figures, start=1):
@@ -55,13 +55,13 @@ def records(
 def archive(made: Sequence[Record], run_id: str = "20260102-030405-full", **changes: Any) -> Archive:  # noqa: ANN401
     entries = list(dict.fromkeys(record.entry for record in made))
     run = builders.run(entries).model_copy(update={"id": run_id, **changes})
-    return evidence.of_servers(run, made, f"../results/{run_id}")
+    return evidence.archive_of_servers(run, made, f"../results/{run_id}")
 
 
 def said(of: Claim, *made: Sequence[Record]) -> ClaimVerdict:
-    """The verdict from runs that have these records, the newest first."""
+    """Return the verdict from runs with these records, the newest first."""
     archives = [archive(part, f"run-{number}") for number, part in enumerate(made)]
-    return verdict(of, ClaimEvidence(archives))
+    return judge_claim(of, ClaimEvidence(archives))
 
 
 def times(base: float, by: Sequence[float]) -> list[float]:

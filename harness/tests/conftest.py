@@ -11,18 +11,22 @@ from selenium import webdriver
 
 import zoo.scenarios  # noqa: F401 (registers the scenarios)
 
-# A loaded machine makes examples slow without making them wrong.
+# A busy machine makes examples slow, but not wrong.
 settings.register_profile("zoo", deadline=None)
 settings.load_profile("zoo")
 
 
 def pytest_configure() -> None:
-    """A shell's background job has it ignored, and so would all that is started here."""
+    """Restore the handlers for SIGINT and SIGHUP.
+
+    A shell's background job ignores the first, nohup the second, and so would every process started here.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What was not tested, and why: else a run without a browser looks like a whole one."""
+    """Print which tests were skipped and why. Otherwise a run without a browser looks like a complete one."""
     reports: list[pytest.TestReport] = terminalreporter.stats.get("skipped", [])
     why = Counter(report.longrepr[2] for report in reports if isinstance(report.longrepr, tuple))
     for reason, count in why.most_common():
@@ -31,6 +35,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    """One browser for all tests; each has a tab of its own."""
+    """Share one browser between all tests. Each test has its own tab."""
     with chrome.running(tmp_path_factory.mktemp("chromium")) as driver:
         yield driver

@@ -1,4 +1,4 @@
-"""Runs of `zoo bench` on container engines, as a person starts them."""
+"""Runs of `zoo bench` on container engines, started as a user would start them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from zoo.core.record import Record
+from zoo.core.run_folder import Store
 from zoo.host.engine import Engine, EngineError
-from zoo.model.record import Record
 from zoo.runtime.orphans import LABEL
-from zoo.store.run_folder import Store
 
 PATIENCE_S = 900
 BENCH = [sys.executable, "-m", "zoo", "bench", "--runtime", "container", "--quick"]
 
 LOAD = r"wrk -t\d+ -c\d+ -d\d\ds"
-"""wrk in a load of ten seconds or more; before that it runs to tell its version, and to warm up."""
+"""Command line of wrk in loads of ten seconds or more. Before them, wrk runs to print its version and to warm up."""
 
 
 def bench(results: Path, *words: str, **env: str) -> subprocess.Popen[str]:
@@ -46,12 +46,17 @@ def records(results: Path) -> list[Record]:
     return Store.open(results / "latest").records()
 
 
+def labelled(label: str, engine: Engine = Engine()) -> list[str]:  # noqa: B008 (frozen)
+    """Return the containers with this label, running or stopped."""
+    return engine.call("ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={label}").split()
+
+
 def under_load(engine: Engine, run: subprocess.Popen[str]) -> str:
-    """The container in which a generator sends by now."""
+    """Return the container in which a generator is sending."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and run.poll() is None:
-        for container in engine.labelled(LABEL):
-            with suppress(EngineError):  # gone since
+        for container in labelled(LABEL, engine):
+            with suppress(EngineError):  # the container may be gone
                 if re.search(LOAD, engine.call("top", container, "-o", "pid,args")):
                     return container
         time.sleep(0.1)
@@ -59,7 +64,7 @@ def under_load(engine: Engine, run: subprocess.Popen[str]) -> str:
 
 
 def failed(run: subprocess.Popen[str], results: Path) -> tuple[str, str]:
-    """Why the one cell of a run failed, and what the run said."""
+    """Return why the only cell of a run failed, and the run's output."""
     code, output = ended(run)
     assert code == 1, output
     [record] = records(results)

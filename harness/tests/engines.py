@@ -1,4 +1,4 @@
-"""Container engines beside the one that the tests use, each with a network of its own as on a host of its own."""
+"""Additional container engines, each with its own network, as if on its own host."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from zoo.cli.checkout import ROOT
 from zoo.host.engine import ROLE, Engine
 
 NETWORK = "10.77.0"
-"""Of joined engines."""
+"""Network of the joined engines, without the last number."""
 
 
 class SpareEngine:
-    """A second engine, in a folder as `containers/engine.sh` makes it.
+    """Second engine, in a folder as `containers/engine.sh` creates it.
 
-    In a network namespace of its own: with `--bridge=none` an engine removes the bridge that it finds, another's too.
+    It runs in its own network namespace, because an engine with `--bridge=none` removes any bridge it finds, including
+    the bridge of another engine.
     """
 
     def __init__(self, folder: Path, name: str = "spare") -> None:
@@ -45,7 +46,7 @@ class SpareEngine:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         deadline = time.monotonic() + 60
-        while not self.engine.answers():
+        while not self.engine.is_reachable():
             assert self._daemon.poll() is None, (folder / "dockerd.log").read_text(encoding="utf-8")
             assert time.monotonic() < deadline, "it does not answer"
             time.sleep(0.2)
@@ -55,7 +56,7 @@ class SpareEngine:
         return self._daemon.pid
 
     def network(self, *command: str) -> None:
-        """Run a command in its network namespace."""
+        """Run a command in the engine's network namespace."""
         subprocess.run(["nsenter", f"--net=/proc/{self.pid}/ns/net", *command], check=True)
 
     def end(self, number: signal.Signals) -> None:
@@ -68,10 +69,10 @@ class SpareEngine:
 
 @contextmanager
 def spare_engine(*images: str, name: str = "spare") -> Iterator[SpareEngine]:
-    """Running, with these images, on a host of this name; afterwards nothing of it is left."""
+    """Run an engine with these images and this host name, and remove everything of it afterwards."""
     if os.geteuid() or not shutil.which("dockerd") or not shutil.which("unshare"):
         pytest.skip("needs root, dockerd and unshare")
-    # a socket's path must be short, shorter than those of pytest's folders
+    # A socket's path must be short, and the paths of pytest's folders are too long.
     folder = Path(tempfile.mkdtemp(prefix="zoo-engine-"))
     engine = SpareEngine(folder, name)
     try:
@@ -86,14 +87,14 @@ def spare_engine(*images: str, name: str = "spare") -> Iterator[SpareEngine]:
 
 
 def _running_in(folder: Path) -> list[str]:
-    """Command lines of an engine's processes, its containers' shims among them."""
+    """Return the command lines of an engine's processes, including its containers' shims."""
     lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
     return [line.decode(errors="replace") for line in lines if b"containerd" in line and bytes(folder) in line]
 
 
 @contextmanager
 def joined_engines(count: int, *images: str) -> Iterator[list[SpareEngine]]:
-    """So many, with these images, on one network: the n-th is `host-n` and has the address `address(n)`."""
+    """Run engines with these images on one network. Engine n is called `host-n` and has the address `address(n)`."""
     with ExitStack() as stack:
         made = [stack.enter_context(spare_engine(*images, name=f"host-{number}")) for number in range(count)]
         first = made[0]
@@ -112,7 +113,7 @@ def joined_engines(count: int, *images: str) -> Iterator[list[SpareEngine]]:
 
 @contextmanager
 def registry(engine: SpareEngine) -> Iterator[str]:
-    """On the host of an engine, the first of joined ones: how the names of its images begin."""
+    """Run a registry on the host of an engine, the first of the joined ones. Yield the prefix of its image names."""
     program = ROOT / ".tools/docker-registry"
     if not program.exists():
         pytest.skip("no docker-registry (`make registry`)")
@@ -135,7 +136,7 @@ def registry(engine: SpareEngine) -> Iterator[str]:
 
 
 def swarm_of(engines: Sequence[SpareEngine], roles: Sequence[str]) -> None:
-    """Make joined engines one swarm, the first its manager, each with its role."""
+    """Join engines into one swarm, with the first as its manager and the others with their roles."""
     manager = engines[0].engine
     manager.call("swarm", "init", f"--advertise-addr={address(0)}", f"--listen-addr={address(0)}:2377")
     token = manager.call("swarm", "join-token", "--quiet", "worker").strip()
@@ -146,5 +147,5 @@ def swarm_of(engines: Sequence[SpareEngine], roles: Sequence[str]) -> None:
 
 
 def address(number: int) -> str:
-    """Of the n-th of joined engines, from 0."""
+    """Return the address of a joined engine, numbered from 0."""
     return f"{NETWORK}.{number + 1}"

@@ -1,26 +1,23 @@
-"""A zoo of one server: the contract suite's fake one, as a folder with a manifest."""
+"""A zoo with one server: the contract suite's fake server, as a folder with a manifest."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
-from rich.console import Console
-
-from zoo.catalog.load import load_catalog
-from zoo.catalog.manifest import Catalog
+from zoo.bench import session as benches
+from zoo.bench.display import Display
 from zoo.cli.checkout import ROOT
-from zoo.cli.progress import Live
+from zoo.core import plan as request
+from zoo.core.condition import Condition
+from zoo.core.manifest import Catalog
+from zoo.core.manifest_files import load_catalog
+from zoo.core.plan import BenchOptions
+from zoo.core.record import Record
+from zoo.core.run_folder import Store
 from zoo.host import facts
-from zoo.measure import session as benches
-from zoo.model.condition import Condition
-from zoo.model.record import Record
-from zoo.plan import request
-from zoo.plan.request import Wish
-from zoo.store.run_folder import Store
 
 SOURCES = (ROOT / "contract/suite_proof/fake/fake.py", ROOT / "harness/tests/fixtures/faulty.py")
 
@@ -49,7 +46,7 @@ MODELS = {"eventloop": "event-loop", "virtual": "virtual-thread"}
 
 
 def fake_zoo(folder: Path, variants: Mapping[str, Mapping[str, str]]) -> Catalog:
-    """`variants`: the environment of each, which may tell it how to fail."""
+    """Create the catalog. `variants` maps each variant to its environment, which may contain a fault."""
     server = folder / "fake"
     server.mkdir()
     for source in SOURCES:
@@ -63,10 +60,9 @@ def fake_zoo(folder: Path, variants: Mapping[str, Mapping[str, str]]) -> Catalog
 
 
 def measured(folder: Path, catalog: Catalog) -> dict[str, Record]:
-    """A quick run of all its entries, one record each."""
-    wish = Wish(scenarios=["hello"], tiers=["10"], quick=True, duration_s=1, seed=1)
-    run = benches.new_run(folder, wish, request.plan_of(wish, catalog, Condition()), facts.gather(), {}, catalog)
+    """Measure all entries in a quick run, and return one record for each."""
+    wish = BenchOptions(scenarios=["hello"], tiers=["10"], quick=True, duration_s=1, seed=1)
+    run = benches.new_run(folder, wish, request.make_plan(wish, catalog, Condition()), facts.gather(), {}, catalog)
     store = Store.create(folder / "results", run)
-    quiet = Console(quiet=True)
-    found = benches.carry_out(folder, store, catalog, quiet.status, partial(Live, quiet), print)
+    found = benches.carry_out(folder, store, catalog, Display())
     return {record.entry: record for record in found}

@@ -1,4 +1,4 @@
-"""A made-up machine behind the harness's own protocols: servers, load, instruments and time, all in memory."""
+"""A simulated machine behind the harness's protocols: servers, load, instruments and time, all in memory."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from zoo.catalog.manifest import Entry, Model
-from zoo.load.ab import AbOutcome, AbSpec
+from zoo.bench.display import Display
+from zoo.bench.window import Clock
+from zoo.core.errors import RuntimeFailure
+from zoo.core.histogram import Histogram
+from zoo.core.host_facts import Limits
+from zoo.core.manifest import Entry, Model
+from zoo.core.measurement import ContainerUse, ErrorCounts, TaskLimit
+from zoo.core.record import Record
+from zoo.core.samples import Hits, Noise, Samples, Switches, ThreadTimes
+from zoo.core.trial_results import AbResult
+from zoo.load.ab import AbSpec
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadSpec
-from zoo.load.vegeta import Attack, Attacked
-from zoo.measure.live_figures import Beat
-from zoo.measure.window import Clock
-from zoo.model.errors import RuntimeFailure
-from zoo.model.histogram import Histogram
-from zoo.model.host import Limits
-from zoo.model.measurement import ErrorCounts
-from zoo.model.record import Record
-from zoo.model.samples import Hits, Noise, Samples, Switches
-from zoo.runtime.base import Apart, Launch
-from zoo.sample.cgroup import CgroupUse
+from zoo.load.vegeta import Attack, AttackResult
+from zoo.runtime.base import GeneratorProcessors, HostedServer, Launch
 from zoo.sample.instruments import Instruments
 from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot
@@ -33,15 +33,15 @@ POOL = 200
 RPS = 50_000
 ANSWER_BYTES = 150
 BETS_AFTER = 4
-"""Loads of one kind of request, after which a compiler counts on no other."""
+"""Number of loads with one kind of request after which the simulated compiler optimizes for that kind alone."""
 
 FILES_KB = 10_000
 LAST_WORDS = "java.lang.OutOfMemoryError"
 
 
 @dataclass(eq=False)
-class FakeServer:
-    """A hosted server; it is running until it is stopped or a fault takes it down."""
+class FakeServer(HostedServer):
+    """A hosted server. It runs until it is stopped or a fault ends it."""
 
     launch: Launch
     pid: int
@@ -58,28 +58,25 @@ class FakeServer:
     left_open: int = 0
     closes_at_s: float = 0.0
     loads: int = 0
-    learnt: bool = False  # that requests differ, before its compiler bet on one kind
-    thrown_away: bool = False  # what was compiled
+    learnt: bool = False  # the compiler saw different requests before it optimized for one kind
+    thrown_away: bool = False  # the compiled code was discarded
     ready_s: float = 0.4
-    home: str = "/"
+
+    def __post_init__(self) -> None:
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.generator_processors = GeneratorProcessors(len(self.launch.cores.generator)) if self.launch.cores else None
 
     @property
-    def apart(self) -> Apart | None:
-        cores = self.launch.cores
-        return Apart(len(cores.generator)) if cores else None
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+    def pool(self) -> int | None:
+        """Return the number of threads that take requests; None without a pool."""
+        bounded = self.launch.entry.variant.model is Model.PLATFORM_THREAD
+        return int(self.launch.env.get("MAX_THREADS", POOL)) if bounded else None
 
     def probe(self) -> Info | None:
         return self.instruments.probe(self.url, self.launch.entry)
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         return self.running
-
-    def ended(self, when: str) -> RuntimeFailure:
-        return RuntimeFailure("crashed", f"the server ended {when}", self.log_tail())
 
     def log_tail(self, lines: int = 20) -> str:
         return LAST_WORDS
@@ -96,7 +93,7 @@ class FakeServer:
 
 @dataclass(frozen=True)
 class Call:
-    """One run of the generator; `measured` when it is the window of a cell and not a warm-up."""
+    """One run of the generator. `measured` is true for a cell's window and false for a warm-up."""
 
     server: FakeServer
     spec: LoadSpec
@@ -113,11 +110,10 @@ class Call:
 
 
 def outcome(spec: LoadSpec, pairs: list[list[int]], connect: int = 0, status: int = 0) -> LoadOutcome:
-    """What the generator says of answers given as [[microseconds, count], ...]."""
+    """Return the generator's result for responses given as [[microseconds, count], ...]."""
     histogram = Histogram.from_pairs(pairs)
     return LoadOutcome(
         requests=histogram.total,
-        goodput=histogram.total - status,
         bytes=histogram.total * ANSWER_BYTES,
         runtime_s=spec.duration_s,
         errors=ErrorCounts(connect=connect, read=0, write=0, status=status, timeout=0),
@@ -128,11 +124,15 @@ def outcome(spec: LoadSpec, pairs: list[list[int]], connect: int = 0, status: in
         cpu_s=1.0,
         busiest_thread=0.5,
         version="4.2.0",
+        seconds=(round(histogram.total / spec.duration_s),) * int(spec.duration_s) if spec.by_second else (),
     )
 
 
 def ideal(call: Call, connect_s: float = 0.0) -> LoadOutcome:
-    """A closed loop on a server without faults: a pool serves its threads a cycle, the rest waits its turn."""
+    """Return the result of a closed loop on a server without faults.
+
+    In each cycle, a pool serves as many requests as it has threads, and the others wait for the next cycle.
+    """
     spec, delay_s = call.spec, call.delay_s
     loaded_s = spec.duration_s - connect_s
     if not call.measured or not delay_s:
@@ -146,23 +146,26 @@ def ideal(call: Call, connect_s: float = 0.0) -> LoadOutcome:
 
 @dataclass
 class World:
-    """The machine. `fault` may raise, kill the server of a call, or give its outcome; None leaves it ideal."""
+    """The machine. `fault` may raise, kill the server of a call, or return its outcome; None means no fault."""
 
     kb_per_connection: float = 20.0
     threads: int = POOL + 31
-    unsampled_kb: int = 0  # that every server took between two samples
+    unsampled_kb: int = 0  # memory that every server took between two samples
     resets_marks: bool = True
-    sizes_itself: bool = False  # a pool names no most threads
-    keeps: float = 1.0  # of the memory that connections took, after a rest of 30 s
-    seconds_a_round: float = 1e-7
+    sizes_itself: bool = False  # the pool reports no maximum number of threads
+    keeps: float = 1.0  # share of the connections' memory that the server keeps after a rest of 30 s
+    seconds_per_round: float = 1e-7
     available_kb: int = 16 << 20
-    lag_us: int = 0  # of each request at a constant rate
+    pids_max: int | None = None
+    pids_refused: Callable[[], int] = lambda: 0
+    thread_times: Callable[[FakeServer], list[ThreadTimes]] = lambda server: []
+    lag_us: int = 0  # delay of each request at a constant rate
     nofile: int | None = None
-    starved: bool = False  # the harness gets no processor before a load is over
-    works_on_s: float = 0.0  # that a server is busy after a load, with what was left
-    closes_after_s: float = 0.0  # a load, the connections that its clients have closed
-    count_s: float = 0.0  # that counting connections takes
-    connect_s: float = 0.0  # until the connections of the highest tier are open; others open at once
+    starved: bool = False  # the harness gets no CPU time until the load is over
+    works_on_s: float = 0.0  # time a server stays busy after a load, with the remaining work
+    closes_after_s: float = 0.0  # time after a load until its clients' connections are closed
+    count_s: float = 0.0  # time it takes to count connections
+    connect_s: float = 0.0  # time until the connections of the highest count are open; others open immediately
     fault: Callable[[Call], LoadOutcome | None] = lambda call: None
     refuse_start: Callable[[Launch], None] = lambda launch: None
     refuse_probe: Callable[[FakeServer], None] = lambda server: None
@@ -174,7 +177,7 @@ class World:
     cpu_s_a_load: float = 2.0
     accepted: int = 0
     reopens: int = 0  # connections that a server closes in a window
-    attack_fails: int = 0  # of the requests at a constant rate or with users, the first ones
+    attack_fails: int = 0  # number of failed requests, the first of those at a constant rate or with users
     attacks: list[Attack] = field(default_factory=list)
     sampling: int = 0
     connections: int = 0
@@ -214,7 +217,7 @@ class FakeRuntime:
         self.name = name
 
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> FakeServer:
-        with suppress(OSError):  # a full disk costs a server its last words
+        with suppress(OSError):  # with a full disk, the server's last words are lost
             launch.log.write_text(LAST_WORDS, encoding="utf-8")
         self._world.refuse_start(launch)
         world = self._world
@@ -277,7 +280,7 @@ class FakeGenerator:
 
 
 class FakeAttacker:
-    """Answers come after the wait that is asked for, or after 10 ms."""
+    """Constant-rate generator whose responses arrive after the requested wait, or after 10 ms."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -285,7 +288,7 @@ class FakeAttacker:
     def pids(self) -> list[int]:
         return []
 
-    def run(self, attack: Attack, on_tick: Callable[[float], None] | None = None) -> Attacked:
+    def run(self, attack: Attack, on_tick: Callable[[float], None] | None = None) -> AttackResult:
         self._world.attacks.append(attack)
         if on_tick:
             on_tick(attack.duration_s)
@@ -293,15 +296,33 @@ class FakeAttacker:
         if attack.rate:
             due = [round(i * 1e6 / attack.rate) for i in range(round(attack.rate * attack.duration_s))]
             sent = [due[0], *(at + self._world.lag_us for at in due[1:])]
+        elif attack.duration_s * 1e6 < delay_us:
+            if on_tick:
+                on_tick(attack.timeout_s)
+            return self._burst(attack, delay_us)
         else:
             assert attack.connections is not None
             sent = [at for at in range(0, round(attack.duration_s * 1e6), delay_us) for _ in range(attack.connections)]
         failed = {"status 503": list(range(self._world.attack_fails))} if self._world.attack_fails else {}
-        return Attacked([Hits(sent, [delay_us] * len(sent), failed)], cpu_s=0.5, version="12.13.0")
+        return AttackResult([Hits(sent, [delay_us] * len(sent), failed)], cpu_s=0.5, version="12.13.0")
+
+    def _burst(self, attack: Attack, delay_us: int) -> AttackResult:
+        """Send one request per user, and one more after the first response, as vegeta does.
+
+        A pool serves as many at once as it has threads, until the client's timeout.
+        """
+        assert attack.connections is not None
+        pool = self._world.at(attack.url).pool or attack.connections
+        limit_us = round(attack.timeout_s * 1e6)
+        took = [min(limit_us, (1 + place // pool) * delay_us) for place in range(attack.connections)]
+        late = [place for place, us in enumerate(took) if us == limit_us]
+        sent = [0] * attack.connections
+        hits = Hits([*sent, delay_us], [*took, delay_us], {"timeout": late} if late else {})
+        return AttackResult([hits], cpu_s=0.5, version="12.13.0")
 
 
 class FakeBenchmarker:
-    """Answers everything."""
+    """ApacheBench stand-in that gets a response to every request."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -309,23 +330,18 @@ class FakeBenchmarker:
     def pids(self) -> list[int]:
         return []
 
-    def run(self, spec: AbSpec, on_tick: Callable[[float], None] | None = None) -> AbOutcome:
-        return AbOutcome(
+    def run(self, spec: AbSpec, on_tick: Callable[[float], None] | None = None) -> AbResult:
+        return AbResult(
             requests=spec.requests,
             complete=spec.requests,
             failed=0,
-            failed_connect=0,
-            failed_receive=0,
-            failed_length=0,
-            failed_exceptions=0,
             write_errors=0,
             non_2xx=self._world.ab_non_2xx,
+            flawless=self._world.ab_non_2xx == 0,
             kept_alive=spec.requests - self._world.ab_closed,
-            bytes=150 * spec.requests,
             runtime_s=2.0,
             requests_per_s=spec.requests / 2,
             percentiles_us=[1_000 + percent for percent in range(101)],
-            connections=spec.connections,
             cpu_s=1.0,
             version="2.3",
         )
@@ -359,9 +375,7 @@ class _Recording:
 
 
 class _Quiet:
-    def stop(
-        self, server_cpu_s: float | None = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None
-    ) -> Noise:
+    def stop(self, known_cpu_s: float | None = 0.0, runnable: float | None = None, /) -> Noise:
         return Noise(elapsed_s=8.0, busy_share=0.5, steal_share=0.0, foreign_share=0.0)
 
 
@@ -385,7 +399,7 @@ class FakeClock(Clock):
 
 @dataclass
 class ManualTime:
-    """Stands in for the module `time` of what is tested: nothing passes but what is slept or made to pass."""
+    """Replacement for the module `time` in the tested code. Time passes only when it sleeps or a test advances it."""
 
     now: float = 100.0
     cpu_s: float = 0.0
@@ -420,7 +434,7 @@ class FakeInstruments(Instruments):
         server.thrown_away = not server.learnt and server.loads > BETS_AFTER
         return _info(self._world, server) if server.running else None
 
-    def answers(self, url: str) -> bool:
+    def is_responsive(self, url: str) -> bool:
         return self._world.answers(self._world.at(url))
 
     def responses(self, url: str, count: int) -> list[Response]:
@@ -438,8 +452,11 @@ class FakeInstruments(Instruments):
             anon_kb=anon_kb,
         )
 
-    def count_anew(self, pid: int) -> bool:
+    def reset_counters(self, pid: int) -> bool:
         return self._world.resets_marks
+
+    def thread_times(self, pid: int) -> list[ThreadTimes]:
+        return self._world.thread_times(self._world.of(pid))
 
     def sample(self, pid: int) -> _Recording:
         return _Recording(self._world, self._world.of(pid))
@@ -456,20 +473,32 @@ class FakeInstruments(Instruments):
             passive_opens=self._world.accepted,
         )
 
-    def cgroup(self, pid: int) -> CgroupUse | None:
-        return CgroupUse(version="v2", cpu_s=self._world.of(pid).cpu_s, memory_kb=60_000, memory_peak_kb=70_000)
+    def cgroup(self, pid: int) -> ContainerUse | None:
+        return ContainerUse(
+            version="v2",
+            cpu_s=self._world.of(pid).cpu_s,
+            throttled_s=None,
+            memory_kb=60_000,
+            memory_peak_kb=70_000,
+            anon_kb=None,
+            socket_kb=None,
+        )
 
-    def established(self, url: str) -> int | None:
+    def task_limit(self, pid: int) -> TaskLimit | None:
+        world = self._world
+        return TaskLimit(most=world.pids_max, refused=world.pids_refused()) if world.pids_max else None
+
+    def count_established(self, url: str) -> int | None:
         self._world.seconds += self._world.count_s
         connecting = self._world.connections and self._world.connecting(self._world.calls[-1].spec)
         share = min(1.0, self._world.calls[-1].spec.duration_s / connecting) if connecting else 1.0
         return int(share * self._world.connections)
 
-    def unclosed(self, url: str) -> int | None:
+    def count_unclosed(self, url: str) -> int | None:
         server = self._world.at(url)
         return server.left_open if self._world.seconds < server.closes_at_s else 0
 
-    def closed(self, url: str) -> int | None:
+    def count_closed(self, url: str) -> int | None:
         return self._world.reopens
 
     def settle_sockets(self, wait: bool) -> int | None:
@@ -481,26 +510,15 @@ class FakeInstruments(Instruments):
     def available_kb(self) -> int:
         return self._world.available_kb
 
-    def seconds_a_round(self, url: str) -> float:
-        return self._world.seconds_a_round
+    def seconds_per_round(self, url: str) -> float:
+        return self._world.seconds_per_round
 
 
-class FakeReporter:
-    """Remembers what it was told."""
+class FakeDisplay(Display):
+    """Display that keeps the records it should show."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
-        self.seconds = 0.0
-
-    def phase(self, where: str, what: str) -> None: ...
-
-    def tick(self, seconds: float) -> None:
-        self.seconds += seconds
-
-    def reached(self, seconds: float) -> None:
-        self.seconds = seconds
-
-    def live(self, beat: Beat) -> None: ...
 
     def record(self, record: Record) -> None:
         self.records.append(record)
@@ -508,9 +526,8 @@ class FakeReporter:
 
 def _info(world: World, server: FakeServer) -> Info:
     entry = server.launch.entry
-    bounded = entry.variant.model is Model.PLATFORM_THREAD and not world.sizes_itself
     if not server.running:
-        raise RuntimeFailure("contract", "contract probe: GET / gave no answer")
+        raise RuntimeFailure("contract", "contract probe: GET / returned no response")
     return Info(
         server=entry.server.name,
         variant=entry.variant.name,
@@ -532,5 +549,7 @@ def _info(world: World, server: FakeServer) -> Info:
         gc_count=3,
         gc_time_ms=7,
         requests=1,
-        limits=ServerLimits(max_threads=POOL if bounded else None, max_connections=None, backlog=65_535, nofile=None),
+        limits=ServerLimits(
+            max_threads=None if world.sizes_itself else server.pool, max_connections=None, backlog=65_535, nofile=None
+        ),
     )

@@ -1,7 +1,8 @@
-"""A run in a made-up world that is ended at random moments and gone on with, its folder a real one.
+"""A simulated run that is ended at random moments and then resumed, in a real folder.
 
-`python kills.py killed FOLDER KILLS SEED`: by SIGKILL. `python kills.py full FOLDER`: by a disk that is full, FOLDER
-being on a small one that grows with each attempt. A process of its own, as it forks: prints what it found as JSON.
+`python kills.py killed FOLDER KILLS SEED` ends it with SIGKILL. `python kills.py full FOLDER` ends it with a full disk:
+FOLDER is on a small one that grows with each attempt. This is a separate process because it forks. It prints what it
+found as JSON.
 """
 
 from __future__ import annotations
@@ -23,30 +24,30 @@ from fakes import World
 from sessions import session
 
 import zoo.scenarios  # noqa: F401 (registers the scenarios)
-from zoo.model.record import Record
-from zoo.plan import blocks, capacity
-from zoo.store.run_folder import Store, StoreError
+from zoo.core import blocks, capacity
+from zoo.core.record import Record
+from zoo.core.run_folder import Store, StoreError
 
 ENTRIES = ["java-a:platform", "java-a:virtual", "rust-n:bare"]
-BLOCKS = builders.blocks(ENTRIES, ["hello", "sleep"], map(capacity.tier, ("100", "1k")), rounds=2, seed=1)
+BLOCKS = builders.blocks(ENTRIES, ["hello", "sleep"], map(capacity.parse_tier, ("100", "1k")), rounds=2, seed=1)
 KEYS = {key for block in BLOCKS for at in block.tiers for key in block.keys(at)}
 
 
 def go_on(results: Path) -> None:
-    """Begin the run, or measure what it lacks, as `zoo bench` does."""
+    """Start the run, or measure what it lacks, as `zoo bench` does."""
     if (results / "latest" / "run.json").exists():
         store = Store.open(results / "latest")
-        store.mend()
+        store.truncate_incomplete_record()
     else:
-        shutil.rmtree(results, ignore_errors=True)  # killed before there was a run: `zoo bench` makes another
+        shutil.rmtree(results, ignore_errors=True)  # killed before the run existed, so `zoo bench` creates another
         store = Store.create(results, builders.run())
     world = World()
-    done = blocks.measured(store.records())
-    session(world, store).run(blocks.blocks_left(BLOCKS, done), done)
+    done = blocks.measured_keys(store.records())
+    session(world, store).run(blocks.remaining_blocks(BLOCKS, done), done)
 
 
 def lines(results: Path) -> list[bytes]:
-    """The whole ones of the run's records."""
+    """Return the complete lines of the run's records."""
     path = results / "latest" / "records.ndjson"
     return path.read_bytes().split(b"\n")[:-1] if path.exists() else []
 
@@ -57,14 +58,14 @@ def raw_files(record: Record) -> list[str]:
 
 
 class Tally:
-    """What the attempts at one run, and at all runs, came to."""
+    """Counts over the attempts at one run and over all runs."""
 
     def __init__(self) -> None:
         self.found = Counter({"ends": 0, "runs": 0, "records": 0, "lost": 0, "doubled": 0, "torn": 0, "incomplete": 0})
         self._before: list[bytes] = []
 
     def ended(self, results: Path) -> None:
-        """After an attempt that came to an early end."""
+        """Count the effects of an attempt that ended early."""
         self.found["ends"] += 1
         after = lines(results)
         self.found["lost"] += after[: len(self._before)] != self._before
@@ -72,7 +73,7 @@ class Tally:
         if not (results / "latest" / "run.json").exists():
             return
         store = Store.open(results / "latest")
-        for record in store.records():  # StoreError for one that is torn
+        for record in store.records():  # raises StoreError if a record is torn
             for name in raw_files(record):
                 try:
                     store.read_raw(name)
@@ -125,11 +126,14 @@ def killed(folder: Path, kills: int, seed: int) -> Tally:
 
 
 def full(folder: Path) -> Tally:
-    """The disk has 12 kB more with each attempt: three files, one of them a server's log. It is full at any write."""
+    """Run on a disk of 8 kB that grows by 12 kB with each attempt, so that it is full at any write.
+
+    12 kB hold three files, one of which is a server's log.
+    """
     tally = Tally()
     results = folder / "results"
     for size_kb in range(8, 4096, 12):
-        # With a source, mount does not repeat the options that it finds: a user's own number is none in the namespace.
+        # With a source, mount does not repeat the existing options; their user ID does not exist in this namespace.
         subprocess.run(["mount", "-o", f"remount,size={size_kb}k", "none", str(folder)], check=True)
         try:
             go_on(results)

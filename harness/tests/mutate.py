@@ -1,4 +1,6 @@
-"""Mutation testing by hand-picked faults: plant each of mutants.toml in a copy of the harness and run the tests.
+"""Mutation testing by hand-picked faults: plant each of mutants.toml in a clone of the repository and run the tests.
+
+Uncommitted changes are not tested.
 
     python harness/tests/mutate.py [--only WORDS]
 
@@ -9,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,13 +21,12 @@ from typing import NamedTuple
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parents[1]
-NOT_COPIED = shutil.ignore_patterns("target", "target-*", "__pycache__", ".venv", ".git")
 SUITE = ("-m", "pytest", "-c", "harness/pyproject.toml", "--rootdir", ".", "-p", "no:schemathesis", "-x", "-q")
 ALL = ("harness/tests", "-n", "2", "-m", "not (run or containers or swarm or vm or reproducible or browser)")
 
 
 class Mutant(NamedTuple):
-    """A fault against one rule: `after` replaces `before`, which is in one file; `tests` are names of test files."""
+    """Fault against one rule. `after` replaces `before`, which occurs in one file. `tests` are names of test files."""
 
     rule: str
     before: str
@@ -35,12 +35,12 @@ class Mutant(NamedTuple):
 
 
 def mutants() -> list[Mutant]:
-    """Return all faults of mutants.toml."""
+    """Return all faults in mutants.toml."""
     return [Mutant(**each) for each in tomllib.loads((TESTS / "mutants.toml").read_text())["mutants"]]
 
 
 def place(mutant: Mutant, package: Path) -> Path:
-    """Return the one file below `package` that contains the fault's place; ValueError where it is not exactly one."""
+    """Return the one file below `package` that contains `before`. Raise ValueError unless there is exactly one."""
     found = [path for path in package.rglob("*.py") for _ in range(path.read_text().count(mutant.before))]
     if len(found) != 1:
         raise ValueError(f'"{mutant.rule}": `{mutant.before}` is in the harness {len(found)} times, not once')
@@ -48,7 +48,7 @@ def place(mutant: Mutant, package: Path) -> Path:
 
 
 def find(mutant: Mutant, copy: Path) -> str | None:
-    """Return the test that finds the fault, planted in a copy of the repository; None where all tests pass."""
+    """Return the test that finds the fault, planted in a clone of the repository, or None if all tests pass."""
     path = place(mutant, copy / "harness" / "zoo")
     sound = path.read_text()
     path.write_text(sound.replace(mutant.before, mutant.after))
@@ -80,7 +80,8 @@ def main() -> int:
     missed = 0
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         copy = Path(name) / "copy"
-        shutil.copytree(ROOT, copy, symlinks=True, ignore=NOT_COPIED)
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
+        (copy / ".tools").symlink_to(ROOT / ".tools")
         broken = _failure(copy, ALL)
         if broken:
             print(f"no fault is planted yet, and a test fails: {broken}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""TCP ports that no other process of any copy of these tests takes, whoever runs it on this machine."""
+"""TCP ports that no other process of these tests uses, for every copy of the tests and every user of this machine."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import socket
 from zoo.host.network import is_free
 
 PORTS = range(22_500, 27_500)
-"""Below the range from which the kernel takes ports for outgoing connections."""
+"""Ports below the range from which the kernel takes ports for outgoing connections."""
 
 LOCKS: list[socket.socket] = []
 
 
 def claim() -> int:
-    """A port for the life of this process. The UDP port of the same number is the lock: it needs no file, and is
-    free again however the process ends."""
+    """Return a port for the lifetime of this process.
+
+    The UDP port with the same number is the lock. It needs no file, and it is released no matter how the process ends.
+    """
     first = os.getpid() * 7
     for offset in range(len(PORTS)):
         port = PORTS[(first + offset) % len(PORTS)]

@@ -1,4 +1,4 @@
-"""Stands for the `zoo` command: prints the options and arguments that it was given."""
+"""Stand-in for the `zoo` command that prints the options and arguments it was given."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zoo.cli.command import ZooCommand, take_settings
 
 
 def print_given(self: ZooCommand, ctx: typer.Context) -> None:
-    """Print what was set on the command line or in the environment, after the command's name."""
+    """Print the command's name and the options set on the command line or in the environment."""
     given = {name: value for name, value in ctx.params.items() if _is_set(ctx, name)}
     take_settings(ctx)
     print(json.dumps([ctx.command_path.split()[1:], given], default=str))
@@ -26,4 +26,4 @@ def _is_set(ctx: typer.Context, name: str) -> bool:
 ZooCommand.invoke = print_given  # type: ignore[method-assign]
 words = sys.argv[1:]
 sys.argv[0] = "zoo"
-app.of(words)()
+app.app_for(words)()

@@ -1,22 +1,23 @@
-"""The session of a made-up machine; `dataclasses.replace` gives a test what it needs otherwise."""
+"""Session of a simulated machine. Tests change parts of it with `dataclasses.replace`."""
 
 from __future__ import annotations
 
 import builders
-from fakes import FakeClock, FakeReporter, FakeRuntime, World
+from fakes import FakeClock, FakeRuntime, World
 
-from zoo.measure.session import Session
-from zoo.measure.window import Bench
-from zoo.model.condition import Condition
-from zoo.plan.defaults import QUICK
-from zoo.store.run_folder import Store
+from zoo.bench.display import Display
+from zoo.bench.session import Session
+from zoo.bench.window import Bench
+from zoo.core.condition import Condition
+from zoo.core.defaults import QUICK
+from zoo.core.run_folder import Store
 
 
 def session(world: World, store: Store) -> Session:
-    """Of the made-up servers, in a quick run's times."""
+    """Return a session with the made-up servers and the times of a quick run."""
     return Session(
         catalog=builders.catalog(),
         runtimes={"": FakeRuntime(world)},
         conditions={"": Condition(jdk="25.0.1")},
-        bench=Bench(world.limits, FakeClock(world), store, QUICK, FakeReporter(), threads=2),
+        bench=Bench(world.limits, FakeClock(world), store, QUICK, Display(), threads=2),
     )

@@ -1,4 +1,4 @@
-"""What property tests draw from."""
+"""Strategies for property tests."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 from builders import TIERS, record
 from hypothesis import strategies as st
 
-from zoo.model.flag import Flag
-from zoo.model.histogram import Histogram
-from zoo.model.record import Record
-from zoo.model.samples import Samples
+from zoo.core.flag import Flag
+from zoo.core.histogram import Histogram
+from zoo.core.record import Record
+from zoo.core.samples import Samples
 
 
 def any_records(entries: Sequence[str]) -> st.SearchStrategy[list[Record]]:
-    """Records of these entries, sound or failed, flagged or not, also of one cell and round several times."""
+    """Return a strategy for records of these entries: sound, failed or flagged, some of the same cell and round."""
     return st.lists(
         st.builds(
             record,
@@ -40,7 +40,7 @@ def any_records(entries: Sequence[str]) -> st.SearchStrategy[list[Record]]:
 
 @st.composite
 def any_histograms(draw: st.DrawFn) -> Histogram:
-    """Also without a sample, or with one alone."""
+    """Draw a histogram, sometimes with no sample or only one."""
     bins = draw(st.dictionaries(st.integers(0, 60_000_000), st.integers(1, 10**6), max_size=30))
     values = sorted(bins)
     return Histogram(np.array(values, dtype=np.int64), np.array([bins[v] for v in values], dtype=np.int64))
@@ -48,7 +48,7 @@ def any_histograms(draw: st.DrawFn) -> Histogram:
 
 @st.composite
 def any_samples(draw: st.DrawFn) -> Samples:
-    """Also of a process that was gone before the first of them."""
+    """Draw samples, sometimes of a process that ended before the first of them."""
     count = draw(st.integers(0, 30))
     rss_kb = draw(st.lists(st.integers(1, 10**8), min_size=count, max_size=count))
     none: list[int | None] = [None] * count

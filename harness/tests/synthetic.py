@@ -1,4 +1,4 @@
-"""A whole run made up for tests: all entries, with figures as on a small machine, some flagged, some failed."""
+"""A made-up whole run for tests: all entries, with figures as on a small machine, some flagged, some failed."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from datetime import datetime, timedelta
 import builders
 import numpy as np
 
-from zoo.measure.readings import latency
-from zoo.model.entry_id import is_twin, original, twin
-from zoo.model.flag import Flag
-from zoo.model.histogram import Histogram
-from zoo.model.measurement import Measurement
-from zoo.model.record import Failure, Record
-from zoo.model.run import Run
-from zoo.model.samples import Samples
-from zoo.plan.blocks import order
+from zoo.bench.readings import latency
+from zoo.core.blocks import round_order
+from zoo.core.entry_id import aa_id, is_aa, without_aa
+from zoo.core.flag import Flag
+from zoo.core.histogram import Histogram
+from zoo.core.measurement import Measurement
+from zoo.core.record import Failure, Record
+from zoo.core.run import Run
+from zoo.core.samples import Samples
 from zoo.report.raw_files import RawFiles
 
 CONNECTIONS = {"100": 100, "1k": 1_000, "25k": 19_500}
@@ -34,7 +34,7 @@ LOG = """Exception in thread "main" java.lang.OutOfMemoryError: Java heap space
 
 @dataclass(frozen=True)
 class Nature:
-    """What one entry is like: CPU seconds per million requests, MB at rest, kB a held connection, threads."""
+    """Figures of one entry: CPU seconds per million requests, MB at rest, kB per held connection, threads."""
 
     model: str
     cpu: float
@@ -71,13 +71,13 @@ def run(rounds: int = 3) -> Run:
 
 
 def records(rounds: int = 3, seed: int = 4) -> tuple[list[Record], RawFiles]:
-    """Every cell of every round, and its raw files."""
+    """Return every cell of every round, and its raw files."""
     chance = random.Random(seed)
     files: dict[str, Histogram | Samples] = {}
     made: list[Record] = []
     for number in range(1, rounds + 1):
-        for position, entry in enumerate(order([*NATURES, *map(twin, TWINS)], number, seed)):
-            for scenario in ("hello",) if is_twin(entry) else ("hello", "sleep"):
+        for position, entry in enumerate(round_order([*NATURES, *map(aa_id, TWINS)], number, seed)):
+            for scenario in ("hello",) if is_aa(entry) else ("hello", "sleep"):
                 for tier in CONNECTIONS:
                     cell = _Cell(entry, scenario, tier, number, chance.uniform(0.95, 1.05), chance.randrange(2**31))
                     minutes = len(made) * 0.4
@@ -101,7 +101,7 @@ class _Cell:
 
     @property
     def nature(self) -> Nature:
-        return NATURES[original(self.entry)]
+        return NATURES[without_aa(self.entry)]
 
     @property
     def waits(self) -> bool:
@@ -109,7 +109,7 @@ class _Cell:
 
     @property
     def queued(self) -> bool:
-        """A pool that most connections wait for."""
+        """Return whether most connections wait for a thread of the pool."""
         return self.waits and self.nature.model == "platform-thread" and CONNECTIONS[self.tier] > POOL
 
     @property
@@ -133,7 +133,7 @@ class _Cell:
 
     def _failure(self) -> Failure | None:
         if (self.entry, self.scenario, self.tier, self.round) == ("java-spring:virtual", "hello", "25k", 2):
-            return Failure(kind="crashed", message="the server ended while it was measured", log_tail=LOG)
+            return Failure(kind="crashed", message="the server ended during the measurement", log_tail=LOG)
         if (self.entry, self.scenario, self.tier) == ("rust-axum:platform", "sleep", "25k"):
             return Failure(kind="hung", message="no request was answered in 25 s, and none failed: a hung server")
         return None
@@ -208,7 +208,7 @@ class _Cell:
         else:
             seconds = rng.lognormal(np.log(cycle_s * 0.8), 0.6, size)
         values, counts = np.unique((seconds * 1e6).astype(np.int64), return_counts=True)
-        return Histogram(values, counts.astype(np.int64)).quantized(2)
+        return Histogram(values, counts.astype(np.int64)).quantize(2)
 
     def _samples(self, seconds: float, before_kb: float, peak_kb: int) -> Samples:
         times = [round(0.2 * i, 1) for i in range(int(seconds * 5))]

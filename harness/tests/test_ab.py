@@ -8,7 +8,8 @@ import needs
 import pytest
 from fixtures.scripted_server import ScriptedServer
 
-from zoo.load.ab import Ab, AbOutcome, AbSpec, read_outcome
+from zoo.core.trial_results import AbResult
+from zoo.load.ab import Ab, AbSpec, read_outcome
 from zoo.load.spec import LoadError
 
 pytestmark = pytest.mark.ab
@@ -36,7 +37,7 @@ def server() -> Iterator[ScriptedServer]:
         yield running
 
 
-def read(printed: str, percentiles: str = PERCENTILES) -> AbOutcome:
+def read(printed: str, percentiles: str = PERCENTILES) -> AbResult:
     return read_outcome(printed, percentiles, spec=SPEC, cpu_s=0.5, version="2.3")
 
 
@@ -50,7 +51,6 @@ def test_a_real_run_adds_up(server: ScriptedServer) -> None:
     assert server.answered == 100
     assert 0.2 <= found.runtime_s < elapsed_s
     assert found.requests_per_s == pytest.approx(100 / found.runtime_s, rel=0.01)
-    assert found.bytes >= 40 * 100
     assert found.kept_alive > 50
     assert 20_000 <= found.percentiles_us[0] <= found.percentiles_us[50] <= found.percentiles_us[100]
     assert found.percentiles_us[100] < elapsed_s * 1e6
@@ -74,19 +74,18 @@ def test_bad_statuses_are_counted_beside_the_failed(server: ScriptedServer) -> N
 
 @needs.AB
 def test_a_server_that_is_not_there_fails_every_request() -> None:
-    """ab counts each several times, and as complete."""
+    # ab counts each failure several times, and counts the request as complete.
     with ScriptedServer() as gone:
         url = gone.url
     found = Ab().run(AbSpec(f"{url}/", 50, 5))
     assert found.failed >= 50
-    assert found.bytes == 0
     assert not found.flawless
 
 
 @needs.AB
 def test_a_server_that_hangs_ends_the_run_in_time(server: ScriptedServer) -> None:
     ab = Ab(limit_s=1)
-    with pytest.raises(LoadError, match="still ran after 1 s") as caught:
+    with pytest.raises(LoadError, match="still running after 1 s") as caught:
         ab.run(AbSpec(f"{server.url}/hang", 5, 5))
     assert caught.value.kind == "generator_hung"
     assert ab.pids() == []
@@ -118,7 +117,6 @@ def test_all_kinds_of_failures() -> None:
         "Failed requests:        10\n   (Connect: 1, Receive: 2, Length: 3, Exceptions: 4)\nWrite errors:           5"
     )
     found = read(PRINTED.replace("Failed requests:        0", f"{kinds}\nNon-2xx responses:      6"))
-    assert (found.failed_connect, found.failed_receive, found.failed_length, found.failed_exceptions) == (1, 2, 3, 4)
     assert (found.failed, found.write_errors, found.non_2xx) == (10, 5, 6)
     assert not found.flawless
 

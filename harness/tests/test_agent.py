@@ -1,4 +1,4 @@
-"""The agent as a real process, spoken to over its streams, beside a real server and a real wrk."""
+"""Tests of the agent as a real process, over its streams, with a real server and a real wrk."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from zoo.runtime.agent.client import AgentClient, AgentExecutor, AgentInstrument
 from zoo.runtime.agent.serve import Agent, answer
 from zoo.runtime.swarm.relay import DialledAgent, Relay
 from zoo.sample.proc import snapshot
-from zoo.sample.requests import SAMPLES, SLOPES, InfoError, seconds_a_round
-from zoo.scenarios.open.analysis import account
+from zoo.sample.requests import SAMPLES, SLOPES, InfoError, seconds_per_round
+from zoo.scenarios.open.analysis import analyse
 
 pytestmark = pytest.mark.ab
 
 LONG_S = 2 * PATIENCE_S
-"""Of a load that is to end before it would by itself."""
+"""Duration of a load that the test ends early."""
 
 
 def started(tmp: Path) -> subprocess.Popen[bytes]:
-    """Its temporary folders go to `tmp`: one that is killed leaves them."""
+    """Start an agent with its temporary folders in `tmp`, because a killed agent leaves them behind."""
     return subprocess.Popen(
         [sys.executable, "-m", "zoo.runtime.agent.serve"],
         stdin=subprocess.PIPE,
@@ -61,7 +61,7 @@ def process(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 @pytest.fixture
 def own(process: subprocess.Popen[bytes]) -> Iterator[AgentClient]:
-    """For a test that does its agent harm."""
+    """Yield a client that a test may damage."""
     client = AgentClient(process)
     yield client
     client.close()
@@ -85,7 +85,7 @@ def test_vegeta_and_ab_are_run_by_the_agent(agent: AgentClient, server: Scripted
     ticks: list[float] = []
     attack = Attack(f"{server.url}/wait/100", 0.5, 60, rate=40, keep_alive=False)
     attacked = Vegeta(AgentExecutor(agent)).run(attack, ticks.append)
-    found = account(attacked.hits, 40, 0.5)
+    found = analyse(attacked.hits, 40, 0.5)
     assert (found.ok, found.failures) == (found.sent, {})
     assert 0 < found.sent == server.answered <= 21
     assert ticks
@@ -95,9 +95,9 @@ def test_vegeta_and_ab_are_run_by_the_agent(agent: AgentClient, server: Scripted
 
 
 def test_rounds_are_timed_by_the_agent(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This server answers at once, however many are asked for; here the agent need not make it warm before."""
-    monkeypatch.setattr(seconds_a_round, "__defaults__", (60.0, 0.0))
-    line = json.dumps({"id": 1, "op": "seconds_a_round", "arguments": {"url": server.url}})
+    # This server responds immediately, whatever the number of rounds. The agent does not need to warm it up here.
+    monkeypatch.setattr(seconds_per_round, "__defaults__", (60.0, 0.0))
+    line = json.dumps({"id": 1, "op": "seconds_per_round", "arguments": {"url": server.url}})
     assert abs(json.loads(answer(Agent(), line))["value"]) < 1e-6
     assert server.answered > 2 * SAMPLES * SLOPES
 
@@ -151,7 +151,7 @@ def test_samples_are_recorded_while_other_things_are_asked(agent: AgentClient) -
     assert 1 <= len(samples.t) <= samples.hz * samples.elapsed_s + 1
     assert samples.switches is not None
     assert min(samples.rss_kb) > 1_000
-    assert 0 < samples.elapsed_s <= noise.stop(server_cpu_s=0.1).elapsed_s < time.monotonic() - began
+    assert 0 < samples.elapsed_s <= noise.stop(0.1).elapsed_s < time.monotonic() - began
 
 
 def test_a_process_that_has_ended_raises_as_it_would_here(agent: AgentClient) -> None:
@@ -166,7 +166,7 @@ def test_a_server_that_is_none_of_ours_fails_the_probe(agent: AgentClient, serve
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         assert "timed out" in (instruments.hello_fault(url, 0.1) or ""), "the agent gives up, and is not given up"
-    assert not instruments.answers(server.url)
+    assert not instruments.is_responsive(server.url)
     assert instruments.info(server.url) is None
     with pytest.raises(InfoError, match="/info"):
         instruments.fetch_info(server.url, 1.0)
@@ -187,7 +187,7 @@ def test_what_the_server_holds_in_mid_run_is_seen(agent: AgentClient, server: Sc
     instruments = AgentInstruments(agent)
 
     def on_tick(elapsed: float) -> None:
-        if instruments.established(server.url) == 20:
+        if instruments.count_established(server.url) == 20:
             raise Enough
 
     with pytest.raises(Enough):
@@ -243,7 +243,7 @@ def test_wrk_does_not_outlive_an_agent_whose_input_ends(
 def test_the_end_waits_for_a_wrk_that_is_just_being_started(
     server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process is there before it is written down: an agent that ends in between would leave it behind."""
+    # A process exists before the agent has stored it. An agent that ends in between would leave it behind.
     started: list[subprocess.Popen[bytes]] = []
     begun, known = threading.Event(), threading.Event()
 
@@ -285,7 +285,7 @@ def test_an_agent_that_dies_is_told(own: AgentClient, process: subprocess.Popen[
     assert caught.value.kind == "agent_lost"
     with pytest.raises(LoadError, match="ended before it answered"):
         instruments.snapshot(os.getpid())
-    assert not instruments.answers("http://127.0.0.1:9")
+    assert not instruments.is_responsive("http://127.0.0.1:9")
 
 
 def test_an_agent_that_cannot_start_gives_its_reason(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_an_agent_that_cannot_start_gives_its_reason(tmp_path: Path) -> None:
 
 
 def test_a_relay_alone_reads_what_it_says(tmp_path: Path) -> None:
-    """The agent's reader took the line with the port when it was first, and the run waited for it in vain."""
+    # Regression: the agent's reader sometimes took the line with the port, and the run waited for it forever.
     warnings = "for i in 1 2 3 4 5 6 7 8 9; do echo socat W $i >&2; sleep 0.02; done"
     command = ["sh", "-c", f"{warnings}; echo 'socat N listening on AF=2 127.0.0.1:4711' >&2; cat > /dev/null"]
     pipe = subprocess.PIPE
@@ -351,7 +351,7 @@ def test_from_the_host_processes_are_read_directly(agent: AgentClient) -> None:
 
 
 def test_the_agent_needs_no_numpy() -> None:
-    """Its image has Python, pydantic and psutil, nothing else."""
+    # The agent's image contains only Python, pydantic and psutil.
     script = "import sys; sys.modules['numpy'] = sys.modules['scipy'] = None; import zoo.runtime.agent.serve"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""validity and analysis: what an expert would say of the figures."""
+"""Tests of validity and analysis: what an expert would say about the figures."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from builders import measurement, record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.analysis import flags, lower_bound
-from zoo.analysis.flags import ALL_OPEN
-from zoo.analysis.held import slopes
-from zoo.analysis.metrics import served_each_wait
-from zoo.analysis.summary import cells, rows, spread
-from zoo.catalog.manifest import Model
-from zoo.measure import readings
-from zoo.model.entry_id import twin
-from zoo.model.flag import Flag
-from zoo.model.histogram import Histogram
-from zoo.model.record import Record
-from zoo.model.samples import Samples
+from zoo.bench.readings import Readings, latency
+from zoo.core.entry_id import aa_id
+from zoo.core.flag import Flag
+from zoo.core.histogram import Histogram
+from zoo.core.manifest import Model
+from zoo.core.record import Record
+from zoo.core.samples import Samples
 from zoo.sample.net import TcpCounters
 from zoo.sample.proc import Snapshot
+from zoo.stats import flags, lower_bound
+from zoo.stats.flags import ALL_OPEN
+from zoo.stats.memory_per_request import slopes
+from zoo.stats.metrics import served_each_wait
+from zoo.stats.summary import cells, rows, spread
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
 
@@ -33,9 +33,10 @@ PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
 
 
 def closed_loop(connections: int, latency_s: float, runtime_s: float, servers: int | None = None) -> tuple[int, float]:
-    """Answers within the window and their mean latency: each connection asks again when it is answered.
+    """Return the number of responses within the window and their mean latency.
 
-    `servers` bounds how many are worked on at once, first come first served. What the window cuts off is not counted.
+    Each connection sends its next request when its response arrives. `servers` limits how many requests are processed
+    at once, first come, first served. Responses after the end of the window do not count.
     """
     free = [0.0] * min(servers or connections, connections)
     asking = [0.0] * connections
@@ -55,31 +56,31 @@ def closed_loop(connections: int, latency_s: float, runtime_s: float, servers: i
 def test_a_window_that_cuts_a_cycle_off_still_adds_up(latency_s: float, delay_s: float, cycles: float) -> None:
     runtime_s = delay_s * cycles
     goodput, mean_s = closed_loop(500, latency_s, runtime_s)
-    assert flags.served(goodput, mean_s, 500, runtime_s) == pytest.approx(1, abs=0.05)
+    assert flags.served_share(goodput, mean_s, 500, runtime_s) == pytest.approx(1, abs=0.05)
 
 
 def test_a_busy_closed_loop_adds_up() -> None:
     goodput, mean_s = closed_loop(100, 0.005, 8.0)
-    assert flags.little(goodput, mean_s, 100, 8.0) == pytest.approx(1, abs=0.01)
+    assert flags.littles_law(goodput, mean_s, 100, 8.0) == pytest.approx(1, abs=0.01)
 
 
 def test_connections_that_were_never_opened_are_missed() -> None:
     goodput, mean_s = closed_loop(9_000, 10.01, 25)
-    assert flags.little(goodput, mean_s, 25_000, 25) == pytest.approx(0.29, abs=0.01)
-    assert flags.served(goodput, mean_s, 25_000, 25) == pytest.approx(0.36, abs=0.01)
+    assert flags.littles_law(goodput, mean_s, 25_000, 25) == pytest.approx(0.29, abs=0.01)
+    assert flags.served_share(goodput, mean_s, 25_000, 25) == pytest.approx(0.36, abs=0.01)
 
 
 def test_a_burst_that_is_taken_up_over_seconds_is_served_all_the_same() -> None:
-    # 1,000 connections a second get their first answer 10 s after they are taken up, the second 10 s later
+    # 1,000 connections per second get their first response 10 s after they are accepted, the second 10 s later
     answers = [(start + 10, 10 + start) for start in (0, 1, 2)] + [(start + 20, 10) for start in (0, 1, 2)]
     done = [latency for at, latency in answers if at <= 26.5]
     mean_s = sum(done) / len(done)
-    assert flags.served(len(done) * 1_000, mean_s, 3_000, 26.5) == pytest.approx(1)
+    assert flags.served_share(len(done) * 1_000, mean_s, 3_000, 26.5) == pytest.approx(1)
 
 
 def test_a_pool_shorter_than_its_queue_is_missed() -> None:
     goodput, mean_s = closed_loop(1_000, 10.0, 25, servers=200)
-    assert flags.served(goodput, mean_s, 1_000, 25) < 0.9
+    assert flags.served_share(goodput, mean_s, 1_000, 25) < 0.9
 
 
 @pytest.mark.parametrize("runtime_s", [11.1, 25.0, 37.1])
@@ -93,9 +94,9 @@ def test_of_a_pool_so_many_are_answered_in_each_wait_as_it_has_threads(runtime_s
 
 
 def test_no_answer_is_no_division_by_zero() -> None:
-    assert flags.little(0, 0.0, 100, 8) == 0
-    assert flags.little(5, 0.1, 100, 0) == 0
-    assert flags.served(0, 0.0, 100, 8) == 0
+    assert flags.littles_law(0, 0.0, 100, 8) == 0
+    assert flags.littles_law(5, 0.1, 100, 0) == 0
+    assert flags.served_share(0, 0.0, 100, 8) == 0
 
 
 # --- connecting
@@ -104,9 +105,9 @@ def test_no_answer_is_no_division_by_zero() -> None:
 @pytest.mark.parametrize(
     ("established", "seconds"),
     [
-        ([10, 10_010, 20_010, 20_010], 2 * ALL_OPEN),  # both ends, beside the 10 that were there
-        ([10, 8_010, 16_010, 20_010], 2.5 * ALL_OPEN),  # 8,000 a second
-        ([10, 2_010, 4_010, 20_010], 3.0),  # faster than before, so at the latest when it was seen
+        ([10, 10_010, 20_010, 20_010], 2 * ALL_OPEN),  # both ends, next to the 10 that existed before
+        ([10, 8_010, 16_010, 20_010], 2.5 * ALL_OPEN),  # 8,000 per second
+        ([10, 2_010, 4_010, 20_010], 3.0),  # faster than before, so at the latest when it was observed
         ([10, 20_010], 1.0),
         ([10, None, 20_010], 2.0),
         ([10, 19_000, 19_000], None),
@@ -117,16 +118,16 @@ def test_no_answer_is_no_division_by_zero() -> None:
 )
 def test_the_time_until_all_connections_are_open(established: list[int | None], seconds: float | None) -> None:
     times = [float(t) for t in range(len(established))]
-    found = flags.connecting(times, established, 10_000)
+    found = flags.connect_seconds(times, established, 10_000)
     assert found == (None if seconds is None else pytest.approx(seconds))
 
 
 def test_only_a_pool_of_platform_threads_has_a_ceiling() -> None:
-    assert flags.ceiling(Model.PLATFORM_THREAD, 200, 10) == 20
-    assert flags.ceiling(Model.PLATFORM_THREAD, None, 10) is None
-    assert flags.ceiling(Model.PLATFORM_THREAD, 200, 0) is None
-    assert flags.ceiling(Model.VIRTUAL_THREAD, 200, 10) is None
-    assert flags.ceiling(Model.ASYNC_SERVLET, 200, 10) is None
+    assert flags.pool_ceiling(Model.PLATFORM_THREAD, 200, 10) == 20
+    assert flags.pool_ceiling(Model.PLATFORM_THREAD, None, 10) is None
+    assert flags.pool_ceiling(Model.PLATFORM_THREAD, 200, 0) is None
+    assert flags.pool_ceiling(Model.VIRTUAL_THREAD, 200, 10) is None
+    assert flags.pool_ceiling(Model.ASYNC_SERVLET, 200, 10) is None
 
 
 # --- flags
@@ -137,14 +138,14 @@ SOUND = measurement()
 def flags_with(
     *, work_s: float = 0.0, processors: int | None = None, cut_short: bool = False, **changes: object
 ) -> list[Flag]:
-    """The flags of SOUND with other values of its parts."""
+    """Return the flags of SOUND with other values for some of its parts."""
     parts: dict[str, Any] = {"errors": SOUND.load.errors}
     parts |= {name: getattr(SOUND, name) for name in ("connections", "load", "work", "noise", "warmup", "kernel")}
     for name, value in changes.items():
         part = next(part for part, model in parts.items() if name in type(model).model_fields)
         parts[part] = parts[part].model_copy(update={name: value})
     parts["load"] = parts["load"].model_copy(update={"errors": parts.pop("errors")})
-    return flags.flags(SOUND.model_copy(update=parts), work_s=work_s, processors=processors, cut_short=cut_short)
+    return flags.find_flags(SOUND.model_copy(update=parts), work_s=work_s, processors=processors, cut_short=cut_short)
 
 
 def test_a_sound_cell_has_no_flag() -> None:
@@ -201,7 +202,7 @@ def test_what_is_unknown_raises_no_flag() -> None:
     assert flags_with(foreign_share=None) == []
     assert flags_with(work_s=0.005, cpu_s_per_million=None) == []
     unknown = SOUND.model_copy(update={"kernel": None})
-    assert flags.flags(unknown, work_s=0.0, processors=None, cut_short=False) == []
+    assert flags.find_flags(unknown, work_s=0.0, processors=None, cut_short=False) == []
 
 
 def test_a_cell_that_waits_is_not_limited_by_cores_nor_by_its_warm_up() -> None:
@@ -231,20 +232,20 @@ def test_every_flag_says_what_it_means() -> None:
 
 
 def test_a_quantile_without_100_samples_beyond_it_is_not_given() -> None:
-    ladder = readings.latency(Histogram.from_pairs([[us, 1] for us in range(1, 10_001)]))
+    ladder = latency(Histogram.from_pairs([[us, 1] for us in range(1, 10_001)]))
     assert (ladder.p50_us, ladder.p90_us, ladder.p99_us, ladder.p999_us) == (5_000, 9_000, 9_900, None)
     assert ladder.mean_us == pytest.approx(5_000.5)
-    few = readings.latency(Histogram.from_pairs([[10, 100]]))
+    few = latency(Histogram.from_pairs([[10, 100]]))
     assert (few.samples, few.p50_us, few.max_us) == (100, None, 10)
 
 
 def test_kernel_counters_are_those_of_the_window() -> None:
     before = TcpCounters(listen_overflows=5, listen_drops=7, req_q_full_drop=0, req_q_full_cookies=1)
     after = TcpCounters(listen_overflows=6, listen_drops=10, req_q_full_drop=0, req_q_full_cookies=1)
-    counted = readings.kernel(before, after)
+    counted = Readings(None, None, counters_before=before, counters=after).kernel
     assert counted is not None
     assert (counted.listen_overflows, counted.listen_drops, counted.req_q_full_cookies) == (1, 3, 0)
-    assert readings.kernel(None, after) is None
+    assert Readings(None, None, counters=after).kernel is None
 
 
 def test_the_peak_is_the_highest_seen_by_any_reading() -> None:
@@ -263,14 +264,15 @@ def test_the_peak_is_the_highest_seen_by_any_reading() -> None:
     )
     before = Snapshot(processes=1, rss_kb=90, cpu_s=1, threads=11)
     after = Snapshot(processes=1, rss_kb=310, cpu_s=3, threads=11)
-    memory = readings.memory(80, before, samples, after, None, None)
+    readings = Readings(None, before, after=after)
+    memory = readings.memory(80, samples)
     assert memory is not None
     assert (memory.rss_idle_kb, memory.rss_peak_kb, memory.socket_peak_kb, memory.heap_used_kb) == (80, 310, 64, None)
-    work = readings.work(2.0, 0, samples, (before, after), (None, None))
+    work = readings.work(2.0, 0, samples)
     assert work is not None
     assert work.threads_peak == 12
-    assert work.cpu_s_per_million is None  # nothing was answered
-    assert work.voluntary_switches is None  # nobody looked at the threads
+    assert work.cpu_s_per_million is None  # there was no response
+    assert work.voluntary_switches is None  # nothing sampled the threads
 
 
 # --- rows
@@ -360,7 +362,7 @@ S, G, N = Flag.SHARED_CORES, Flag.GENERATOR_SATURATED, Flag.NEAR_REFERENCE
     ],
 )
 def test_half_of_the_rounds_make_a_lower_bound(rounds: list[list[Flag]], limits: set[Flag]) -> None:
-    assert lower_bound.limits(rounds) == limits
+    assert lower_bound.limiting_flags(rounds) == limits
 
 
 def test_a_cell_is_a_lower_bound_when_half_of_its_rounds_are() -> None:
@@ -387,13 +389,13 @@ def test_nothing_is_near_a_reference_that_was_not_measured_nor_where_requests_wa
     assert [r.flags for r in rows(cells(waiting, reference=BARE))] == [[], []]
 
 
-# --- memory per held connection
+# --- memory per waiting request
 
 COUNTS = {"100": 100, "1k": 1_000, "25k": 19_500}
 
 
 def holding(kb: float, round_number: int = 1, **changes: dict[str, Any]) -> list[Record]:
-    """One round of a sleep block whose server holds exactly so many kB a connection; `changes` by tier."""
+    """Return one round of a sleep block whose server takes exactly `kb` kB per connection. `changes` are by tier."""
     made, before = [], 60_000
     for tier, count in COUNTS.items():
         peak = 60_000 + round(kb * count)
@@ -461,7 +463,7 @@ def test_cells_that_do_not_wait_hold_nothing() -> None:
     assert [r.kb_per_connection for r in made] == [None] * 3
 
 
-# --- a round that stands apart
+# --- an outlying round
 
 
 def test_a_round_that_stands_apart_is_named_and_kept() -> None:
@@ -476,6 +478,6 @@ def test_a_round_that_stands_apart_is_named_and_kept() -> None:
 
 
 def test_the_second_measurement_of_an_entry_is_a_row_of_its_own() -> None:
-    first, second = rows(cells([record(BARE), record(twin(BARE))], reference=BARE))
+    first, second = rows(cells([record(BARE), record(aa_id(BARE))], reference=BARE))
     assert (first.again, second.again) == (False, True)
-    assert second.flags == []  # a reference is not near itself
+    assert second.flags == []  # a reference is not flagged as close to itself

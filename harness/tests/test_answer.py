@@ -1,4 +1,4 @@
-"""The paragraph that a hurried reader gets, on made-up records whose truth is known."""
+"""Tests of the paragraph for a reader in a hurry, on made-up records whose truth is known."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from builders import record
 from test_experiments import opened, tried
 
-from zoo.catalog.manifest import Catalog
-from zoo.cli.answer import compared
-from zoo.model.condition import Condition
-from zoo.model.record import Record
-from zoo.plan.answer import ARRIVING, COST, QUESTIONS, WAITING
-from zoo.plan.capacity import PlanError
-from zoo.plan.request import plan_of
+from zoo.cli.answer import compared, questions
+from zoo.core.answer_runs import ARRIVING, COST, POOL_QUESTIONS, POOLS, QUESTIONS, WAITING
+from zoo.core.capacity import PlanError
+from zoo.core.condition import Condition
+from zoo.core.manifest import Catalog
+from zoo.core.plan import make_plan
+from zoo.core.record import Record
 from zoo.report.summary import Summary
 from zoo.report.text.answer import Found, paragraph, rounds_needed
 
@@ -70,10 +70,10 @@ def test_a_pool_that_keeps_requests_waiting_is_a_reason_to_switch_and_its_price_
         "At 400 requests per second for 60 s, which wait 4 s each, the pool answered 13% within 60 s, virtual threads "
         "all." in text
     )
-    assert "at 1,000 connections throughput 15% lower (15–15%) and CPU per request 20% higher (20–20%)" in text
+    assert "at 1,000 connections, throughput 15% lower (15%) and CPU per request 20% higher (20%)" in text
     assert "A request takes 20 µs with the pool and 24 µs with virtual threads of CPU time." in text
     assert text.endswith(
-        "(3 rounds for the cost, one for the rest; 95 % intervals; 2 cores shared by server and generator.)"
+        "(3 rounds for the cost, one for the rest; 95% intervals; 2 cores shared by server and generator.)"
     )
 
 
@@ -91,7 +91,7 @@ def test_what_a_few_more_rounds_would_decide_is_said() -> None:
 
 def test_a_pool_that_serves_all_is_none() -> None:
     text = paragraph("java-a", found(served=(1.0, 1.0), shares=(1.0, 1.0), slower=1.0, more=1.0))
-    assert "switch from the pool to virtual threads? No need to" in text
+    assert "switch from the pool to virtual threads? Not necessary" in text
     assert "throughput the same (within 5%) and CPU per request the same (within 5%)" in text
 
 
@@ -111,7 +111,7 @@ def test_virtual_threads_that_serve_late_are_no_reason_to_switch() -> None:
 
 def test_what_was_not_measured_is_open() -> None:
     text = paragraph("java-a", {COST: found()[COST]})
-    assert "? Not known, because nobody measured who is served while requests wait." in text
+    assert "? Not known, because the run did not measure waiting requests." in text
     assert "A request takes" in text
 
 
@@ -119,23 +119,24 @@ def test_a_generator_that_fell_behind_tells_nothing_of_the_server() -> None:
     arriving = found()[ARRIVING]
     behind = [tried("open", opened(0.5, behind="too few workers"), PLATFORM), *arriving.records[1:]]
     late = Summary.of(arriving.run, behind)
-    assert "400 requests a second" not in paragraph("java-a", {**found(), ARRIVING: late})
+    assert "400 requests per second" not in paragraph("java-a", {**found(), ARRIVING: late})
 
 
 def test_a_server_of_one_model_has_nothing_to_switch_to() -> None:
     cost = found()[COST]
     mine = [r for r in cost.records if r.entry == PLATFORM]
-    assert "no variant beside a pool" in paragraph("java-a", {COST: Summary.of(cost.run, mine)})
+    assert "no variant other than a pool" in paragraph("java-a", {COST: Summary.of(cost.run, mine)})
 
 
 def test_its_runs_can_be_planned_for_a_server() -> None:
     catalog = Catalog((builders.catalog().servers[0],))
-    wishes = {q.name: replace(q.wish, servers=["java-a"]) for q in QUESTIONS}
-    plans = {name: plan_of(wish, catalog, Condition(jdk="25")) for name, wish in wishes.items()}
+    wishes = {q.name: replace(q.options, servers=["java-a"]) for q in (*QUESTIONS, *POOL_QUESTIONS)}
+    plans = {name: make_plan(wish, catalog, Condition(jdk="25")) for name, wish in wishes.items()}
     assert {name: (plan.rounds, plan.cells) for name, plan in plans.items()} == {
         WAITING: (1, 2),
         ARRIVING: (1, 2),
         COST: (3, 12),
+        POOLS: (1, 4),
     }
 
 
@@ -144,3 +145,22 @@ def test_only_the_two_sides_are_measured() -> None:
     assert compared("java-a", catalog) == ["platform", "virtual"]
     with pytest.raises(PlanError, match="make bench SERVER=rust-n"):
         compared("rust-n", catalog)
+
+
+def test_pool_sizes_are_compared_if_they_can_be_set() -> None:
+    catalog = builders.catalog()
+    assert questions("java-a", ["platform", "virtual"], catalog) == POOL_QUESTIONS
+    variants = [
+        {"name": "platform", "model": "platform-thread", "summary": "a pool of one size", "settings": []},
+        {"name": "virtual", "model": "virtual-thread", "summary": "no pool"},
+    ]
+    fixed = Catalog((builders.server("java-f", 8107, variants=variants),))
+    assert questions("java-f", ["platform", "virtual"], fixed) == QUESTIONS
+
+
+def test_the_comparison_of_pool_sizes_replaces_that_of_the_variants() -> None:
+    text = paragraph("java-a", found(), "if requests wait, enlarge the pool to about 1,000.")
+    assert text.startswith(
+        "java-a: if requests wait, enlarge the pool to about 1,000. If no request waits, the switch means at 100"
+    )
+    assert "switch from the pool" not in text

@@ -1,4 +1,4 @@
-"""The HTML report in a real browser, from a file and without a network."""
+"""Tests of the HTML report in a real browser, from a file and without a network."""
 
 from __future__ import annotations
 
@@ -17,25 +17,27 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
 from selenium_axe_python.axe import Axe
 
-from zoo.model.entry_id import original, varied
-from zoo.model.record import Record
-from zoo.model.run import Run
-from zoo.report.charts.svg import TOOLS
+from zoo.core.entry_id import with_condition, without_aa
+from zoo.core.record import Record
+from zoo.core.run import Run
 from zoo.report.page.contents import Contents
-from zoo.report.page.html import page
+from zoo.report.page.html import render_page
+from zoo.report.page.svg import TOOLS
 from zoo.report.raw_files import RawFiles
 from zoo.report.summary import Summary
 
 CELLS = (2 * len(synthetic.NATURES) + len(synthetic.TWINS)) * 3
 PHONE = 390
-"""Pixels."""
+"""Width in pixels."""
 
 pytestmark = [pytest.mark.browser, chrome.needed]
 
 
 def written(folder: Path, run: Run, records: list[Record], evidence: RawFiles) -> Path:
     path = folder / "report.html"
-    path.write_text(page(Contents.of(Summary.of(run, records, synthetic.REFERENCE), evidence), TOOLS), encoding="utf-8")
+    path.write_text(
+        render_page(Contents.of(Summary.of(run, records, synthetic.REFERENCE), evidence), TOOLS), encoding="utf-8"
+    )
     return path
 
 
@@ -46,11 +48,13 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All that a page can have, of few entries: axe looks at each element of it."""
+    """Write a page with everything a page can have, but for few entries: axe checks every element."""
     records, evidence = synthetic.records(2)
     few = ("java-spring:platform", "java-spring:virtual", "rust-axum:async")
-    mine = [r for r in records if original(r.entry) in few]
-    again = [r.model_copy(update={"entry": varied(r.entry, "heap=50m")}) for r in mine if r.entry.startswith("java")]
+    mine = [r for r in records if without_aa(r.entry) in few]
+    again = [
+        r.model_copy(update={"entry": with_condition(r.entry, "heap=50m")}) for r in mine if r.entry.startswith("java")
+    ]
     return written(tmp_path_factory.mktemp("small"), synthetic.run(2), [*mine, *again], evidence)
 
 
@@ -66,13 +70,13 @@ def browser(report: Path, chromium: webdriver.Chrome) -> Iterator[webdriver.Chro
 
 
 def drawn(browser: webdriver.Chrome) -> None:
-    """Wait until all charts that are not folded away are drawn."""
+    """Wait until all charts outside folded groups are drawn."""
     done = 'return document.documentElement.dataset.drawn === "all" && !document.querySelector("[data-state=drawing]")'
     chrome.until(browser, lambda b: b.execute_script(done))
 
 
 def emulate(browser: webdriver.Chrome, width: int, **features: str) -> None:
-    """A window of that width, a phone's where it is narrow, and media features such as the colour scheme."""
+    """Set the window's width and media features such as the colour scheme. A narrow window emulates a phone."""
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     named = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
@@ -87,7 +91,7 @@ def unfold(browser: webdriver.Chrome, details: WebElement) -> None:
 
 
 def open_all(browser: webdriver.Chrome) -> None:
-    """All that is folded, and draw its charts."""
+    """Open all folded groups and draw their charts."""
     browser.find_element(By.CSS_SELECTOR, "[data-open]").click()
 
 
@@ -128,7 +132,7 @@ def test_filters_leave_the_rows_asked_for(browser: webdriver.Chrome) -> None:
 
 
 def test_a_filter_leaves_the_marks_asked_for_in_the_charts(browser: webdriver.Chrome) -> None:
-    """All charts say what they show for those who cannot see it, the marks of the first are counted."""
+    # Every chart describes its content for people who cannot see it. The test counts the marks of the first chart.
     drawn(browser)
     marks = 'return document.querySelector(".four [data-state=drawn]").querySelectorAll("path[aria-label]").length'
     before = browser.execute_script(marks)
@@ -195,8 +199,8 @@ def test_without_scripts_the_answer_the_pictures_and_the_tables_are_there(browse
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (PHONE, "light")])
 def test_axe_finds_no_serious_issue(browser: webdriver.Chrome, small: Path, width: int, scheme: str) -> None:
-    """Contrast is looked at once a scheme: a page as long as on a phone takes axe minutes, and has the same colours.
-    Besides its colours a page is the same in both schemes."""
+    # Contrast is checked once per colour scheme, on the wide page only: axe needs minutes for a page as long as on a
+    # phone, and its colours are the same. Apart from its colours, a page is the same in both schemes.
     emulate(browser, width, prefers_color_scheme=scheme)
     browser.get(small.as_uri())
     drawn(browser)
@@ -245,7 +249,8 @@ def test_the_page_is_used_by_keyboard_alone(browser: webdriver.Chrome) -> None:
 
 
 def test_a_run_of_twenty_rounds_opens_in_under_a_second(browser: webdriver.Chrome, long: Path) -> None:
-    """Of work, until the page has loaded with its answer painted; what other programs take meanwhile is not its own."""
+    # The limit applies to CPU time until the page has loaded and painted its answer. Time taken by other programs does
+    # not count.
     browser.execute_cdp_cmd("Performance.enable", {})
     painted = 'return performance.getEntriesByName("first-contentful-paint").length'
     took = []

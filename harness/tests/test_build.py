@@ -1,4 +1,4 @@
-"""What is measured is what the sources of today make: builds by a manifest, with small scripts and with Cargo."""
+"""Tests that measured programs match the current sources: builds by a manifest, with small scripts and with Cargo."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import builders
 import needs
 import pytest
 
-from zoo.catalog.build import BuildError, Project, build, build_environment, is_built, project_of
-from zoo.catalog.manifest import Build, CatalogError, Language
 from zoo.cli.checkout import ROOT
-from zoo.model.host import Jdk
+from zoo.core.host_facts import Jdk
+from zoo.core.manifest import Build, CatalogError, Language
+from zoo.host.build import BuildError, Project, build, build_environment, is_built, project_of
 
 JDK = Jdk(Path("/jdk"), Path("/jdk/bin/java"), "25.0.1", 25, "Someone")
 MAKE = "import pathlib; p = pathlib.Path('target/it'); p.parent.mkdir(exist_ok=True); p.write_text('made')"
 
 
 def project(folder: Path, *command: str, language: Language = Language.OTHER, makes: str = "target/it") -> Project:
-    """A project whose sources are a folder and a file."""
+    """Return a project whose sources are a folder and a file."""
     (folder / "src").mkdir(exist_ok=True)
     for source in ("src/main", "lock"):
         (folder / source).write_text("one", encoding="utf-8")
@@ -63,7 +63,7 @@ def test_sources_without_a_file_are_an_error_that_names_them(tmp_path: Path, gon
     it = scripted(tmp_path, MAKE)
     (tmp_path / gone).unlink()
     name = gone.removesuffix("/main")
-    with pytest.raises(CatalogError, match=f'no file at "{name}", which build.sources names; correct the name'):
+    with pytest.raises(CatalogError, match=f'build.sources names "{name}", but no file matches: correct the name'):
         build(it)
 
 
@@ -95,7 +95,7 @@ def test_a_product_from_before_the_build_is_refused_and_stays(tmp_path: Path) ->
     old = tmp_path / "target" / "it"
     old.parent.mkdir()
     old.write_text("old", encoding="utf-8")
-    with pytest.raises(BuildError, match="did not make target/it"):
+    with pytest.raises(BuildError, match="did not create target/it"):
         build(it)
     assert not is_built(it)
     assert old.read_text(encoding="utf-8") == "old"
@@ -191,8 +191,8 @@ def test_a_build_that_fails_ends_with_the_last_lines_of_the_tool(tmp_path: Path)
 
 
 def test_a_missing_build_tool_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", os.defpath)  # a folder of it that is closed to this user gives another error
-    with pytest.raises(BuildError, match="it: no-such-tool: No such file or directory"):
+    monkeypatch.setenv("PATH", os.defpath)  # a folder on the PATH that this user may not read gives another error
+    with pytest.raises(BuildError, match="it: cannot run no-such-tool: No such file or directory"):
         build(project(tmp_path, "no-such-tool"))
 
 
@@ -212,7 +212,7 @@ def test_a_java_build_gets_the_chosen_jdk(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.fixture
 def crate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A program that prints a word, with no settings but its own, in a folder whose name is two words."""
+    """Return a program that prints a word, with only its own settings, in a folder with a space in its name."""
     for name in [name for name in os.environ if name.startswith("CARGO_BUILD_") or name == "CARGO_TARGET_DIR"]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("CARGO_HOME", str(tmp_path / "cargo home"))
@@ -237,7 +237,7 @@ def said(crate: Project) -> str:
 
 
 def built(crate: Project) -> str:
-    """What the program says after a build."""
+    """Build the crate and return the program's output."""
     build(crate)
     assert is_built(crate)
     return said(crate)
@@ -299,7 +299,7 @@ def test_what_the_compiler_says_is_in_the_error(crate: Project) -> None:
 
 
 def host() -> str:
-    """The target that this machine's compiler makes programs for."""
+    """Return the target that this machine's compiler builds for."""
     told = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
     return next(line.removeprefix("host: ") for line in told.splitlines() if line.startswith("host: "))
 
@@ -308,7 +308,7 @@ def host() -> str:
 
 
 def target_of(path: Path, **env: str) -> Path:
-    """The target folder that Cargo is given for this one."""
+    """Return the target folder that Cargo gets for this path."""
     command = ["sh", str(ROOT / "harness" / "cargo-target.sh"), str(path)]
     return Path(subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.strip())
 

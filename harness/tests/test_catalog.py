@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from zoo.catalog.build import project_of
-from zoo.catalog.load import load_catalog, load_manifest
-from zoo.catalog.manifest import CatalogError, Model
+from zoo.core.manifest import CatalogError, Model
+from zoo.core.manifest_files import load_catalog, load_manifest
+from zoo.host.build import project_of
 
 ROOT = Path(__file__).parents[2]
 GOOD = """
@@ -127,7 +127,7 @@ def test_two_servers_cannot_have_one_port(tmp_path: Path) -> None:
     second = write(tmp_path, changed('name = "java-x"', 'name = "java-z"'), folder="java-z")
     with pytest.raises(CatalogError) as caught:
         load_catalog(tmp_path)
-    assert str(caught.value) == f"{second}: port: 8109 is already that of java-x"
+    assert str(caught.value) == f"{second}: port: java-x already uses 8109"
 
 
 GUEST = """
@@ -168,10 +168,10 @@ def test_a_guest_needs_a_manifest_and_a_name_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "zoo").mkdir()
     (tmp_path / "elsewhere").mkdir()
     write(tmp_path / "zoo")
-    with pytest.raises(CatalogError, match=r"elsewhere: expected a server\.toml there or in a folder right below"):
+    with pytest.raises(CatalogError, match=r"elsewhere: expected a server\.toml in this folder or in its subfolders"):
         load_catalog(tmp_path / "zoo", tmp_path / "elsewhere")
     write(tmp_path / "elsewhere", changed("8109", "8110"))
-    with pytest.raises(CatalogError, match="name: the zoo has a server java-x already"):
+    with pytest.raises(CatalogError, match="name: the zoo already has a server java-x"):
         load_catalog(tmp_path / "zoo", tmp_path / "elsewhere")
 
 
@@ -190,7 +190,7 @@ def test_a_variant_is_selected_in_the_servers_that_have_it(tmp_path: Path) -> No
     assert [e.id for e in catalog.select(["java-z"], ["eventloop"])] == ["java-z:eventloop"]
     named = catalog.select(variants=["java-x:platform", "java-z:eventloop"])
     assert [e.id for e in named] == ["java-x:platform", "java-z:eventloop"]
-    with pytest.raises(CatalogError, match='no variant "java-q:platform" there'):
+    with pytest.raises(CatalogError, match='there is no variant "java-q:platform"; known: '):
         catalog.select(variants=["java-q:platform"])
     assert catalog.select() == catalog.entries
 
@@ -210,8 +210,8 @@ def test_of_each_kind_the_marked_entry_is_measured_twice_else_the_first(tmp_path
     native = GOOD.replace("java-x", "rust-x").replace('language = "java"', 'language = "rust"').replace("8109", "8110")
     write(tmp_path, native.partition("[jvm]")[0] + native[native.index("[[variants]]") :], "rust-x")
     catalog = load_catalog(tmp_path)
-    assert [e.id for e in catalog.twice(catalog.entries)] == ["rust-x:platform", "java-x:virtual"]
-    assert [e.id for e in catalog.twice(catalog.select(variants=["platform"]))] == [
+    assert [e.id for e in catalog.aa_entries(catalog.entries)] == ["rust-x:platform", "java-x:virtual"]
+    assert [e.id for e in catalog.aa_entries(catalog.select(variants=["platform"]))] == [
         "rust-x:platform",
         "java-x:platform",
     ]
@@ -220,4 +220,4 @@ def test_of_each_kind_the_marked_entry_is_measured_twice_else_the_first(tmp_path
 
 def test_the_zoo_measures_an_entry_of_its_named_pairs_and_an_ordinary_native_one_twice() -> None:
     zoo = load_catalog(ROOT)
-    assert [e.id for e in zoo.twice(zoo.entries)] == ["rust-axum:async", "java-tomcat:virtual"]
+    assert [e.id for e in zoo.aa_entries(zoo.entries)] == ["rust-axum:async", "java-tomcat:virtual"]

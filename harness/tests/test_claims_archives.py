@@ -1,4 +1,4 @@
-"""Runs of programs that are no servers, as evidence: the bare JVM, databases."""
+"""Tests of runs that measured programs without a server as evidence: the bare JVM and databases."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from typing import Any
 import builders
 import pytest
 from claimed import claim
-from test_jdbc import WIRE, output
+from test_jdbc import WIRE, flood_output, output
 
+from zoo.bench.bare_jvm import ARTICLE, record_of
+from zoo.bench.readings import Readings
 from zoo.claims.ledger import Claim
 from zoo.claims.quantities import QUANTITIES
-from zoo.claims.verdicts import ClaimVerdict, ClaimWord, verdicts
-from zoo.jdbc import launcher
-from zoo.jdbc.plan import profile
-from zoo.jdbc.records import CellRecord
-from zoo.measure import readings
-from zoo.measure.bare_jvm import ARTICLE, record_of
-from zoo.model.run import JvmRun
-from zoo.model.samples import Samples
+from zoo.claims.verdicts import ClaimVerdict, ClaimWord, judge_each
+from zoo.core.run import JvmRun
+from zoo.core.samples import Samples
 from zoo.reference import claims_page
-from zoo.report.text.soak_and_jvm import bare_jvm
-from zoo.sample.jcmd import ThreadMemory, heap_used, parse_native_memory
+from zoo.report.text.soak_and_jvm import jvm_section
+from zoo.sample.jcmd import parse_heap_used, parse_native_memory
 from zoo.sample.proc import Snapshot
 from zoo.sample.requests import Info
+from zoo.scenarios.jdbc import launcher
+from zoo.scenarios.jdbc.spec import find_profile
+
+STARTED = "2026-01-02T03:04:05+00:00"
 
 SUMMARY = """4711:
 
@@ -58,7 +59,7 @@ def described(kind: str) -> dict[str, Any]:
         "kind": kind,
         "protocol": 1,
         "id": f"a-{kind}",
-        "started_at": "2026-01-02T03:04:05+00:00",
+        "started_at": STARTED,
         "commit": None,
         "jdk": "25",
         "host": host,
@@ -67,18 +68,26 @@ def described(kind: str) -> dict[str, Any]:
 
 def databases(warmup_s: int = 5, iteration_s: int = 5, **changes: Any) -> dict[str, Any]:  # noqa: ANN401
     times = {"rounds": 3, "warmups": 2, "warmup_s": warmup_s, "iterations": 3, "iteration_s": iteration_s}
-    return {**described("jdbc"), "plan": {"profile": {"name": "known", **times}}, **changes}
+    facts = {"finished_at": STARTED, "dirty": False, "harness": "0.1.0"}
+    plan = {
+        "cells": [WIRE.model_dump()],
+        "floods": [],
+        "seed": 1,
+        "runtime": "process",
+        "profile": {"name": "known", **times},
+    }
+    return {**described("jdbc"), **facts, "plan": plan, **changes}
 
 
 def said(of: Claim, folder: Path) -> ClaimVerdict:
     found, left = claims_page.read_runs({"a-run": folder}, folder.parent, builders.catalog())
     assert left == []
-    [only] = verdicts([of], found)
+    [only] = judge_each([of], found)
     return only
 
 
 def jvm(folder: Path) -> Path:
-    """44 MB by default, 41 with the article's flags, started six times each."""
+    """Return a run of the bare JVM: 44 MB by default and 41 MB with the article's flags, each started six times."""
     made = [
         record_of(
             flags,
@@ -99,23 +108,23 @@ def test_the_jvm_with_no_server_is_judged_by_its_starts(tmp_path: Path) -> None:
     }
     bound = {"rule": "bound", "quantity": "RSS at rest", "of": "default", "at_least": 33, "at_most": 55}
     ratio = {"rule": "ratio", "quantity": "RSS at rest", "of": "small", "over": "default", "at_most": 1}
-    took = {"rule": "bound", "quantity": "start and end", "of": "small", "at_most": 84}
+    took = {"rule": "bound", "quantity": "start and exit", "of": "small", "at_most": 84}
     found = said(claim([bound, ratio, took], cells), jvm(tmp_path))
     assert [part.judgement.word for part in found.parts] == [ClaimWord.HOLDS] * 3
-    assert found.parts[2].found[0][0].n == 6
+    assert found.parts[2].figures[0][0].n == 6
 
 
 def test_a_jvm_run_tells_medians_with_intervals() -> None:
     record = record_of((), watched=True, rest={"rss_kb": [2048] * 6, "peak_kb": [4096] * 6, "anon_kb": [1024] * 6})
-    (table,) = bare_jvm("Java 25", [record]).tables
+    (table,) = jvm_section("Java 25", [record]).tables
     assert table.rows == [["default, watched", "–", "2 [2, 2]", "4 [4, 4]", "1 [1, 1]", "–"]]
 
 
 def test_of_parked_threads_a_jvm_run_tells_their_heap_alone() -> None:
     record = record_of(("-Xx",), parked_kb=[0.5] * 6)
-    (table,) = bare_jvm("Java 25", [record]).tables
+    (table,) = jvm_section("Java 25", [record]).tables
     assert table.rows == [["-Xx, parked", "–", "–", "–", "–", "0.5 [0.5, 0.5]"]]
-    assert QUANTITIES["heap a parked thread"].read(record.model_dump()) == [0.5] * 6
+    assert QUANTITIES["heap per parked thread"].read(record.model_dump()) == [0.5] * 6
 
 
 def test_a_difference_of_starts_is_that_of_their_means(tmp_path: Path) -> None:
@@ -126,20 +135,23 @@ def test_a_difference_of_starts_is_that_of_their_means(tmp_path: Path) -> None:
     rule = {"rule": "difference", "quantity": "RSS at rest", "of": "more", "less": "less", "at_least": 2, "at_most": 4}
     found = said(claim([rule], cells), jvm(tmp_path))
     assert [part.judgement.word for part in found.parts] == [ClaimWord.HOLDS]
-    assert found.parts[0].found[0][0].value == pytest.approx(3)
+    assert found.parts[0].figures[0][0].value == pytest.approx(3)
 
 
 def jdbc(executor: str, ops: float, number: int, **changes: Any) -> dict[str, Any]:  # noqa: ANN401
     cell = WIRE.model_copy(update={"executor": executor, "latency": "none"})
-    printed = output(launcher.arguments(cell, profile("short"), "out.json"), ops)
-    record = CellRecord(
-        cell=cell,
-        round=number,
-        position=0,
-        started_at="2026-01-02T03:04:05+00:00",
-        measurement=launcher.measurement(json.dumps(printed), cell, "raw"),
-    )
-    return {**record.model_dump(mode="json"), **changes}
+    printed = output(launcher.arguments(cell, find_profile("short"), "out.json"), ops)
+    result = launcher.measurement(json.dumps(printed), cell, "raw")
+    return {
+        "kind": "jdbc",
+        "protocol": 1,
+        "cell": cell.model_dump(mode="json"),
+        "round": number,
+        "position": 0,
+        "started_at": STARTED,
+        "measurement": result.model_dump(mode="json", exclude={"kind"}),
+        **changes,
+    }
 
 
 def test_databases_are_judged_by_executor(tmp_path: Path) -> None:
@@ -158,11 +170,14 @@ def test_databases_are_judged_by_executor(tmp_path: Path) -> None:
     lost = {"measurement": None, "failure": {"kind": "crashed", "message": "the database ended"}}
     spoiled = [*lines, jdbc("cached", 0.0, 3, **lost)]
     found = said(claim([ratio], cells), written(tmp_path / "spoiled", databases(), spoiled))
-    assert (found.word, found.judgement.why) == (ClaimWord.NOT_MEASURED, "cached failed in round 3: the database ended")
+    assert (found.word, found.judgement.reason) == (
+        ClaimWord.NOT_MEASURED,
+        "cached failed in round 3: the database ended",
+    )
 
 
 def virtual_over_cached() -> Claim:
-    """That virtual threads are at least as good."""
+    """Return the claim that virtual threads are at least as good."""
     case = "postgresql find-by-code 10/100 none"
     cells = {e: {"scenario": "jdbc", "entry": e, "case": case} for e in ("virtual", "cached")}
     return claim([{"rule": "ratio", "quantity": "operations", "of": "virtual", "over": "cached", "at_least": 1}], cells)
@@ -182,8 +197,8 @@ def test_databases_answer_to_the_number_of_their_jdk(tmp_path: Path) -> None:
 )
 def test_a_flood_that_crashes_is_a_finding(tmp_path: Path, outcome: str, word: ClaimWord) -> None:
     flood = {"database": "postgresql", "executor": "cached", "tasks": 50_000}
-    result = {"outcome": outcome, "peak_rss_kb": 900_000}
-    line = {"kind": "jdbc-flood", "flood": flood, "result": result, "failure": None}
+    result = {**flood_output("cached").model_dump(mode="json", exclude={"kind"}), "outcome": outcome}
+    line = {"kind": "jdbc-flood", "protocol": 1, "flood": flood, "started_at": STARTED, "result": result}
     rule = {"rule": "count", "quantity": "failing", "of": "cached", "at_least": 1}
     cells = {"cached": {"scenario": "jdbc-flood", "entry": "cached", "case": "postgresql", "tier": "50k"}}
     assert said(claim([rule], cells), written(tmp_path / "flood", databases(), [line])).word is word
@@ -207,19 +222,19 @@ def left_out(folder: Path) -> str:
 
 @pytest.mark.parametrize(("by_jcmd_kb", "claimed_mb"), [(5_120, 5.0), (None, 9.0)])
 def test_a_claimed_heap_is_what_jcmd_tells(by_jcmd_kb: int | None, claimed_mb: float) -> None:
-    """Where it was asked: a server whose threads are all taken does not answer `/info`."""
+    # If jcmd reported the heap, its figure is used: a server whose threads are all taken does not answer `/info`.
     info = Info.model_construct(heap_used=9 << 20, heap_committed=None, heap_max=None)
     seen = Snapshot(processes=1, rss_kb=9, cpu_s=1, threads=1, heap_used_kb=by_jcmd_kb)
     samples = Samples(hz=5, elapsed_s=1, vanished=False, t=[], rss_kb=[], threads=[], established=[], tcp_mem_kb=[])
-    found = readings.memory(1, seen, samples, seen, None, info)
+    found = Readings(None, seen, after=seen, info=info).memory(1, samples)
     assert found is not None
     assert found.heap_used_kb == 9_216
     assert QUANTITIES["heap"].read({"trial": {"memory": found.model_dump()}}) == claimed_mb
 
 
 def test_thread_memory_is_read_off_what_the_jvm_prints() -> None:
-    assert parse_native_memory(SUMMARY) == ThreadMemory(231_606, 10_874)
-    assert parse_native_memory("Native memory tracking is not enabled") is None
+    assert parse_native_memory(SUMMARY) == {"thread_reserved_kb": 231_606, "thread_committed_kb": 10_874}
+    assert parse_native_memory("Native memory tracking is not enabled") == {}
 
 
 @pytest.mark.parametrize(
@@ -237,4 +252,4 @@ def test_thread_memory_is_read_off_what_the_jvm_prints() -> None:
     ],
 )
 def test_the_heap_in_use_is_read_off_what_the_jvm_prints(printed: str, kb: int | None) -> None:
-    assert heap_used(printed) == kb
+    assert parse_heap_used(printed) == kb

@@ -1,4 +1,4 @@
-"""The ledger's page in a real browser, from a file and without a network."""
+"""Tests of the ledger's page in a real browser, from a file and without a network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 from test_claims_page import ledger, said
 
-from zoo.report.ledger_page import page
+from zoo.report.ledger_page import render_page
 
 pytestmark = [pytest.mark.browser, chrome.needed]
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.browser, chrome.needed]
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("claims") / "ledger.html"
-    path.write_text(page(ledger(), said(ledger())), encoding="utf-8")
+    path.write_text(render_page(ledger(), said(ledger())), encoding="utf-8")
     return path
 
 

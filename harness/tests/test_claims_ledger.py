@@ -1,4 +1,4 @@
-"""The ledger as data: what is published stands in the articles, what is written is refused where it is wrong."""
+"""Tests of the ledger as data: published figures appear in the articles, and invalid entries are rejected."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import articles
 import pytest
 
-from zoo.catalog.load import load_catalog
-from zoo.claims.ledger import Claim, LedgerError, combinations, points
+from zoo.claims.ledger import Claim, LedgerError, combinations, list_points
+from zoo.core.manifest_files import load_catalog
 from zoo.reference import claims_page
 from zoo.reference.claims_page import read_ledger_file, read_ledger_files
 
@@ -43,13 +43,13 @@ at_least = 1.2
 
 
 def test_all_claims_are_there() -> None:
-    assert {key: len(LEDGER.of([key])) for key in LEDGER.articles} == COUNTS
-    assert [c.id for c in LEDGER.of(["S"])] == [f"S{n}" for n in range(1, 8)]
+    assert {key: len(LEDGER.select([key])) for key in LEDGER.articles} == COUNTS
+    assert [c.id for c in LEDGER.select(["S"])] == [f"S{n}" for n in range(1, 8)]
 
 
 @pytest.mark.parametrize("claim", LEDGER.claims, ids=lambda claim: claim.id)
 def test_published_figures_stand_in_the_article(claim: Claim) -> None:
-    """Of graphs and of articles that are not kept nothing can be checked; they say so."""
+    # Graphs and articles that are not stored cannot be checked. They say so.
     if not LEDGER.articles[claim.article].kept:
         return
     for figure in claim.published:
@@ -61,7 +61,7 @@ def test_published_figures_stand_in_the_article(claim: Claim) -> None:
 
 
 def number(quote: str) -> float:
-    """The value of a figure as printed: `24k`, `165298.27`, `7 times`."""
+    """Return the value of a figure as printed: `24k`, `165298.27`, `7 times`."""
     token = quote.split(maxsplit=1)[0]
     found = re.match(r"\d+(?:\.\d+)?", token)
     assert found
@@ -98,8 +98,8 @@ def test_lists_stand_for_all_their_combinations(tmp_path: Path) -> None:
         ("java-tomcat:virtual, hello 100", "java-tomcat:platform, hello 100"),
         ("java-tomcat:virtual, hello 1k", "java-tomcat:platform, hello 1k"),
     ]
-    assert len(points(claim.cells["a"])) == 2
-    assert [p.text for p in points(claim.cells["a"], over_tiers=True)] == ["java-tomcat:virtual, hello 100–1k"]
+    assert len(list_points(claim.cells["a"])) == 2
+    assert [p.text for p in list_points(claim.cells["a"], over_tiers=True)] == ["java-tomcat:virtual, hello 100–1k"]
 
 
 def written(folder: Path, text: str = FILE, name: str = "Q.toml") -> Path:
@@ -113,25 +113,25 @@ def written(folder: Path, text: str = FILE, name: str = "Q.toml") -> Path:
     [
         ('key = "Q"', 'key = "q"', "article.key: String should match pattern"),
         ('says = "One is faster."\n', "", "claims.0.says: Field required"),
-        ('id = "Q1"', 'id = "R1"', "expected ids that begin with Q, got R1"),
+        ('id = "Q1"', 'id = "R1"', "expected ids that start with Q, got R1"),
         ('rule = "ratio"', 'rule = "feeling"', "'ratio'"),
         ('quantity = "requests"', 'quantity = "beauty"', 'no quantity "beauty"; known: requests, operations'),
-        ('over = "b"\n', "", 'rule "ratio" needs over'),
-        ('rule = "ratio"', 'rule = "bound"', 'rule "bound" takes no over'),
-        ('rule = "ratio"', 'rule = "recorded"', 'rule "recorded" takes no at_least, over'),
-        ('rule = "ratio"', 'rule = "spread"\ntogether = true', 'rule "spread" takes no together'),
+        ('over = "b"\n', "", 'rule "ratio" requires over'),
+        ('rule = "ratio"', 'rule = "bound"', 'rule "bound" does not accept over'),
+        ('rule = "ratio"', 'rule = "recorded"', 'rule "recorded" does not accept at_least, over'),
+        ('rule = "ratio"', 'rule = "spread"\ntogether = true', 'rule "spread" does not accept together'),
         ("at_least = 1.2", "", "expected at_least, at_most or both"),
         ("at_least = 1.2", "at_least = 2\nat_most = 1", "expected at_least ≤ at_most, got 2 > 1"),
         ("at_least = 1.2", "at_least = 1.2\nleans_above = 1\nleans_below = 1", "expected one direction"),
         ("at_least = 1.2", "at_least = 1.2\nin_cells = 0.5\ntogether = true\nhue = 1", "hue: Extra inputs"),
-        ('of = "a"', 'of = "c"', "which differs in: a, c"),
+        ('of = "a"', 'of = "c"', "the difference: a, c"),
         (
             'platform", tier = ["100", "1k"]',
             'platform", tier = ["100"]',
-            "where both list tier, the lists must be alike",
+            "if both list tier, the lists must be equal",
         ),
         ('faster."\n', 'faster."\nunmeasured = "no"\n', "expected either rules or"),
-        ('runs = ["bench-all"]', "", "expected `runs`, names of results/reference/runs.toml"),
+        ('runs = ["bench-all"]', "", "expected `runs` (names in results/reference/runs.toml)"),
     ],
 )
 def test_a_fault_names_file_key_and_what_was_expected(tmp_path: Path, before: str, after: str, expected: str) -> None:
@@ -156,17 +156,21 @@ def test_a_file_is_named_after_its_article(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_ledger_is_told(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match="no ledger there"):
+    with pytest.raises(LedgerError, match="contains no ledger"):
         read_ledger_files(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        ("java-tomcat:platform", "java-tomcat:threads", 'Q1: no entry "java-tomcat:threads"'),
-        ('scenario = "hello"', 'scenario = "warp"', 'Q1: no scenario "warp"; known: hello, '),
+        ("java-tomcat:platform", "java-tomcat:threads", 'Q1: there is no entry "java-tomcat:threads"'),
+        ('scenario = "hello"', 'scenario = "warp"', 'Q1: there is no scenario "warp"; known: hello, '),
         ('scenario = "hello"', 'scenario = "cpu", case = "9ms"', 'Q1: scenario cpu has no case "9ms"; known: 0.1ms'),
-        ('["100", "1k"]', '["100", "many"]', 'Q1: tier must be a connection count such as 100, 1k or 25k, got "many"'),
+        (
+            '["100", "1k"]',
+            '["100", "many"]',
+            'Q1: "many" is not a number of connections; use numbers such as 100, 1k or 25k',
+        ),
     ],
 )
 def test_what_a_claim_names_must_be_there(tmp_path: Path, before: str, after: str, expected: str) -> None:
@@ -185,11 +189,11 @@ def test_a_copy_of_a_server_need_not_be_there_but_its_original_must(tmp_path: Pa
         "java-tomcat-other": "java-tomcat"
     }
     written(tmp_path / "claims", named.replace('"java-tomcat"', '"java-tomkat"'))
-    with pytest.raises(LedgerError, match='Q1: no entry "java-tomkat:platform"'):
+    with pytest.raises(LedgerError, match='Q1: there is no entry "java-tomkat:platform"'):
         claims_page.read_ledger(tmp_path, load_catalog(ROOT))
 
 
 def test_claims_are_chosen_by_article_and_id() -> None:
-    assert [claim.id for claim in LEDGER.of(["t"], ["R7", "r1"])] == ["R1", "R7", *(f"T{n}" for n in range(1, 10))]
+    assert [claim.id for claim in LEDGER.select(["t"], ["R7", "r1"])] == ["R1", "R7", *(f"T{n}" for n in range(1, 10))]
     with pytest.raises(LedgerError, match='no article or claim "Z"; articles: D, L, R, S, T, X'):
-        LEDGER.of(["Z"])
+        LEDGER.select(["Z"])

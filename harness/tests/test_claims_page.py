@@ -1,4 +1,4 @@
-"""What a reader sees of the ledger: page, Markdown, badge."""
+"""Tests of the ledger as a reader sees it: page, Markdown and badge."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from claimed import PLATFORM, STEADY, VIRTUAL, archive, claim, hello, records, t
 
 from zoo.claims.estimates import Estimate
 from zoo.claims.ledger import Ledger, LedgerFile, Rule
-from zoo.claims.verdicts import ClaimVerdict, ClaimWord, verdicts
-from zoo.model.record import Record
+from zoo.claims.verdicts import ClaimVerdict, ClaimWord, judge_each
+from zoo.core.record import Record
 from zoo.report import ledger_text as told
-from zoo.report.ledger_page import badge, page, strips
+from zoo.report.ledger_page import place_strips, render_badge, render_page
 from zoo.report.text.markdown import render
 
 RATIO = {"rule": "ratio", "quantity": "requests", "of": "virtual", "over": "platform", "at_least": 0.6, "at_most": 0.9}
@@ -24,7 +24,7 @@ EVIL = "</script><script>document.title = 'taken over'</script>"
 
 
 def ledger() -> Ledger:
-    """Four claims: one holds, one does not, one lacks its cells, one cannot be decided."""
+    """Return a ledger of four claims: one holds, one does not, one lacks its cells, and one cannot be decided."""
     article = {"key": "Q", "about": f"Pools & threads {EVIL}", "machine": "Big Iron", "cores": 64, "jdk": "21"}
     figures = [{"of": "ratio", "value": 0.74, "quote": "0.74"}, {"of": "graph", "value": 2, "unit": "×"}]
     made = [
@@ -43,11 +43,11 @@ def measured() -> list[Record]:
 
 
 def said(found: Ledger) -> list[ClaimVerdict]:
-    return verdicts(found.claims, {"a-run": archive(measured())})
+    return judge_each(found.claims, {"a-run": archive(measured())})
 
 
 def test_every_claim_is_a_row_that_opens_to_its_evidence() -> None:
-    text = page(ledger(), said(ledger()))
+    text = render_page(ledger(), said(ledger()))
     rows = dict(re.findall(r'<details class="claim" id="(Q\d)" .*?data-verdict="([^"]+)"', text))
     assert rows == {"Q1": "holds", "Q2": "not reproduced here", "Q3": "not measured", "Q4": "not measured"}
     first = text.partition('id="Q1"')[2].partition("</details>")[0]
@@ -61,8 +61,8 @@ def test_every_claim_is_a_row_that_opens_to_its_evidence() -> None:
         'href="../results/20260102-030405-full/records.ndjson"',
         "lines 1, 2, 3, 4, 5, 6",
         "Published on Big Iron, 64 cores; measured on Some CPU, 2 cores, shared by server and generator.",
-        "JDK there 21, here 25.0.1.",
-        "20,000 descriptors a process",
+        "JDK: published with 21, measured with 25.0.1.",
+        "20,000 descriptors per process",
     ):
         assert words in first
     assert "of 2 parts 1 holds, 1 does not hold" in text.partition('id="Q2"')[2].partition("</details>")[0].lower()
@@ -71,7 +71,7 @@ def test_every_claim_is_a_row_that_opens_to_its_evidence() -> None:
 
 
 def test_the_page_needs_no_network_and_runs_no_script_but_its_own() -> None:
-    text = page(ledger(), said(ledger()))
+    text = render_page(ledger(), said(ledger()))
     assert "default-src 'none'" in html.unescape(text)
     assert EVIL not in text
     assert not re.search(r'(?:src|href)="(?:https?:)?//', text)
@@ -79,17 +79,17 @@ def test_the_page_needs_no_network_and_runs_no_script_but_its_own() -> None:
 
 def test_the_ledger_as_markdown_links_the_runs() -> None:
     found = ledger()
-    text = render(told.sections(found, said(found), links=True))
+    text = render(told.ledger_sections(found, said(found), links=True))
     assert "1 holds, 1 not reproduced here, 2 not measured." in text
     assert "| holds | as published | [1](../results/20260102-030405-full/) |" in text
-    assert "Judged on 2 cores that server and generator share." in text
+    assert "Server and generator share 2 cores, so requests per second depend on how they share them." in text
     assert "- Q4 not measured: there is no such machine" in text
-    plain = render(told.sections(found, said(found)))
+    plain = render(told.ledger_sections(found, said(found)))
     assert "](" not in plain
 
 
 def test_the_badge_is_a_picture_that_says_what_it_shows() -> None:
-    drawn = ElementTree.fromstring(badge({ClaimWord.HOLDS: 12, ClaimWord.NOT_MEASURED: 3}))
+    drawn = ElementTree.fromstring(render_badge({ClaimWord.HOLDS: 12, ClaimWord.NOT_MEASURED: 3}))
     name = "{http://www.w3.org/2000/svg}"
     assert drawn.findtext(f"{name}title") == "published claims, measured: 12 hold, 3 not measured"
     assert [text.text for text in drawn.iter(f"{name}text")] == [
@@ -105,8 +105,8 @@ def test_a_strip_shows_where_the_interval_lies_against_the_band() -> None:
     rule = Rule.model_validate({**RATIO})
     inside = Estimate("inside", "×", 0.75, 0.7, 0.8, 3)
     above = Estimate("above", "×", 2.0, 1.5, float("inf"), 3)
-    lost = Estimate("lost", why="nothing was measured")
-    first, second, third = strips(rule, [inside, above, lost])
+    lost = Estimate("lost", objection="nothing was measured")
+    first, second, third = place_strips(rule, [inside, above, lost])
     assert third is None
     assert first is not None
     assert second is not None
@@ -118,13 +118,13 @@ def test_a_strip_shows_where_the_interval_lies_against_the_band() -> None:
 def test_figures_are_told_with_intervals_and_units() -> None:
     found = ledger()
     first, *_ = said(found)
-    assert told.measured(first) == "×0.74 [0.74, 0.74]"
+    assert told.format_measured(first) == "×0.74 [0.74, 0.74]"
     count = claim([{"rule": "count", "quantity": "failing", "of": "it", "at_most": 0}], {"it": hello(VIRTUAL)})
     failed = [builders.record(VIRTUAL, round_number=1), builders.record(VIRTUAL, round_number=2, failure="hung")]
-    of_two, of_three = verdicts(
+    of_two, of_three = judge_each(
         [count.model_copy(update={"rounds": rounds}) for rounds in (2, 3)],
         {"a-run": archive(failed)},
     )
-    assert told.measured(of_two) == told.measured(of_three) == "0, 1"
-    assert told.why(of_two) == "so in 1 of 2 rounds"
-    assert told.why(of_three) == "so in 1 of 2 rounds; 2 of the 3 rounds asked for"
+    assert told.format_measured(of_two) == told.format_measured(of_three) == "0, 1"
+    assert told.explain_verdict(of_two) == "it holds in 1 of 2 rounds"
+    assert told.explain_verdict(of_three) == "it holds in 1 of 2 rounds; 2 of the 3 required rounds"

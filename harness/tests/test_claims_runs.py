@@ -1,4 +1,4 @@
-"""Each claim names the runs that decide it: they are listed, and have the cells that its rules need."""
+"""Tests that the runs each claim names are listed and have the cells that its rules need."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from zoo.catalog.load import load_catalog
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import Claim
-from zoo.claims.verdicts import verdicts
+from zoo.claims.verdicts import judge_each
+from zoo.core.manifest_files import load_catalog
 from zoo.reference import claims_page, runs
 from zoo.reference.runs import COMMITTED
 
@@ -22,7 +22,7 @@ CLAIMS = [claim for claim in claims_page.read_ledger(ROOT, CATALOG).claims if cl
 NAMED = {name for claim in CLAIMS for name in claim.runs}
 PAGE = "docs/claims.md"
 NO_SUCH_CELLS = re.compile(
-    "none of its runs has|not in one run|of different machines|under different protocols|no round has"
+    "none of its runs has|in different runs|from different machines|under different protocols|no round (has|measured)"
 )
 
 
@@ -38,8 +38,8 @@ def test_a_claim_names_the_runs_that_have_its_cells_and_no_others(claim: Claim) 
     assert set(claim.runs) <= LISTED.keys()
     if not all(LISTED[name].measured for name in claim.runs):
         return
-    [found] = verdicts([claim], {name: committed(name) for name in claim.runs})
-    why = {estimate.why for part in found.parts for estimate, _ in part.found if estimate.why}
+    [found] = judge_each([claim], {name: committed(name) for name in claim.runs})
+    why = {estimate.objection for part in found.parts for estimate, _ in part.figures if estimate.objection}
     assert [reason for reason in why if NO_SUCH_CELLS.search(reason)] == []
     assert {archive.folder for archive in found.archives} == set(claim.runs)
 

@@ -1,4 +1,4 @@
-"""Every rule of the ledger on records whose truth is known: each verdict is given where it should be."""
+"""Tests of every rule of the ledger, on records whose truth is known: each rule gives the right verdict."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import pytest
 from claimed import PLATFORM, STEADY, UNSTEADY, VIRTUAL, archive, claim, hello, records, said, times
 from test_study import behind, loaded
 
-from zoo.analysis.held import costs
-from zoo.analysis.metrics import cpu_per_million
-from zoo.analysis.summary import cells, rows
 from zoo.claims.estimates import ClaimEvidence
 from zoo.claims.ledger import Rule
-from zoo.claims.verdicts import ClaimWord, Judgement, Size, over_cells, verdict, verdicts
-from zoo.model.entry_id import twin
-from zoo.model.flag import Flag
-from zoo.model.record import Record
+from zoo.claims.verdicts import ClaimWord, Judgement, Size, combine_cells, judge_claim, judge_each
+from zoo.core.entry_id import aa_id
+from zoo.core.flag import Flag
+from zoo.core.record import Record
+from zoo.stats.memory_per_request import costs
+from zoo.stats.metrics import cpu_per_million
+from zoo.stats.summary import cells, rows
 
 PAIR = {"virtual": hello(VIRTUAL), "platform": hello(PLATFORM)}
 RATIO = {"rule": "ratio", "quantity": "requests", "of": "virtual", "over": "platform"}
@@ -55,14 +55,15 @@ def test_a_ratio(ratio: float, by: tuple[float, ...], word: ClaimWord, size: Siz
 
 
 def test_what_is_open_says_how_many_rounds_would_decide() -> None:
-    """Half-widths shrink with the square root of the rounds: 0.95 against a bound of 1, with an interval of ± 0.248."""
+    # Half-widths shrink with the square root of the rounds. Here 0.95 is compared with a bound of 1, with an interval
+    # of ± 0.248.
     found = said(claim([BELOW], PAIR), pair(0.95, UNSTEADY)).judgement
-    assert found.why == "the interval has both directions; over 20 more rounds would decide"
+    assert found.reason == "the interval includes both directions; over 20 more rounds would decide"
     near = said(claim([BELOW], PAIR), pair(0.85, UNSTEADY)).judgement
-    assert near.why == "the interval has both directions; about 4 more rounds would decide"
-    assert near.more == 4
+    assert near.reason == "the interval includes both directions; about 4 more rounds would decide"
+    assert near.rounds_needed == 4
     both = said(claim([BELOW], GRID), [*pair(0.85, UNSTEADY), *pair(0.75, tier="100")]).judgement
-    assert both.why == "so in 1 of 2 cells, 2 needed; 1 not certain; about 4 more rounds would decide"
+    assert both.reason == "it holds in 1 of 2 cells, 2 needed; 1 not decided; about 4 more rounds would decide"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_a_band_on_one_side_of_no_difference_has_a_direction(
 def test_a_ratio_of_which_nothing_was_measured() -> None:
     found = said(claim([BELOW], PAIR), records(PLATFORM, [1000.0] * 3))
     assert found.word is N
-    assert found.judgement.why == "none of its runs has java-a:virtual, hello 1k"
+    assert found.judgement.reason == "none of its runs has java-a:virtual, hello 1k"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_a_bound(mb: float, by: tuple[float, ...], word: ClaimWord, size: Size |
 def test_a_bound_of_which_nothing_was_measured() -> None:
     rule = {"rule": "bound", "quantity": "peak RSS", "of": "it", "at_most": 55}
     found = said(claim([rule], {"it": hello(VIRTUAL, "25k")}), pair(1.0))
-    assert (found.word, found.judgement.why) == (N, "none of its runs has java-a:virtual, hello 25k")
+    assert (found.word, found.judgement.reason) == (N, "none of its runs has java-a:virtual, hello 25k")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_a_bound_of_which_nothing_was_measured() -> None:
     [((1, 1, 1), R), ((1, 3, 1), OPEN), ((3, 3, 3), R), ((9, 9, 9), C)],
 )
 def test_a_count(us: tuple[int, ...], word: ClaimWord) -> None:
-    """Each round by itself; one is enough to judge."""
+    # Each round is judged separately, and one round is enough.
     rule = {"rule": "count", "quantity": "p50", "of": "it", "at_most": 2, "leans_below": 5}
     found = [
         builders.record(VIRTUAL, round_number=number, p50_us=seconds * 1_000_000)
@@ -140,7 +141,7 @@ def test_a_cell_that_failed_by_no_fault_of_the_server_was_not_measured() -> None
     assert record.failure is not None
     lost = record.model_copy(update={"failure": record.failure.model_copy(update={"kind": "agent_lost"})})
     found = said(claim([rule], {"it": hello(VIRTUAL)}), [lost])
-    assert (found.word, found.judgement.why) == (N, "the agent ended")
+    assert (found.word, found.judgement.reason) == (N, "the agent ended")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,7 @@ def test_a_difference(more: float, by: tuple[float, ...], word: ClaimWord) -> No
 def test_a_difference_of_two_runs_is_not_measured() -> None:
     rule = {"rule": "difference", "quantity": "requests", "of": "virtual", "less": "platform", "at_least": 0}
     found = said(claim([rule], PAIR), records(VIRTUAL, [1.0, 2.0]), records(PLATFORM, [1.0, 2.0]))
-    assert (found.word, found.judgement.why) == (N, "the two are not in one run")
+    assert (found.word, found.judgement.reason) == (N, "the two are in different runs")
 
 
 LOW, HIGH = (records(entry, [kb] * 3, name="rss_peak_kb") for entry, kb in ((VIRTUAL, 100), (PLATFORM, 200)))
@@ -187,8 +188,10 @@ def test_speed_is_never_taken_from_two_runs() -> None:
     of = claim([{**RATIO, "at_most": 1}], PAIR)
     slow, fast = records(VIRTUAL, [100.0] * 3), records(PLATFORM, [200.0] * 3)
     spoiled = [*records(VIRTUAL, [100.0] * 3, flags=[Flag.NOT_ESTABLISHED]), *fast]
-    assert said(of, slow, fast).judgement.why == "the two are not in one run, and speed is not compared between runs"
-    assert said(of, slow, fast, spoiled).judgement.why == f"{VIRTUAL}: {Flag.NOT_ESTABLISHED.text}"
+    assert (
+        said(of, slow, fast).judgement.reason == "the two are in different runs, and speed is not compared between runs"
+    )
+    assert said(of, slow, fast, spoiled).judgement.reason == f"{VIRTUAL}: {Flag.NOT_ESTABLISHED.text}"
 
 
 @pytest.mark.parametrize(
@@ -270,12 +273,12 @@ def test_figures_of_a_load_with_faults_are_not_judged(flag: Flag) -> None:
 def test_one_failed_round_is_enough_not_to_judge() -> None:
     found = [*pair(0.75)[1:], builders.record(VIRTUAL, round_number=1, failure="hung")]
     verdict_ = said(claim([BELOW], PAIR), found)
-    assert (verdict_.word, verdict_.judgement.why) == (N, "java-a:virtual failed in round 1: hung")
+    assert (verdict_.word, verdict_.judgement.reason) == (N, "java-a:virtual failed in round 1: hung")
 
 
 @pytest.mark.parametrize(
     ("sent", "quantity", "word"),
-    [(24_000, "peak RSS", R), (24_000, "p50", N), (24_000, "share of good answers", N), (23_000, "peak RSS", N)],
+    [(24_000, "peak RSS", R), (24_000, "p50", N), (24_000, "share of good responses", N), (23_000, "peak RSS", N)],
 )
 def test_of_a_rate_that_was_made_too_late_only_memory_is_judged(sent: int, quantity: str, word: ClaimWord) -> None:
     found = [
@@ -287,9 +290,11 @@ def test_of_a_rate_that_was_made_too_late_only_memory_is_judged(sent: int, quant
         name: {"scenario": "rate", "entry": entry, "case": "70pct", "tier": "100"}
         for name, entry in (("virtual", VIRTUAL), ("platform", PLATFORM))
     }
-    verdict_ = verdict(claim([{**RATIO, "quantity": quantity, "at_most": 1}], cells), ClaimEvidence([archive(found)]))
+    verdict_ = judge_claim(
+        claim([{**RATIO, "quantity": quantity, "at_most": 1}], cells), ClaimEvidence([archive(found)])
+    )
     assert verdict_.word is word
-    assert (word is R) is ("too late" not in (verdict_.judgement.why or ""))
+    assert (word is R) is ("too late" not in (verdict_.judgement.reason or ""))
 
 
 def test_a_lower_bound_leaves_a_ratio_open_upwards() -> None:
@@ -316,14 +321,14 @@ def test_at_a_cut_tier_only_ratios_and_costs_per_connection_are_judged() -> None
     found = [*cut(0.75), *cut(1.0, PLATFORM)]
     judged = said(claim([BELOW], cells), found)
     assert judged.word is R
-    assert "ran at 19,500 connections instead of 25k (nofile hard limit 20,000)" in judged.parts[0].found[0][0].notes
+    assert "ran at 19,500 connections instead of 25k (nofile hard limit 20,000)" in judged.parts[0].figures[0][0].notes
     alone = {"it": hello(VIRTUAL, "25k")}
     cost = {"rule": "bound", "quantity": "growth from idle per connection", "of": "it", "at_most": 3}
     assert said(claim([cost], alone), found).word is R
     for rule, quantity in (("bound", "peak RSS"), ("count", "failing")):
         whole = said(claim([{"rule": rule, "quantity": quantity, "of": "it", "at_most": 1e9}], alone), found)
         assert whole.word is N
-        assert "only ratios and costs per connection are judged" in (whole.judgement.why or "")
+        assert "only ratios and costs per connection are judged" in (whole.judgement.reason or "")
 
 
 @pytest.mark.parametrize("requests", [999, 1_000])
@@ -344,7 +349,7 @@ def test_a_connection_costs_the_same_in_report_claim_and_scenario() -> None:
     ]
     named = {"it": {"scenario": "sleep", "entry": VIRTUAL, "tier": ["100", "1k", "25k"]}}
     rule = {"rule": "bound", "quantity": "RSS per connection", "of": "it", "at_most": 30}
-    claimed = said(claim([rule], named), found).parts[0].found[0][0]
+    claimed = said(claim([rule], named), found).parts[0].figures[0][0]
     reported = rows(cells(found))[-1].kb_per_connection
     assert reported is not None
     assert (claimed.value, claimed.low, claimed.high) == (reported.value, reported.low, reported.high)
@@ -355,21 +360,24 @@ def test_a_connection_costs_the_same_in_report_claim_and_scenario() -> None:
 def test_sides_with_different_connection_counts_are_not_compared() -> None:
     cells = {"virtual": hello(VIRTUAL, "25k"), "platform": hello(PLATFORM, "25k")}
     found = said(claim([BELOW], cells), [*cut(0.75), *records(PLATFORM, [1000.0] * 3, "25k")])
-    assert (found.word, found.judgement.why) == (N, "ran at different connection counts: 19,500, 25,000")
+    assert (found.word, found.judgement.reason) == (N, "ran at different connection counts: 19,500, 25,000")
 
 
 def test_a_difference_within_the_noise_of_the_run_is_inconclusive() -> None:
-    """A/A of the same run differs by a tenth: 7 % are no finding, however narrow their interval."""
-    noisy = records(twin(PLATFORM), times(1100, STEADY))
+    # A/A in the same run differs by 10%, so a 7% difference is no finding, however narrow its interval.
+    noisy = records(aa_id(PLATFORM), times(1100, STEADY))
     rule = {**RATIO, "at_most": 0.95, "leans_below": 1}
     assert said(claim([rule], PAIR), pair(0.93)).word is R
     found = said(claim([rule], PAIR), [*pair(0.93), *noisy])
-    assert (found.word, found.judgement.why) == (OPEN, "no more than one and the same program differs from itself")
+    assert (found.word, found.judgement.reason) == (
+        OPEN,
+        "the difference is within the noise of the same program measured twice",
+    )
     assert said(claim([rule], PAIR), [*pair(0.5), *noisy]).word is R
 
 
 def test_the_noise_of_a_mean_over_cells_is_that_of_the_mean() -> None:
-    noisy = [r for tier in MANY for r in records(twin(PLATFORM), times(1100, STEADY), tier)]
+    noisy = [r for tier in MANY for r in records(aa_id(PLATFORM), times(1100, STEADY), tier)]
     rule = {**RATIO, "at_most": 0.95, "leans_below": 1}
     found = [r for tier in MANY for r in pair(0.93, tier=tier)]
     one = claim([rule], PAIR | {name: {**cell, "tier": MANY[0]} for name, cell in PAIR.items()})
@@ -378,7 +386,7 @@ def test_the_noise_of_a_mean_over_cells_is_that_of_the_mean() -> None:
 
 
 def test_noise_is_no_objection_to_a_claim_of_likeness() -> None:
-    noisy = records(twin(PLATFORM), times(1100, STEADY))
+    noisy = records(aa_id(PLATFORM), times(1100, STEADY))
     alike = {**RATIO, "at_least": 0.9, "at_most": 1.1}
     assert said(claim([alike], PAIR), [*pair(1.01), *noisy]).word is R
 
@@ -387,9 +395,9 @@ def test_noise_is_no_objection_to_a_claim_of_likeness() -> None:
 def test_a_claim_of_a_twentieth_does_not_hold_where_both_are_surely_alike(band: dict[str, float]) -> None:
     found = said(claim([{**RATIO, **band}], PAIR), pair(1.0, (1.0, 1.004, 0.996)))
     assert found.word is C
-    assert (found.parts[0].judgement.word, found.parts[0].judgement.why) == (
+    assert (found.parts[0].judgement.word, found.parts[0].judgement.reason) == (
         ClaimWord.DOES_NOT,
-        "surely within 5 % of no difference",
+        "the whole interval is within 5% of no difference",
     )
 
 
@@ -398,7 +406,7 @@ def test_an_emulated_host_tells_of_memory_and_not_of_speed() -> None:
         there = {"runtime": "vm", "accelerator": "tcg", "memory": "11g"}
         return [r.model_copy(update={"condition": r.condition.model_copy(update=there)}) for r in found]
 
-    assert said(claim([BELOW], PAIR), emulated(pair(0.75))).judgement.why == "an emulated host tells nothing of speed"
+    assert said(claim([BELOW], PAIR), emulated(pair(0.75))).judgement.reason == "an emulated host cannot measure speed"
     memory = {"rule": "bound", "quantity": "peak RSS", "of": "virtual", "at_most": 100}
     assert said(claim([memory], {"virtual": PAIR["virtual"]}), emulated(pair(0.75))).word is R
 
@@ -442,7 +450,7 @@ def test_a_band_that_must_hold_in_some_of_the_cells(
     in_cells: object, words: str, said_: ClaimWord, size: Size | None
 ) -> None:
     rule = Rule.model_validate({**BELOW, "in_cells": in_cells})
-    found = over_cells(rule, judgements(words))
+    found = combine_cells(rule, judgements(words))
     assert (found.word, found.size) == (said_, size)
 
 
@@ -451,7 +459,7 @@ NINE = {"virtual": hello(VIRTUAL, MANY), "platform": hello(PLATFORM, MANY)}
 
 
 def nine(against: float, by: tuple[float, ...], others: tuple[float, ...]) -> list[Record]:
-    """Nine cells: one that speaks against `BELOW`, and eight that say nothing for sure."""
+    """Return records of nine cells: one that contradicts `BELOW`, and eight that are not conclusive."""
     first, *rest = MANY
     return pair(against, by, first) + [r for tier in rest for r in pair(0.95, others, tier)]
 
@@ -461,8 +469,10 @@ def test_one_of_many_uncertain_cells_does_not_contradict_by_chance() -> None:
     assert said(claim([BELOW], PAIR), pair(1.2, barely)).word is C
     found = said(claim([BELOW], NINE), nine(1.2, barely, UNSTEADY))
     assert found.word is OPEN
-    assert found.judgement.why == "so in 0 of 9 cells, 9 needed; 9 not certain; over 20 more rounds would decide"
-    assert "by chance" in (found.parts[0].found[0][1].why or "")
+    assert (
+        found.judgement.reason == "it holds in 0 of 9 cells, 9 needed; 9 not decided; over 20 more rounds would decide"
+    )
+    assert "chance alone" in (found.parts[0].figures[0][1].reason or "")
 
 
 def test_one_of_many_cells_that_surely_does_not_hold_is_enough_against_every() -> None:
@@ -471,7 +481,7 @@ def test_one_of_many_cells_that_surely_does_not_hold_is_enough_against_every() -
 
 def test_cells_are_set_against_those_of_the_same_load() -> None:
     found = said(claim([BELOW], GRID), pair(0.75, tier="100") + pair(1.3, tier="1k"))
-    assert [(e.label, j.word) for e, j in found.parts[0].found] == [
+    assert [(e.label, j.word) for e, j in found.parts[0].figures] == [
         ("java-a:virtual, hello 100 ÷ java-a:platform, hello 100", R),
         ("java-a:virtual, hello 1k ÷ java-a:platform, hello 1k", ClaimWord.DOES_NOT),
     ]
@@ -481,7 +491,7 @@ def test_cells_are_set_against_those_of_the_same_load() -> None:
 def test_cells_taken_together_are_judged_by_their_mean() -> None:
     found = said(claim([{**BELOW, "together": True}], GRID), pair(0.5, tier="100") + pair(1.125, tier="1k"))
     assert found.word is R
-    assert found.parts[0].found[0][0].value == pytest.approx(0.75, rel=1e-3)
+    assert found.parts[0].figures[0][0].value == pytest.approx(0.75, rel=1e-3)
 
 
 def test_cells_taken_together_are_of_one_run_even_where_a_newer_one_has_some() -> None:
@@ -489,9 +499,9 @@ def test_cells_taken_together_are_of_one_run_even_where_a_newer_one_has_some() -
     newer, whole = pair(2.0, tier="1k"), pair(0.5, tier="100") + pair(1.125, tier="1k")
     found = said(of, newer, whole)
     assert found.word is R
-    assert found.parts[0].found[0][0].value == pytest.approx(0.75, rel=1e-3)
+    assert found.parts[0].figures[0][0].value == pytest.approx(0.75, rel=1e-3)
     apart = said(of, newer, pair(0.5, tier="100"))
-    assert (apart.word, apart.judgement.why) == (N, "no run has all of its cells in one round")
+    assert (apart.word, apart.judgement.reason) == (N, "no run has all of its cells in one round")
 
 
 def test_tiers_below_so_many_times_the_cores_are_left_out() -> None:
@@ -499,7 +509,7 @@ def test_tiers_below_so_many_times_the_cores_are_left_out() -> None:
     found = said(claim([BELOW], cells), pair(1.3, tier="100") + pair(0.75, tier="1k"))
     assert found.word is R
     none = {name: {**cell, "tiers_from_cores": 1_000} for name, cell in GRID.items()}
-    assert "no tier is large enough" in (said(claim([BELOW], none), pair(0.75)).judgement.why or "")
+    assert "no connection count is large enough" in (said(claim([BELOW], none), pair(0.75)).judgement.reason or "")
 
 
 def test_every_part_of_a_claim_must_hold() -> None:
@@ -521,9 +531,9 @@ def test_runs_of_one_condition_are_taken_together_whichever_is_newer() -> None:
     of = claim([BELOW], PAIR)
     low, high = pair(0.75), pair(1.3)
     both, turned = said(of, low, high), said(of, high, low)
-    [[seen, _]] = both.parts[0].found
+    [[seen, _]] = both.parts[0].figures
     assert seen.value == pytest.approx((0.75 * 1.3) ** 0.5, rel=1e-3)
-    assert (seen.n, seen.notes) == (6, ("2 runs together",))
+    assert (seen.n, seen.notes) == (6, ("2 runs combined",))
     assert both.judgement == turned.judgement
     assert both.word is OPEN
     assert [archive.id for archive in both.archives] == ["run-0", "run-1"]
@@ -536,22 +546,22 @@ def test_what_is_spoiled_or_of_another_condition_is_not_taken_in() -> None:
     changes = ({"protocol": 1}, {"host": builders.run().host.model_copy(update={"cores_usable": 8.0})})
     for change in changes:
         archives = [archive(pair(0.75)), archive(pair(1.3), "other", **change)]
-        assert verdict(of, ClaimEvidence(archives)).word is R
+        assert judge_claim(of, ClaimEvidence(archives)).word is R
 
 
 def test_an_older_build_is_noted_and_not_taken_together_with_this_one() -> None:
     of = claim([BELOW], PAIR)
-    older = dataclasses.replace(archive(pair(1.3), "older"), older=frozenset({"java-a"}))
-    found = verdict(of, ClaimEvidence([older, archive(pair(0.75), "of this build")]))
+    older = dataclasses.replace(archive(pair(1.3), "older"), outdated=frozenset({"java-a"}))
+    found = judge_claim(of, ClaimEvidence([older, archive(pair(0.75), "of this build")]))
     assert found.word is C
-    assert found.parts[0].found[0][0].notes == ("an older build of java-a",)
+    assert found.parts[0].figures[0][0].notes == ("java-a measured with an earlier build",)
 
 
 def test_the_runs_that_a_claim_names_first_are_preferred_whatever_others_there_are() -> None:
     of = claim([BELOW], PAIR, runs=["second", "first"])
     first, second = archive(pair(0.75), "first"), archive(pair(1.3), "second", protocol=1)
     known = {"first": first, "second": second, "other": archive(pair(0.75), "other")}
-    [found], [without] = (verdicts([of], runs) for runs in (known, {"first": first}))
+    [found], [without] = (judge_each([of], runs) for runs in (known, {"first": first}))
     assert [archive.id for archive in found.archives] == ["second"]
     assert [archive.id for archive in without.archives] == ["first"]
 
@@ -560,26 +570,33 @@ def test_memory_of_two_runs_is_compared_under_one_protocol() -> None:
     of = claim([{**RATIO, "quantity": "peak RSS", "at_most": 0.9}], PAIR)
     light, heavy = (records(entry, [mb] * 3, name="rss_peak_kb") for entry, mb in ((VIRTUAL, 100.0), (PLATFORM, 200.0)))
     newer, older = archive(light, "newer"), archive(heavy, "older", protocol=3)
-    found = verdict(of, ClaimEvidence([newer, older]))
-    assert (found.word, found.parts[0].found[0][0].why) == (N, "the two were measured under different protocols")
+    found = judge_claim(of, ClaimEvidence([newer, older]))
+    assert (found.word, found.parts[0].figures[0][0].objection) == (
+        N,
+        "the two were measured under different protocols",
+    )
 
 
 def test_a_claim_is_contradicted_only_by_a_test_that_is_the_article_s() -> None:
     memory = {**RATIO, "quantity": "peak RSS", "at_most": 0.5}
     more = records(VIRTUAL, [200.0] * 3, name="rss_peak_kb") + records(PLATFORM, [100.0] * 3, name="rss_peak_kb")
     unlike, like = claim([memory], PAIR), claim([memory], PAIR, like="Memory does not depend on what differs.")
-    assert (said(unlike, more).word, said(unlike, more).unlike) == (
+    assert (said(unlike, more).word, said(unlike, more).test_difference) == (
         ClaimWord.NOT_REPRODUCED,
-        "machine and versions are others than the article's",
+        "machine and versions differ from the article's",
     )
     assert said(like, more).word is ClaimWord.CONTRADICTED
     speed = claim([BELOW], PAIR, like="All is alike.")
     shared = said(speed, pair(1.3))
-    assert (shared.word, shared.unlike) == (C, "the generator has the server's cores, and the figure depends on it")
-    apart = dataclasses.replace(
-        archive(pair(1.3)), machine=dataclasses.replace(archive(pair(1.3)).machine, apart="server 0-1, generator 2-3")
+    assert (shared.word, shared.test_difference) == (
+        C,
+        "the generator shares the server's cores, and the figure depends on that",
     )
-    assert verdict(speed, ClaimEvidence([apart])).word is ClaimWord.CONTRADICTED
+    apart = dataclasses.replace(
+        archive(pair(1.3)),
+        machine=dataclasses.replace(archive(pair(1.3)).machine, cores_split="server 0-1, generator 2-3"),
+    )
+    assert judge_claim(speed, ClaimEvidence([apart])).word is ClaimWord.CONTRADICTED
 
 
 def test_memory_may_be_compared_between_runs_of_one_machine_only() -> None:
@@ -588,10 +605,10 @@ def test_memory_may_be_compared_between_runs_of_one_machine_only() -> None:
     first, second = records(VIRTUAL, [9.0] * 3), records(PLATFORM, [9.0] * 3)
     found = said(of, first, second)
     assert found.word is R
-    assert found.parts[0].found[0][0].notes == ("from different runs",)
+    assert found.parts[0].figures[0][0].notes == ("from different runs",)
     host = builders.run().host.model_copy(update={"cores_usable": 8.0})
-    apart = verdict(of, ClaimEvidence([archive(first), archive(second, "b", host=host)]))
-    assert (apart.word, apart.judgement.why) == (N, "the runs that have its cells are of different machines")
+    apart = judge_claim(of, ClaimEvidence([archive(first), archive(second, "b", host=host)]))
+    assert (apart.word, apart.judgement.reason) == (N, "the runs with its cells come from different machines")
 
 
 def conditioned(made: list[Record], **changes: Any) -> list[Record]:  # noqa: ANN401
@@ -617,4 +634,4 @@ def test_a_condition_is_known_by_what_was_set_however_it_was_asked_for(vary: str
 
 def test_what_nothing_here_can_decide_says_why() -> None:
     found = said(claim([], {}, unmeasured="there is no such machine"), pair(1.0))
-    assert (found.word, found.judgement.why) == (N, "there is no such machine")
+    assert (found.word, found.judgement.reason) == (N, "there is no such machine")

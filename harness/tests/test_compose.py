@@ -1,4 +1,4 @@
-"""The compose file and Dockerfiles against the catalog: no entry is missing, none is open to network or harm."""
+"""Tests of the compose file and Dockerfiles against the catalog: every entry is there, isolated and protected."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from zoo.catalog.load import load_catalog
-from zoo.catalog.manifest import Entry, Language, Server
+from zoo.core.manifest import Entry, Language, Server
+from zoo.core.manifest_files import load_catalog
 from zoo.runtime import conditions
 from zoo.runtime.process import command
 
@@ -24,7 +24,7 @@ CATALOG = load_catalog(ROOT)
 SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
 
 DATABASES = ("postgres", "mariadb", "toxiproxy")
-"""What java-jdbc measures against; started only when named."""
+"""Services that java-jdbc measures with. They start only when named."""
 
 each_service = pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES.keys())
 each_entry = pytest.mark.parametrize("entry", CATALOG.entries, ids=lambda entry: entry.id)
@@ -40,12 +40,12 @@ def dockerfile(server: Server) -> str:
 
 
 def instructions(text: str, word: str) -> list[str]:
-    """What stands behind each such instruction, continued lines joined."""
+    """Return the arguments of each instruction with this name, with continued lines joined."""
     joined = text.replace("\\\n", " ")
     return re.findall(rf"^{word} +(.*)$", joined, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("*/Dockerfile")), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", sorted(ROOT.glob("[!.]*/Dockerfile")), ids=lambda path: path.parent.name)
 def test_a_container_s_user_can_read_what_comes_from_a_clone_of_umask_077(path: Path) -> None:
     copied = instructions(path.read_text(encoding="utf-8"), "COPY")
     assert copied
@@ -70,7 +70,8 @@ def test_a_service_runs_its_variant_in_its_server_s_image(entry: Entry) -> None:
 
 @each_entry
 def test_a_service_is_published_on_loopback_at_a_port_of_its_own(entry: Entry) -> None:
-    """81, the last digit of the server's port, the variant's place: one scheme, so no two are the same."""
+    # A port is 81, the last digit of the server's port and the variant's position. With one scheme, no two ports
+    # collide.
     manifest = entry.server.manifest
     place = manifest.variants.index(entry.variant) + 1
     host_port = f"81{manifest.port % 10}{place}"
@@ -137,7 +138,7 @@ def test_all_images_have_the_same_base_and_user() -> None:
 
 
 def test_java_servers_share_one_runtime() -> None:
-    """Differing text would give each image a runtime, and a layer, of its own."""
+    # If the text differed, each image would have its own runtime and its own layer.
     texts = [dockerfile(s) for s in CATALOG.servers if s.manifest.language is Language.JAVA]
     assert len({text[text.index("FROM ${BASE} AS jdk") : text.index("FROM jdk AS build")] for text in texts}) == 1
 
@@ -159,7 +160,7 @@ def test_the_slow_wire_is_the_same_in_a_container() -> None:
 
 
 def knows(*words: str) -> bool:
-    """An unknown command is answered with the help of the one above it."""
+    """Return whether docker knows a command. For an unknown command it prints the help of the parent command."""
     if shutil.which("docker") is None:
         return False
     done = subprocess.run(["docker", *words, "--help"], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""The container runtime without an engine: the commands it gives, and what it makes of an engine's answers."""
+"""Tests of the container runtime without an engine: the commands it runs, and how it interprets their output."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ import pytest
 from fakes import ManualTime
 from waits import PATIENCE_S
 
-from zoo.host.engine import Engine, EngineError, image
-from zoo.model.errors import RuntimeFailure
-from zoo.model.host import Cores
+from zoo.core.errors import BenchError, RuntimeFailure
+from zoo.core.host_facts import Cores
+from zoo.core.measurement import ContainerUse, TaskLimit
+from zoo.host.engine import Engine, EngineError, image_name
 from zoo.runtime import orphans
 from zoo.runtime.base import Launch
 from zoo.runtime.container import ContainerRuntime, HostedContainer, Resources, resources_of
@@ -27,7 +28,7 @@ ENTRY = builders.entry("java-a:virtual")
 
 
 def engine(folder: Path, script: str) -> Engine:
-    """An engine's command line in a few words of shell."""
+    """Write an engine's command-line tool as a short shell script."""
     path = folder / "docker"
     path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
@@ -73,7 +74,7 @@ def test_a_server_and_its_generator_have_the_processors_of_their_sides(tmp_path:
     own = replace(launch(tmp_path), cores=Cores(server=[0, 1, 2, 6], generator=[3, 7]))
     runtime = ContainerRuntime(engine(tmp_path, f'echo "$*" > {tmp_path}/asked'), Resources())
     assert "--cpuset-cpus=0-2,6" in runtime.words("zoo-it", own)
-    runtime.agent("zoo-it-agent", subprocess.DEVNULL, beside="zoo-it", cores=own.cores).close()
+    runtime.agent("zoo-it-agent", subprocess.DEVNULL, next_to="zoo-it", cores=own.cores).close()
     assert " --cpuset-cpus=3,7 " in (tmp_path / "asked").read_text(encoding="utf-8")
 
 
@@ -88,7 +89,7 @@ def test_without_limits_none_are_set(tmp_path: Path) -> None:
      ("SERVER_MEMORY", "0m"), ("SERVER_MEMORY", "1 g"), ("SERVER_PIDS", "0"), ("SERVER_PIDS", "x")],
 )  # fmt: skip
 def test_a_bad_limit_is_named(name: str, value: str) -> None:
-    with pytest.raises(ValueError, match=f'{name} must be .*, got "{value}"'):
+    with pytest.raises(BenchError, match=f'{name} must be .*, got "{value}"'):
         resources_of({name: value})
 
 
@@ -100,11 +101,11 @@ def test_limits_are_read_from_the_environment() -> None:
 
 
 def test_images_are_named_as_in_the_compose_file() -> None:
-    assert image("java-a", {}) == "server-zoo/java-a:latest"
-    assert image("java-a", {"ZOO_IMAGES": "mirror/zoo", "ZOO_TAG": "jdk21"}) == "mirror/zoo/java-a:jdk21"
+    assert image_name("java-a", {}) == "server-zoo/java-a:latest"
+    assert image_name("java-a", {"ZOO_IMAGES": "mirror/zoo", "ZOO_TAG": "jdk21"}) == "mirror/zoo/java-a:jdk21"
 
 
-# --- what the engine answers
+# --- the engine's output
 
 
 @pytest.mark.parametrize("hint", ["See 'docker run --help'.", "\nRun 'docker run --help' for more information"])
@@ -114,7 +115,7 @@ def test_an_engine_that_refuses_fails_the_cell_with_its_words(tmp_path: Path, hi
     with pytest.raises(RuntimeFailure) as caught:
         ContainerRuntime(engine(tmp_path, script), Resources(), restart_s=0).start(launch(tmp_path))
     assert caught.value.kind == "engine"
-    assert caught.value.message == f"the container engine refused: {words}"
+    assert caught.value.message == f"the container engine failed: {words}"
 
 
 def test_a_server_that_ends_at_once_fails_with_its_own_words(tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_a_server_that_ends_at_once_fails_with_its_own_words(tmp_path: Path) -> 
 
 
 def test_a_server_that_never_listens_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its time is over as soon as it runs."""
+    # The timeout has passed as soon as the container runs.
     called, pid = tmp_path / "called", tmp_path / "pid"
 
     class Clock(ManualTime):
@@ -134,7 +135,7 @@ def test_a_server_that_never_listens_is_removed(tmp_path: Path, monkeypatch: pyt
             time.sleep(seconds)
             self.now += 10 if pid.exists() and pid.read_text(encoding="ascii") else 0
 
-    monkeypatch.setattr("zoo.runtime.hosted.time", Clock())
+    monkeypatch.setattr("zoo.runtime.server.time", Clock())
     monkeypatch.setattr("zoo.runtime.container.time", Clock())
     script = f"""
         echo "$@" >> {called}
@@ -155,15 +156,15 @@ def test_an_image_that_does_not_build_fails_that_servers_cells_only(tmp_path: Pa
     runtime = ContainerRuntime(engine(tmp_path, script), Resources())
     runtime.build(tmp_path, [ENTRY.server, builders.entry("rust-n:bare").server], {})
     assert set(runtime.broken) == {"java-a"}
-    with pytest.raises(RuntimeFailure, match="image could not be built") as caught:
+    with pytest.raises(RuntimeFailure, match="cannot build its image") as caught:
         runtime.start(launch(tmp_path))
     assert caught.value.kind == "no_image"
     assert "failed to solve" in caught.value.log_tail
 
 
 def test_a_missing_command_is_told_with_the_way_round() -> None:
-    assert not Engine("no-such-docker").answers()
-    with pytest.raises(EngineError, match="RUNTIME=process needs none"):
+    assert not Engine("no-such-docker").is_reachable()
+    with pytest.raises(EngineError, match="install it, or use RUNTIME=process"):
         Engine("no-such-docker").facts()
 
 
@@ -171,7 +172,7 @@ def test_an_engine_that_does_not_answer_is_told_in_its_own_words(tmp_path: Path)
     silent = engine(tmp_path, 'echo "Cannot connect to the Docker daemon." >&2; exit 1')
     with pytest.raises(EngineError, match="Cannot connect to the Docker daemon"):
         silent.facts()
-    assert not silent.answers()
+    assert not silent.is_reachable()
 
 
 def test_what_is_gone_already_needs_no_removal(tmp_path: Path) -> None:
@@ -180,12 +181,12 @@ def test_what_is_gone_already_needs_no_removal(tmp_path: Path) -> None:
         engine(tmp_path, 'echo "permission denied" >&2; exit 1').remove(["a"])
 
 
-# --- an engine that goes away
+# --- an engine that disappears
 
 
 @pytest.fixture
 def sleeper() -> Iterator[Callable[[str], subprocess.Popen[bytes]]]:
-    """Starts what stands for a process in the container of this name."""
+    """Yield a function that starts a stand-in for a process in the container with this name."""
     started: list[subprocess.Popen[bytes]] = []
 
     def start(container: str) -> subprocess.Popen[bytes]:
@@ -206,7 +207,7 @@ def test_what_outlives_its_engine_is_ended_and_nothing_else(
 ) -> None:
     runtime = ContainerRuntime(engine(tmp_path, GONE), Resources(), here=True)
     server, agent, stranger = map(sleeper, (f"{runtime.prefix}a", f"{runtime.prefix}a-agent", "zoo-other-a"))
-    with pytest.raises(EngineError, match=r"Cannot connect to the Docker daemon.*were ended without it"):
+    with pytest.raises(EngineError, match=r"Cannot connect to the Docker daemon.*were killed without it"):
         runtime.close()
     assert (server.wait(PATIENCE_S), agent.wait(PATIENCE_S), stranger.poll()) == (-9, -9, None)
 
@@ -218,14 +219,14 @@ def test_what_an_engine_elsewhere_may_have_left_is_told(tmp_path: Path) -> None:
 
 
 def test_a_server_lost_with_its_engine_is_the_engine_s_failure(tmp_path: Path) -> None:
-    """Killed, an engine leaves its command to end by itself."""
+    # An engine that is killed lets its command run to its end.
     lost = engine(tmp_path, GONE)
     child = lost.popen(["run"], subprocess.DEVNULL, subprocess.DEVNULL, subprocess.DEVNULL)
     child.wait()
-    failure = HostedContainer(lost, "zoo-it", child, launch(tmp_path)).ended("during warm-up")
+    failure = HostedContainer(lost, "zoo-it", child, launch(tmp_path)).exit_failure("during warm-up")
     assert (failure.kind, failure.message) == (
         "engine",
-        "the container engine is gone: Cannot connect to the Docker daemon.",
+        "the container engine no longer answers: Cannot connect to the Docker daemon.",
     )
 
 
@@ -248,7 +249,7 @@ def test_version_2(tmp_path: Path) -> None:
         memory_dot_peak="209715200\n",
         memory_dot_stat="anon 52428800\nfile 1\nsock 1048576\n",
     )
-    assert cgroup.use(root) == cgroup.CgroupUse(
+    assert cgroup.read_use(root) == ContainerUse(
         version="v2", cpu_s=2.5, memory_kb=102_400, memory_peak_kb=204_800, anon_kb=51_200, socket_kb=1_024,
         throttled_s=0.5,
     )  # fmt: skip
@@ -264,17 +265,40 @@ def test_version_1(tmp_path: Path) -> None:
         memory__memory_dot_kmem_dot_tcp_dot_usage_in_bytes="1048576\n",
         memory__memory_dot_stat="cache 1\nrss 52428800\n",
     )
-    assert cgroup.use(root) == cgroup.CgroupUse(
+    assert cgroup.read_use(root) == ContainerUse(
         version="v1", cpu_s=2.5, memory_kb=102_400, memory_peak_kb=204_800, anon_kb=51_200, socket_kb=1_024,
         throttled_s=0.5,
     )  # fmt: skip
 
 
 def test_no_control_groups_are_no_figures(tmp_path: Path) -> None:
-    assert cgroup.use(str(tmp_path)) is None
+    assert cgroup.read_use(str(tmp_path)) is None
 
 
 def test_an_older_kernel_has_no_peak(tmp_path: Path) -> None:
-    found = cgroup.use(files(tmp_path, cpu_dot_stat="usage_usec 1\n", memory_dot_current="2048\n"))
+    found = cgroup.read_use(files(tmp_path, cpu_dot_stat="usage_usec 1\n", memory_dot_current="2048\n"))
     assert found is not None
     assert (found.memory_kb, found.memory_peak_kb, found.socket_kb) == (2, None, None)
+
+
+V2_MOUNT = "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"
+
+
+def test_the_lowest_limit_of_threads_of_all_groups_counts() -> None:
+    texts = {
+        "/proc/self/mountinfo": V2_MOUNT,
+        "/proc/7/cgroup": "0::/zoo/server",
+        "/sys/fs/cgroup/zoo/server/pids.max": "max\n",
+        "/sys/fs/cgroup/zoo/pids.max": "4096\n",
+        "/sys/fs/cgroup/zoo/pids.events": "max 12\n",
+        "/proc/7/root/sys/fs/cgroup/pids.max": "9000\n",
+    }
+    assert cgroup.task_limit(7, texts.get) == TaskLimit(most=4096, refused=12)
+
+
+@pytest.mark.parametrize("folder", ["", "/pids"])
+def test_the_limit_of_threads_is_read_from_within_a_container(folder: str) -> None:
+    inside = f"/proc/1/root/sys/fs/cgroup{folder}"
+    texts = {f"{inside}/pids.max": "4096\n", f"{inside}/pids.events": "max 3\n"}
+    assert cgroup.task_limit(1, texts.get) == TaskLimit(most=4096, refused=3)
+    assert cgroup.task_limit(1, {f"{inside}/pids.max": "max\n"}.get) is None

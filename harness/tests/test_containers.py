@@ -1,4 +1,4 @@
-"""The container runtime on a real engine, with the images that `make images` built. Run by `make test-containers`."""
+"""Tests of containers on a real engine, with the images from `make images`. Run by `make test-containers`."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from container_runs import PATIENCE_S, bench, ended, records
+from container_runs import PATIENCE_S, bench, ended, labelled, records
 from engines import SpareEngine, spare_engine
+from waits import until
 
-from zoo.catalog.load import load_catalog
-from zoo.catalog.manifest import Catalog
 from zoo.cli.checkout import ROOT
-from zoo.host.engine import Engine, EngineError, image
-from zoo.jdbc.records import CellRecord
-from zoo.jdbc.store import JdbcStore
+from zoo.core.jdbc import JDBC, JdbcCell
+from zoo.core.manifest import Catalog
+from zoo.core.manifest_files import load_catalog
+from zoo.core.run_folder import Store
+from zoo.core.trial_results import JdbcResult
+from zoo.host.engine import Engine, EngineError, image_name
 from zoo.load.spec import LoadSpec
 from zoo.runtime.base import Launch
 from zoo.runtime.container import GENERATOR, ContainerRuntime, Resources
-from zoo.runtime.hosted import HostedWithAgent
 from zoo.runtime.orphans import LABEL
-from zoo.store.run_folder import Store
+from zoo.runtime.server import HostedWithAgent
 
 pytestmark = pytest.mark.containers
 
@@ -40,9 +41,9 @@ def catalog() -> Catalog:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Iterator[Path]:
-    """Where runs are written; afterwards no container of any run is left."""
+    """Yield the folder for runs, and check afterwards that no container of any run is left."""
     yield tmp_path
-    assert Engine().labelled(LABEL) == []
+    assert labelled(LABEL) == []
 
 
 @pytest.fixture
@@ -59,11 +60,11 @@ def start(
 
 
 def wait_for_server() -> str:
-    """The container of the run's server, once it is there; the preflight's agent comes before it."""
+    """Return the container of the run's server, once it exists. The preflight's agent comes before it."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
-        for container in Engine().labelled(LABEL):
-            with suppress(EngineError):  # gone since
+        for container in labelled(LABEL):
+            with suppress(EngineError):  # the container may be gone
                 name = Engine().inspect(container)["Name"]
                 if not name.endswith(("-agent", "-preflight")):
                     return container
@@ -80,22 +81,22 @@ def test_a_server_is_watched_from_the_host_and_from_beside_it(
     assert tools.sampler == runtime.sampler
     info = tools.probe(hosted.url, catalog.entry("rust-axum:hyper"))
     assert info.pid == 1
-    assert tools.count_anew(hosted.pid)
+    assert tools.reset_counters(hosted.pid)
     recording, noise = tools.sample(hosted.pid), tools.noise()
     before, group_before = tools.snapshot(hosted.pid), tools.cgroup(hosted.pid)
     seen: list[int | None] = []
 
-    def halfway(elapsed: float) -> None:
-        if elapsed > 1 and not seen:
-            seen.append(tools.established(hosted.url))
+    def look(_: float) -> None:
+        if 100 not in seen:
+            seen.append(tools.count_established(hosted.url))
 
-    outcome = hosted.generator.run(LoadSpec(hosted.url, 100, 2, 7), halfway)
+    outcome = hosted.generator.run(LoadSpec(hosted.url, 100, 5, 10), look)
     after, group_after = tools.snapshot(hosted.pid, deep=True), tools.cgroup(hosted.pid)
     samples = recording.stop()
     assert before is not None
     assert after is not None
-    heard = noise.stop(after.cpu_s - before.cpu_s, outcome.cpu_s, runnable=samples.mean_runnable)
-    assert seen == [100]
+    heard = noise.stop(after.cpu_s - before.cpu_s + outcome.cpu_s, samples.mean_runnable)
+    assert 100 in seen
     assert outcome.errors.total == 0
     assert outcome.requests > 1_000
     assert after.pss_kb
@@ -110,7 +111,7 @@ def test_a_server_is_watched_from_the_host_and_from_beside_it(
     assert heard.busy_share
     assert tools.counters(hosted.pid) is not None
     assert hosted.stop() == 0
-    assert not hosted.alive()
+    assert not hosted.is_alive()
 
 
 def test_limits_are_those_of_the_container(runtime: ContainerRuntime, catalog: Catalog, results: Path) -> None:
@@ -119,7 +120,7 @@ def test_limits_are_those_of_the_container(runtime: ContainerRuntime, catalog: C
     assert facts.engine is not None
     assert facts.engine.version
     hosted = start(runtime, catalog, results)
-    name = Engine().labelled(f"{LABEL}={runtime.run_id}")
+    name = labelled(f"{LABEL}={runtime.run_id}")
     settings = [Engine().inspect(n)["HostConfig"] for n in name]
     limited = next(s for s in settings if s["NanoCpus"])
     assert (limited["NanoCpus"], limited["Memory"], limited["PidsLimit"]) == (1_500_000_000, 1 << 30, 4_096)
@@ -137,14 +138,14 @@ def test_jvm_flags_reach_the_server(runtime: ContainerRuntime, catalog: Catalog,
     assert info.gc == ["Copy", "MarkSweepCompact"]
     assert hosted.thread_dump(results / "threads.json")
     assert "threadDump" in (results / "threads.json").read_text(encoding="utf-8")
-    assert hosted.stop() == 0
+    assert hosted.stop() == 128 + signal.SIGTERM  # a JVM ends so after its shutdown hooks
 
 
 def test_each_image_gives_a_cell_of_hello_and_sleep(results: Path, catalog: Catalog) -> None:
-    """Of its first variant; that the others answer as well is the contract suite's to say."""
+    # One variant per image is enough. The contract suite checks that the others respond too.
     firsts = {entry.server.name: entry.id for entry in reversed(catalog.entries)}
     chosen = [word for entry in firsts.values() for word in ("--variant", entry)]
-    code, output = ended(bench(results, "--tiers", "50", "--duration", "1", *chosen))
+    code, output = ended(bench(results, "--connections", "50", "--duration", "3", *chosen))
     assert code == 0, output
     found = records(results)
     assert {(r.entry, r.scenario) for r in found} == {(e, s) for e in firsts.values() for s in ("hello", "sleep")}
@@ -153,7 +154,7 @@ def test_each_image_gives_a_cell_of_hello_and_sleep(results: Path, catalog: Cata
         assert record.condition.runtime == record.condition.network == "container"
         assert record.measurement.container is not None
         assert record.measurement.sampling.sampler in ("host", "agent")
-    # A second is short: where a server's start starves the harness for half of it, nothing was counted in time.
+    # The windows of sleep last a second: if the harness gets no CPU for half of it, nothing is counted in time.
     counted = [r.measurement.connections.established for r in found if r.measurement]
     assert set(counted) <= {50, None}
     assert counted.count(50) > len(counted) / 2
@@ -166,42 +167,44 @@ def test_databases_and_the_slow_wire_are_measured_in_containers(results: Path) -
     command = [sys.executable, "-m", "zoo", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = [r for r in JdbcStore.open(results / "latest-jdbc").records() if isinstance(r, CellRecord)]
-    assert {r.cell.database for r in found} == {"postgresql", "mariadb"}
+    found = [r for r in Store.open(results / "latest-jdbc").records() if r.scenario == JDBC]
+    assert {JdbcCell.of(r.entry, r.case, r.tier).database for r in found} == {"postgresql", "mariadb"}
     for record in found:
-        assert record.measurement is not None
-        assert "(container)" in record.measurement.server
-        assert record.measurement.connections == 10
-        assert record.measurement.added_ms > 9
+        assert record.trial is not None
+        seen = record.trial.result
+        assert isinstance(seen, JdbcResult)
+        assert "(container)" in seen.server
+        assert seen.connections == 10
+        assert seen.added_ms > 9
 
 
 def test_ctrl_c_leaves_no_container_and_the_run_can_go_on(results: Path) -> None:
-    run = bench(results, "--server", "rust-axum", "--variant", "hyper", "--tiers", "50", "--scenario", "hello")
+    run = bench(results, "--server", "rust-axum", "--variant", "hyper", "--connections", "50", "--scenario", "hello")
     wait_for_server()
     run.send_signal(signal.SIGINT)
     code, output = ended(run)
     assert code == 130, output
     assert "RESUME=1" in output
-    assert Engine().labelled(LABEL) == []
+    assert labelled(LABEL) == []
 
 
 def test_the_next_start_removes_the_containers_that_a_killed_run_has_left(results: Path) -> None:
-    wanted = ("--server", "rust-axum", "--variant", "hyper", "--tiers", "50", "--scenario", "hello")
+    wanted = ("--server", "rust-axum", "--variant", "hyper", "--connections", "50", "--scenario", "hello")
     run = bench(results, *wanted)
     wait_for_server()
     run.kill()
     assert ended(run)[0] == -signal.SIGKILL
-    assert Engine().labelled(LABEL), "a killed harness can remove nothing"
+    assert labelled(LABEL), "a killed harness can remove nothing"
 
     code, output = ended(bench(results, "--resume"))
     assert code == 0, output
-    assert "ended what a killed run had left behind:" in output
+    assert "stopped what a killed run had left running:" in output
     assert "-rust-axum-hyper-" in output
-    assert Engine().labelled(LABEL) == []
+    assert labelled(LABEL) == []
 
 
 def test_a_container_killed_in_mid_run_is_a_failed_cell_and_the_run_goes_on(results: Path) -> None:
-    run = bench(results, "--server", "rust-axum", "--variant", "hyper", "--tiers", "50")
+    run = bench(results, "--server", "rust-axum", "--variant", "hyper", "--connections", "50")
     Engine().remove([wait_for_server()])
     code, output = ended(run)
     assert code == 1, output
@@ -213,7 +216,7 @@ def test_a_container_killed_in_mid_run_is_a_failed_cell_and_the_run_goes_on(resu
 
 @pytest.fixture
 def project(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A compose project of this test's own."""
+    """Yield a compose project for this test only."""
     name = f"zoo-test-{secrets.token_hex(4)}"
     monkeypatch.setenv("COMPOSE_PROJECT_NAME", name)
     yield name
@@ -226,11 +229,11 @@ def test_a_service_that_does_not_start_says_why_and_leaves_no_container(
     def up() -> str:
         done = subprocess.run(["make", "up", "SERVER=rust-axum"], cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode, done.stdout
-        assert Engine().labelled(f"com.docker.compose.project={project}") == []
+        assert labelled(f"com.docker.compose.project={project}") == []
         return done.stdout + done.stderr
 
     with socket.socket() as holder:
-        with suppress(OSError):  # somebody else has it: just as well
+        with suppress(OSError):  # if another process has the port, that is fine
             holder.bind(("127.0.0.1", 8151))
             holder.listen()
         assert "address already in use" in up()
@@ -238,19 +241,19 @@ def test_a_service_that_does_not_start_says_why_and_leaves_no_container(
     assert 'MAX_THREADS must be an integer from 1 to 100000, got "zero"' in up()
 
 
-# --- an engine that goes away
+# --- an engine that disappears
 
 
 @pytest.fixture
 def spare(monkeypatch: pytest.MonkeyPatch) -> Iterator[SpareEngine]:
-    """Running, and the one that this test's containers are on."""
-    with spare_engine(image("rust-axum"), image(GENERATOR)) as engine:
+    """Yield a running engine, and put this test's containers on it."""
+    with spare_engine(image_name("rust-axum"), image_name(GENERATOR)) as engine:
         monkeypatch.setenv("DOCKER_HOST", engine.host)
         yield engine
 
 
 def container_processes(runtime: ContainerRuntime) -> list[int]:
-    """Of this run, as this host sees them."""
+    """Return the PIDs of this run's containers, as this host sees them."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
@@ -266,7 +269,7 @@ def test_a_killed_engine_leaves_no_process_of_a_container(spare: SpareEngine, ca
     hosted.instruments.probe(hosted.url, catalog.entry("rust-axum:hyper"))
     assert len(container_processes(runtime)) >= 2
     spare.end(signal.SIGKILL)
-    failure = hosted.ended("while it was measured")
+    failure = hosted.exit_failure("during the measurement")
     assert failure.kind == "engine"
     assert "Cannot connect to the Docker daemon" in failure.message
     hosted.stop()
@@ -276,7 +279,7 @@ def test_a_killed_engine_leaves_no_process_of_a_container(spare: SpareEngine, ca
 
 
 def test_what_a_killed_engine_left_goes_with_its_folder(spare: SpareEngine, catalog: Catalog, tmp_path: Path) -> None:
-    """A person stops it; the harness was killed too."""
+    # The user stops it. The harness was killed, too.
     runtime = ContainerRuntime(Engine(), Resources())
     start(runtime, catalog, tmp_path)
     spare.end(signal.SIGKILL)
@@ -290,18 +293,15 @@ def test_an_engine_that_is_restarted_serves_the_next_cell(spare: SpareEngine, ca
     runtime.facts()
     hosted = start(runtime, catalog, tmp_path)
     spare.end(signal.SIGTERM)
-    deadline = time.monotonic() + 30
-    while hosted.alive():
-        assert time.monotonic() < deadline, "its end was not seen"
-        time.sleep(0.1)
+    until(lambda: not hosted.is_alive())
     hosted.stop()
     assert container_processes(runtime) == []
-    with ThreadPoolExecutor(1) as beside:
-        waiting = beside.submit(start, runtime, catalog, tmp_path)
+    with ThreadPoolExecutor(1) as next_to:
+        waiting = next_to.submit(start, runtime, catalog, tmp_path)
         time.sleep(2)
         assert not waiting.done()
         spare.start()
         hosted = waiting.result()
     assert hosted.stop() == 0
     runtime.close()
-    assert Engine().labelled(LABEL) == []
+    assert labelled(LABEL) == []

@@ -1,4 +1,4 @@
-"""One check says whether containers can be used: the doctor, `RUNTIME=auto` and `RUNTIME=container` agree."""
+"""Tests that the doctor, `RUNTIME=auto` and `RUNTIME=container` agree on whether containers can be used."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from zoo.cli import app
+from zoo.core.errors import BenchError
 from zoo.host.engine import Engine, EngineError
-from zoo.model.errors import BenchError
-from zoo.runtime.conditions import runtime_named
+from zoo.runtime.conditions import select_runtime
 
 ANSWERS = json.dumps({"ServerVersion": "28.2.2", "OperatingSystem": "Debian", "NCPU": 2})
 PODMAN = json.dumps({"host": {"arch": "amd64"}, "store": {}, "version": {"APIVersion": "5.4.2", "Version": "5.4.2"}})
@@ -47,7 +47,7 @@ SCRIPTS = {
 
 @pytest.fixture
 def docker(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    """A `docker` command on the PATH, in a few words of shell."""
+    """Put a `docker` command on the PATH, written as a short shell script."""
     path = tmp_path / "docker"
     path.write_text(f"#!/bin/sh\n{SCRIPTS[request.param]}\n", encoding="utf-8")
     path.chmod(0o755)
@@ -56,16 +56,16 @@ def docker(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
 
 def doctor() -> str:
-    """What it prints, in one line, as its table breaks lines anywhere."""
-    done = CliRunner().invoke(app.of(["doctor"]), ["doctor"], env={"COLUMNS": "80"})
+    """Return the doctor's output in one line, because its table breaks lines anywhere."""
+    done = CliRunner().invoke(app.app_for(["doctor"]), ["doctor"], env={"COLUMNS": "80"})
     assert done.exception is None or isinstance(done.exception, SystemExit)
     return " ".join(done.output.split())
 
 
 @pytest.mark.parametrize("docker", ["sound"], indirect=True)
 def test_an_engine_with_all_it_takes_is_used(docker: Engine) -> None:
-    assert runtime_named("auto") == runtime_named("container") == "container"
-    assert docker.usable().version == "28.2.2"
+    assert select_runtime("auto") == select_runtime("container") == "container"
+    assert docker.check_usable().version == "28.2.2"
     assert "ok container engine Docker 28.2.2" in doctor()
 
 
@@ -79,9 +79,9 @@ def test_an_engine_with_all_it_takes_is_used(docker: Engine) -> None:
     indirect=["docker"],
 )
 def test_an_engine_that_cannot_be_used_is_refused_and_the_doctor_says_why(docker: Engine, why: str, fix: str) -> None:
-    assert runtime_named("auto") == "process"
+    assert select_runtime("auto") == "process"
     with pytest.raises(BenchError, match=why):
-        runtime_named("container")
+        select_runtime("container")
     said = doctor()
     assert "warn container engine" in said
     assert "containers can be used" not in said

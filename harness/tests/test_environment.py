@@ -1,4 +1,4 @@
-"""The environment that servers start with: what the harness chose, none of the caller's, all of it in the record."""
+"""Tests of the environment of servers: only what the harness chose, nothing from the caller, and all of it recorded."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import ports
 import pytest
 
 import zoo.scenarios.startup.trial as starts
-from zoo.analysis import two_runs
-from zoo.catalog.manifest import Entry, Manifest, Server
+from zoo.bench import bare_jvm
+from zoo.core.condition import Condition
+from zoo.core.host_facts import Jdk
+from zoo.core.manifest import Entry, Manifest, Server
 from zoo.host.engine import Engine
-from zoo.host.environment import PATHS, left_behind
-from zoo.jdbc import launcher, services
-from zoo.measure import bare_jvm
-from zoo.model.condition import Condition
-from zoo.model.host import Jdk
+from zoo.host.environment import PATHS, describe_disturbing
 from zoo.runtime.base import Launch
 from zoo.runtime.container import ContainerRuntime, Resources
-from zoo.runtime.environment import recorded
+from zoo.runtime.environment import recorded_variables
 from zoo.runtime.process import ProcessRuntime, start_command
+from zoo.scenarios.jdbc import launcher, services
+from zoo.stats import two_runs
 
 PORT = ports.claim()
 CALLERS = {
@@ -42,7 +42,7 @@ CALLERS = {
     "PYTHONPATH": "/home/caller",
     "ANYTHING": "else",
 }
-"""Variables of a person's shell that a server, its JVM, allocator or runtime would read."""
+"""Variables of a user's shell that a server, its JVM, its allocator or its runtime would read."""
 
 SCRIPT = """
 import http.server, json, os
@@ -63,7 +63,7 @@ with http.server.HTTPServer(("127.0.0.1", int(e["PORT"])), Handler) as server:
 
 @pytest.fixture
 def it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Entry:
-    """An entry that writes down its environment, in a shell with all those variables."""
+    """Return an entry that writes its environment to a file, in a shell with all those variables."""
     for name, value in CALLERS.items():
         monkeypatch.setenv(name, value)
     folder = tmp_path / "it"
@@ -101,14 +101,14 @@ def test_all_that_a_server_is_given_is_in_the_record(it: Entry, tmp_path: Path) 
     hosted = ProcessRuntime(None).start(Launch(it, tmp_path / "it.log", {"BUFFERS": "lean"}))
     hosted.stop()
     found = seen(it)
-    told = recorded(it, Condition(env={"BUFFERS": "lean", "MAX_THREADS": "4"}))
+    told = recorded_variables(it, Condition(env={"BUFFERS": "lean", "MAX_THREADS": "4"}))
     assert set(told) == set(found) - {"ZOO_LOCK"}
     assert told == {name: told[name] if told[name].startswith("{") else found[name] for name in told}
 
 
 def test_a_start_that_is_timed_has_the_same_environment(it: Entry, tmp_path: Path) -> None:
     starts.start_once(Launch(it, tmp_path / "it.log"), None)
-    assert set(seen(it)) - {"ZOO_LOCK"} == set(recorded(it, Condition()))
+    assert set(seen(it)) - {"ZOO_LOCK"} == set(recorded_variables(it, Condition()))
 
 
 def test_a_command_is_found_on_the_caller_s_path_though_the_server_does_not_get_it(
@@ -125,7 +125,7 @@ def test_a_command_is_found_on_the_caller_s_path_though_the_server_does_not_get_
 
 
 def test_a_jvm_s_own_home_is_the_scratch_folder_too(tmp_path: Path) -> None:
-    """It looks at no HOME."""
+    # A JVM does not use HOME.
     entry = builders.entry("java-a:virtual")
     words = start_command(
         Launch(entry, tmp_path / "it.log"), Jdk(tmp_path, tmp_path / "java", "25", 25, "x"), "/scratch"
@@ -139,18 +139,18 @@ def test_a_jvm_without_a_server_has_none_of_it_either(tmp_path: Path, monkeypatc
     java.chmod(0o755)
     for name, value in CALLERS.items():
         monkeypatch.setenv(name, value)
-    bare_jvm.starts(Jdk(tmp_path, java, "25", 25, "x"), tmp_path / "it.jar", runs=1)
+    bare_jvm.time_starts(Jdk(tmp_path, java, "25", 25, "x"), tmp_path / "it.jar", runs=1)
     found = dict(line.split("=", 1) for line in (tmp_path / "seen").read_text(encoding="utf-8").splitlines())
     assert {name for name in CALLERS if found.get(name) == CALLERS[name]} == set()
 
 
 def test_a_person_is_told_which_variables_do_not_reach_servers() -> None:
-    text = left_behind({**CALLERS, "SERVER_CPUS": "2", "PATH": "/bin", "SHLVL": "1"})
+    text = describe_disturbing({**CALLERS, "SERVER_CPUS": "2", "PATH": "/bin", "SHLVL": "1"})
     assert text is not None
     assert all(name in text for name in ("DEBUG", "JAVA_TOOL_OPTIONS", "SERVER_PORT", "MALLOC_ARENA_MAX"))
     assert not any(name in text for name in ("SERVER_CPUS", "ANYTHING", "\n"))
     assert "VARY=flags=" in text
-    assert left_behind({"PATH": "/bin", "SERVER_CPUS": "2"}) is None
+    assert describe_disturbing({"PATH": "/bin", "SERVER_CPUS": "2"}) is None
 
 
 def test_two_runs_whose_servers_had_other_environments_did_not_have_the_same_conditions() -> None:
@@ -158,18 +158,18 @@ def test_two_runs_whose_servers_had_other_environments_did_not_have_the_same_con
         builders.run().model_copy(update={"environment": {"rust-n:bare": {"LC_ALL": "C.UTF-8", "MODE": mode}}})
         for mode in ("fast", "slow")
     )
-    found = two_runs.contrast(a, [], b, [])
+    found = two_runs.compare_runs(a, [], b, [])
     assert "environment MODE: fast → slow" in found.changes
     assert not any("LC_ALL" in change for change in found.changes)
 
 
 def test_java_jdbc_gets_what_it_reads_and_no_secret_is_stored() -> None:
     callers = {**CALLERS, "PATH": "/mine", "JDBC_URL": "jdbc:postgresql://host/zoo", "JDBC_PASSWORD": "secret"}
-    given = {**launcher.environment("/tmp"), **services.callers(callers)}
+    given = {**launcher.environment("/tmp"), **services.caller_variables(callers)}
     assert {name for name in CALLERS if given.get(name) == CALLERS[name]} == set()
     assert (given["PATH"], given["JDBC_PASSWORD"]) == (PATHS, "secret")
-    assert "secret" not in str(launcher.recorded(callers))
-    assert set(launcher.recorded(callers)) == set(given)
+    assert "secret" not in str(launcher.recorded_environment(callers))
+    assert set(launcher.recorded_environment(callers)) == set(given)
 
 
 def test_all_that_a_container_is_given_is_in_the_record() -> None:
@@ -177,6 +177,6 @@ def test_all_that_a_container_is_given_is_in_the_record() -> None:
     settings = {"MAX_THREADS": "4", "CONNECTOR": "nio2"}
     launched = Launch(entry, Path("log"), entry.settings_of(settings))
     words = ContainerRuntime(Engine(), Resources(None, None)).environment(launched)
-    told = recorded(entry, Condition(runtime="container", network="container", env=settings))
+    told = recorded_variables(entry, Condition(runtime="container", network="container", env=settings))
     assert words == [f"--env={name}={value}" for name, value in told.items()]
     assert told == {"VARIANT": "platform", "HOST": "127.0.0.1", "PORT": "8101", "MAX_THREADS": "4"}

@@ -1,7 +1,8 @@
-"""What reports say and draw of scenarios that have a section of their own."""
+"""Tests of the text and charts in reports for scenarios that have their own section."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -13,37 +14,37 @@ from builders import record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.cli.progress import line
-from zoo.model.measurement import Connections
-from zoo.model.record import Record, Trial
-from zoo.model.run import Run
-from zoo.model.trial_results import (
+from zoo.cli.display import format_record
+from zoo.core.measurement import Connections
+from zoo.core.record import Record, Trial
+from zoo.core.run import Run
+from zoo.core.run_folder import Store
+from zoo.core.trial_results import (
     AbResult,
     HeapResult,
     HeapTrial,
-    Held,
+    HeldMemory,
     Lag,
     OpenResult,
     Quantiles,
     RampResult,
-    Released,
+    ReleasedMemory,
     Result,
     ScaleResult,
     ScaleStep,
     StartupResult,
 )
-from zoo.reference.findings import experiments
-from zoo.reference.origin import preferred
-from zoo.reference.runs import COMMITTED, Committed, Reference
-from zoo.report.charts import svg
+from zoo.reference.findings import render_experiment_charts, render_experiments
+from zoo.reference.origin import preferred_costs
+from zoo.reference.runs import COMMITTED, Reference, StoredRun
+from zoo.report.page import svg
 from zoo.report.page.contents import Contents
-from zoo.report.page.html import ChartTools, page
+from zoo.report.page.html import ChartTools, render_page
 from zoo.report.raw_files import RawFiles
 from zoo.report.summary import Summary
-from zoo.report.text.document import document
+from zoo.report.text.document import report_sections
 from zoo.report.text.markdown import render
-from zoo.scenarios.scale import apart
-from zoo.store.run_folder import Store
+from zoo.scenarios.scale import separate_labels
 
 SCENARIOS = COMMITTED / "scenarios"
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
@@ -51,8 +52,8 @@ PLAIN = ChartTools(library=lambda: "/* Vega */", svg=lambda figure: "<svg></svg>
 
 
 def said(run: Run, records: Sequence[Record], reference: str | None = None) -> str:
-    """The report as text."""
-    return render(document(Summary.of(run, records, reference)))
+    """Return the report as text."""
+    return render(report_sections(Summary.of(run, records, reference)))
 
 
 def run(*scenarios: str) -> Run:
@@ -75,7 +76,7 @@ def swept(scenario: str, case: str, tier: str, entry: str, rps: float, number: i
 
 
 def ramp(t95_s: float | None) -> RampResult:
-    """Half of 100 connections answered each second until t95, then all of them."""
+    """Return a ramp in which 50 of 100 connections get a response each second until t95, and all of them afterwards."""
     reached = t95_s or 99.0
     windows = [(100 if i / 10 >= reached - 1 else 50) * (i % 10 == 9) for i in range(100)]
     return RampResult(
@@ -130,11 +131,11 @@ def held(entry: str, tier: str, kb: float, number: int) -> Record:
     rss_kb = round(60_000 + kb * count)
     made = record(entry, "1k", "sleep", number, actual=count, rss_peak_kb=rss_kb, rss_before_kb=60_000)
     assert made.measurement is not None
-    released = Released(after_s=30, rss_kb=60_000, anon_kb=50_000, heap_used_kb=1, heap_committed_kb=1)
+    released = ReleasedMemory(after_s=30, rss_kb=60_000, anon_kb=50_000, heap_used_kb=1, heap_committed_kb=1)
     seen = made.measurement.model_copy(
         update={
             "connections": made.measurement.connections.model_copy(update={"requested": count}),
-            "held": Held(
+            "held": HeldMemory(
                 anon_before_kb=50_000,
                 heap_before_kb=9_000,
                 established=count,
@@ -233,33 +234,34 @@ def test_a_report_tells_what_was_found(scenario: str) -> None:
 
 
 ANSWERS = {
-    "ramp": "java-a, 100 connections at once whose requests wait 1 s; 95 % are served: after 2 s by virtual threads "
+    "ramp": "java-a, 100 connections at once whose requests wait 1 s; 95% are answered: after 2 s by virtual threads "
     "and not within 10 s by the pool of platform threads.",
     "held": "Memory per waiting request, kB: 14 in java-a:virtual.",
     "heap": "Smallest heap that holds 25k connections, MB: 96 in java-a:virtual.",
-    "open": "java-a, 400 requests a second that wait 4 s each; answered within 60 s: all by virtual threads and "
+    "open": "java-a, 400 requests per second that wait 4 s each; answered within 60 s: all by virtual threads and "
     "14% by the pool of platform threads.",
-    "ab": "Requests a second by ApacheBench at 100 connections: 51,234 in java-a:virtual.",
+    "ab": "Requests per second by ApacheBench at 100 connections: 51,234 in java-a:virtual.",
     "scale": "java-a:virtual: 19,500 held, then nofile hard limit 20,000.",
-    "cpu": "java-a, requests a second of virtual threads over the pool of platform threads: slower in 2 of 2 cells.",
-    "startup": "From start to first answer (aot), ms: 410 in java-a:virtual.",
+    "cpu": "java-a, requests per second of virtual threads compared with the pool of platform threads: "
+    "slower in 2 of 2 cells.",
+    "startup": "From start to first response (aot), ms: 410 in java-a:virtual.",
 }
 
 
 @pytest.mark.parametrize("scenario", ANSWERS)
 def test_a_report_begins_with_the_answer_of_its_scenario(scenario: str) -> None:
     contents = Contents.of(Summary.of(run(scenario), RECORDS[scenario]), RawFiles())
-    assert contents.summary.own == [ANSWERS[scenario]]
+    assert contents.summary.view_answers == [ANSWERS[scenario]]
     assert contents.summary.last_lines[0] == ANSWERS[scenario]
     assert f"- {ANSWERS[scenario]}" in said(run(scenario), RECORDS[scenario])
-    text = page(contents, PLAIN)
+    text = render_page(contents, PLAIN)
     assert text.index(ANSWERS[scenario]) < text.index(f'<section id="of-{scenario}">')
 
 
 def test_what_a_held_connection_costs_is_told_by_condition() -> None:
     lean = [record.model_copy(update={"entry": f"{record.entry}@BUFFERS=lean"}) for record in RECORDS["held"]]
     contents = Contents.of(Summary.of(run("held"), [*RECORDS["held"], *lean]), RawFiles())
-    assert contents.summary.own == [f"{ANSWERS['held'][:-1]}; with BUFFERS=lean 14 in java-a:virtual."]
+    assert contents.summary.view_answers == [f"{ANSWERS['held'][:-1]}; with BUFFERS=lean 14 in java-a:virtual."]
 
 
 def test_pairs_between_which_nothing_is_decided_are_one_sentence() -> None:
@@ -270,8 +272,8 @@ def test_pairs_between_which_nothing_is_decided_are_one_sentence() -> None:
         for n, rps in enumerate(found, 1)
         for tier in ("5", "50")
     ]
-    assert Summary.of(run("cpu"), records).own == [
-        "Requests a second: nothing is decided between the variants of java-a."
+    assert Summary.of(run("cpu"), records).view_answers == [
+        "Requests per second: not decided between the variants of java-a."
     ]
 
 
@@ -279,14 +281,14 @@ def test_the_last_lines_leave_out_pairs_that_have_no_room() -> None:
     found = Summary.of(run("cpu"), RECORDS["cpu"])
     pairs = found.last_lines[1:]
     assert pairs[0].endswith(":")
-    assert replace(found, own=[]).last_lines == pairs
+    assert replace(found, view_answers=[]).last_lines == pairs
     for lines in (9, 10, 11):
         own = [f"answer {n}" for n in range(lines)]
-        assert replace(found, own=own).last_lines == own[:10]
+        assert replace(found, view_answers=own).last_lines == own[:10]
 
 
 def test_a_generator_that_fell_behind_gives_no_answer() -> None:
-    assert Contents.of(Summary.of(run("rate"), RECORDS["rate"]), RawFiles()).summary.own == []
+    assert Contents.of(Summary.of(run("rate"), RECORDS["rate"]), RawFiles()).summary.view_answers == []
 
 
 @pytest.mark.parametrize("scenario", RECORDS)
@@ -299,14 +301,14 @@ def test_a_page_has_a_part_with_a_chart_of_it_that_can_be_drawn(scenario: str) -
     assert len(names) == len(set(names))
     assert figures
     if scenario != "rate":
-        assert all("<svg" in svg.svg(figure) for figure in figures)
-    text = page(Contents.of(Summary.of(made, records), RawFiles()), PLAIN)
+        assert all("<svg" in svg.render_svg(figure) for figure in figures)
+    text = render_page(Contents.of(Summary.of(made, records), RawFiles()), PLAIN)
     assert f'<section id="of-{scenario}">' in text
     assert f'href="#of-{scenario}"' in text
 
 
 def test_a_page_of_experiments_alone_does_not_miss_pairs() -> None:
-    text = page(Contents.of(Summary.of(run("ramp"), RECORDS["ramp"]), RawFiles()), PLAIN)
+    text = render_page(Contents.of(Summary.of(run("ramp"), RECORDS["ramp"]), RawFiles()), PLAIN)
     assert "<h2>Answer</h2>" in text
     assert "No comparison" not in text
 
@@ -315,10 +317,10 @@ def test_a_report_of_experiments_alone_has_no_empty_parts() -> None:
     text = said(run("ramp"), RECORDS["ramp"])
     assert "Load: wrk" not in text
     assert "A/A" not in text
-    assert "All cells" not in page(Contents.of(Summary.of(run("ramp"), RECORDS["ramp"]), RawFiles()), PLAIN)
+    assert "All cells" not in render_page(Contents.of(Summary.of(run("ramp"), RECORDS["ramp"]), RawFiles()), PLAIN)
     both = [*RECORDS["ramp"], record(VIRTUAL)]
     assert "Load: wrk" in said(run("ramp", "hello"), both)
-    assert "All cells" in page(Contents.of(Summary.of(run("ramp", "hello"), both), RawFiles()), PLAIN)
+    assert "All cells" in render_page(Contents.of(Summary.of(run("ramp", "hello"), both), RawFiles()), PLAIN)
 
 
 def test_a_ratio_is_drawn_over_connections_with_its_interval() -> None:
@@ -337,12 +339,12 @@ def test_lines_of_held_connections_are_named_where_they_end_and_no_name_covers_a
     assert sorted(named.values()) == [500, 530], "both end at 500 MB"
     assert f"{VIRTUAL} 19,500 with 500 MB, then nofile hard limit 20,000" in figure.description
     assert figure.drawing.settings["ticks"] == [0, 10_000, 19_500]
-    assert ">19,500</text>" in svg.svg(figure)
+    assert ">19,500</text>" in svg.render_svg(figure)
 
 
 @given(st.lists(st.floats(0, 1e6), max_size=12), st.floats(1, 1e5))
 def test_names_stand_apart_and_never_below_their_line(ends: list[float], gap: float) -> None:
-    raised = apart(ends, gap)
+    raised = separate_labels(ends, gap)
     assert all(at >= end for at, end in zip(raised, ends, strict=True))
     assert all(high - low >= gap * 0.999 for low, high in pairwise(sorted(raised)))
     steady = sorted(ends)
@@ -356,7 +358,7 @@ def test_sizes_and_times_stand_in_their_own_order() -> None:
 
 
 def test_a_cell_of_held_tells_no_requests_a_second() -> None:
-    told = line(RECORDS["held"][-1])
+    told = format_record(RECORDS["held"][-1])
     assert "answers to 25,000 connections" in told
     assert "req/s" not in told
 
@@ -382,10 +384,10 @@ def test_a_failed_trial_is_told_with_its_reason() -> None:
     failed = record(VIRTUAL, scenario="ramp", failure="vegeta is not there").model_copy(update={"case": "2s"})
     text = said(run("ramp"), [failed])
     assert "java-a:virtual, ramp 2s, failed in round 1: vegeta is not there" in text
-    assert "vegeta is not there" in page(Contents.of(Summary.of(run("ramp"), [failed]), RawFiles()), PLAIN)
+    assert "vegeta is not there" in render_page(Contents.of(Summary.of(run("ramp"), [failed]), RawFiles()), PLAIN)
 
 
-def committed(root: Path, *names: str) -> list[Committed]:
+def committed(root: Path, *names: str) -> list[StoredRun]:
     builders.list_runs(root, *(f"scenarios/{name}" for name in names))
     return Reference(root, builders.catalog()).matching("scenarios/*")
 
@@ -395,12 +397,21 @@ def test_a_document_quotes_each_scenario_of_the_committed_runs(tmp_path: Path) -
         store = Store.create(tmp_path / SCENARIOS, run(*scenarios).model_copy(update={"id": name}))
         for one in (one for scenario in scenarios for one in RECORDS[scenario]):
             store.append(one)
-    text = experiments(committed(tmp_path, "a", "b"), builders.catalog())
+    found = committed(tmp_path, "a", "b")
+    text = render_experiments(found, builders.catalog())
+    assert re.findall(r"\((docs/charts/.*?)\)", text) == ["docs/charts/scenarios-a.svg"]
+    charts = render_experiment_charts(found, builders.catalog())
+    assert [path.as_posix() for path in charts] == ["docs/charts/scenarios-a.svg"]
+    assert all(chart.startswith("<svg") for chart in charts.values())
     for scenario in ("ramp", "held", "ab"):
         assert all(expected in text for expected in EXPECTED[scenario])
-    headings = [line for line in text.splitlines() if line.startswith("### ")]
+    headings = [format_record for format_record in text.splitlines() if format_record.startswith("### ")]
     assert headings == ["### ramp", "### held", "### ab"]
-    links = [line.partition(")")[0][-1] for line in text.splitlines() if line.startswith("[Committed run]")]
+    links = [
+        format_record.partition(")")[0][-1]
+        for format_record in text.splitlines()
+        if format_record.startswith("[Committed run]")
+    ]
     assert links == ["a", "b", "b"]
 
 
@@ -409,6 +420,6 @@ def test_the_cost_of_a_held_connection_is_read_from_committed_runs_of_held_alone
         store = Store.create(tmp_path / SCENARIOS, run(name).model_copy(update={"id": name}))
         for one in RECORDS[name]:
             store.append(one)
-    found = preferred(committed(tmp_path, "held", "ramp"))
+    found = preferred_costs(committed(tmp_path, "held", "ramp"))
     assert {(one.run.id, one.link) for one, _ in found.values()} == {("held", f"{SCENARIOS}/held")}
     assert {entry for entry, quantity in found if quantity == "rss"} == {r.entry for r in RECORDS["held"]}

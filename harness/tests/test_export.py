@@ -9,13 +9,13 @@ from builders import record
 from test_analysis import holding
 from test_study import behind, loaded
 
-from zoo.analysis.metrics import PEAK_RSS
-from zoo.analysis.summary import cells, rows
 from zoo.claims.quantities import QUANTITIES
-from zoo.model.flag import Flag
-from zoo.model.record import Record
+from zoo.core.flag import Flag
+from zoo.core.record import Record
 from zoo.report.columns import round_figures
 from zoo.report.text.records_csv import to_csv
+from zoo.stats.metrics import PEAK_RSS
+from zoo.stats.summary import cells, rows
 
 
 def read(text: str) -> list[dict[str, str]]:
@@ -41,7 +41,7 @@ def test_what_is_not_known_is_empty_and_a_failure_has_its_reason() -> None:
 
 @pytest.mark.parametrize("flag", [Flag.LITTLE_HIGH, Flag.LITTLE_WORK])
 def test_figures_that_are_not_to_be_used_are_not_exported(flag: Flag) -> None:
-    """Nor shown anywhere else: the record says why it has none, also when it is read back."""
+    # These figures are not shown anywhere else. The record says why it has none, and still does when it is read back.
     made = record("a:x", flags=[flag, Flag.CLAMPED])
     assert made.measurement is None
     assert Record.model_validate_json(made.model_dump_json(round_trip=True)) == made
@@ -60,7 +60,7 @@ def test_a_committed_record_with_such_figures_is_read_without_them() -> None:
 
 
 def test_a_mark_that_counts_from_a_servers_start_is_no_peak_of_a_cell() -> None:
-    """On a swarm nothing can reset it, and older runs hold it."""
+    # On a swarm nothing can reset the mark, and older runs contain it.
     stored = record("a:x", rss_peak_kb=80_000, hwm_kb=95_000).model_dump(mode="json", round_trip=True)
     peaks = []
     for runtime in ("process", "swarm"):
@@ -72,7 +72,7 @@ def test_a_mark_that_counts_from_a_servers_start_is_no_peak_of_a_cell() -> None:
 
 @pytest.mark.parametrize(("hwm_kb", "peak_kb"), [(95_000, 95_000), (79_700, 80_000), (None, 80_000)])
 def test_a_peak_is_the_same_in_report_claim_and_export(hwm_kb: int | None, peak_kb: int) -> None:
-    """The kernel's mark, unless there is none, or its lagging counters put it below a sample."""
+    # The peak is the kernel's mark, unless there is none or its lagging counters put it below a sample.
     made = record("a:x", rss_peak_kb=80_000, hwm_kb=hwm_kb)
     [row], [exported] = rows(cells([made])), read(to_csv([made]))
     assert row.rss_peak_mb is not None
@@ -93,7 +93,7 @@ def test_a_rate_that_was_not_made_is_exported_with_its_reason_alone() -> None:
 
 
 def test_figures_of_the_report_are_columns_and_known_where_it_shows_them() -> None:
-    """CPU per request needs 1,000 responses; the slope of memory takes all connection counts of a round."""
+    # CPU time per request needs 1,000 responses. The memory slope needs all connection counts of a round.
     records = [record("a:x", requests=900), *holding(14, 1), *holding(20, 2)]
     few, *waiting = read(to_csv(records, round_figures(records)))
     assert few["measurement.work.cpu_s_per_million"] != ""

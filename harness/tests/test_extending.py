@@ -1,9 +1,9 @@
-"""What docs/extending.md says of further scenarios, metrics, charts and generators: one declaration, one place."""
+"""Tests that one declaration adds a scenario, a metric, a chart or a generator (docs/contributing/extending.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -14,33 +14,34 @@ from builders import catalog, record
 from fakes import FakeGenerator, FakeRuntime, FakeServer, World
 from sessions import session
 
-from zoo.analysis.metrics import METRICS, Class, Metric, Word
-from zoo.analysis.pairs import compare
-from zoo.analysis.stats.interval import of_mean
-from zoo.analysis.trials import peak_mb
-from zoo.measure.session import Idle, calibrated
-from zoo.measure.trials.base import TrialCell
-from zoo.model.condition import Condition
-from zoo.model.record import Record, Trial
-from zoo.model.run import Case, Program, Run
-from zoo.model.trial_results import ScaleResult, ScaleStep
-from zoo.plan.blocks import blocks_of
-from zoo.plan.budget import seconds
-from zoo.plan.defaults import FULL
-from zoo.plan.request import Wish, plan_of
-from zoo.plan.scenario import SCENARIOS, Asked, Scenario
-from zoo.report.charts.dots import by_level
+from zoo.bench.display import Display
+from zoo.bench.session import Idle, calibrate_plan
+from zoo.bench.trial import TrialCell
+from zoo.core.blocks import blocks_of
+from zoo.core.budget import estimate_seconds
+from zoo.core.condition import Condition
+from zoo.core.defaults import FULL
+from zoo.core.plan import BenchOptions, make_plan
+from zoo.core.record import Record, Trial
+from zoo.core.run import Case, Program, Run
+from zoo.core.run_folder import Store
+from zoo.core.scenario import SCENARIOS, ProgramOptions, Scenario
+from zoo.core.trial_results import ScaleResult, ScaleStep
+from zoo.report.charts.dots import draw_by_level
 from zoo.report.charts.figure import ChartPart, Group
 from zoo.report.charts.parts import PARTS
 from zoo.report.page.contents import Contents
-from zoo.report.page.html import ChartTools, page
+from zoo.report.page.html import ChartTools, render_page
 from zoo.report.raw_files import RawFiles
 from zoo.report.summary import Summary
-from zoo.report.text.document import document
+from zoo.report.text.document import report_sections
 from zoo.report.text.markdown import render
-from zoo.report.view import Columns, Kinds, View, dot_figure, dots, total, trial_section
+from zoo.report.view import Columns, Kinds, View, dot_figure, dots, sum_column, trial_section
 from zoo.runtime.base import Launch
-from zoo.store.run_folder import Store
+from zoo.stats.interval import mean_interval
+from zoo.stats.metrics import METRICS, Metric, MetricKind, Word
+from zoo.stats.pairs import compare
+from zoo.stats.trials import peak_mb
 
 T = TypeVar("T")
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
@@ -60,7 +61,7 @@ class OtherGenerator(FakeGenerator):
 
 
 class OtherRuntime(FakeRuntime):
-    """Its servers are loaded by another generator."""
+    """A runtime whose servers are loaded by another generator."""
 
     def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> FakeServer:
         server = super().start(launch, ready_timeout_s)
@@ -69,9 +70,11 @@ class OtherRuntime(FakeRuntime):
 
 
 def measured(folder: Path, scenario: str) -> list[Record]:
-    """A quick run in a made-up world."""
-    planned = plan_of(
-        Wish(scenarios=[scenario], variants=["virtual"], tiers=["100"], quick=True), catalog(), Condition(jdk="25.0.1")
+    """Return the records of a quick run in a simulated world."""
+    planned = make_plan(
+        BenchOptions(scenarios=[scenario], variants=["virtual"], tiers=["100"], quick=True),
+        catalog(),
+        Condition(jdk="25.0.1"),
     )
     world = World()
     store = Store.create(folder / "results", builders.run())
@@ -81,7 +84,7 @@ def measured(folder: Path, scenario: str) -> list[Record]:
 
 def page_of(records: list[Record]) -> str:
     tools = ChartTools(library=lambda: "", svg=lambda figure: "")
-    return page(Contents.of(Summary.of(builders.run([PLATFORM, VIRTUAL]), records), RawFiles()), tools)
+    return render_page(Contents.of(Summary.of(builders.run([PLATFORM, VIRTUAL]), records), RawFiles()), tools)
 
 
 def pair() -> list[Record]:
@@ -92,7 +95,7 @@ def pair() -> list[Record]:
 
 
 def test_a_scenario_and_a_generator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nap = Scenario(name="nap", title="every request waits", delay_s=0.5, settle=True)
+    nap = Scenario(name="nap", title="every request waits", delay_s=0.5, measures_throughput=True)
     monkeypatch.setitem(SCENARIOS, nap.name, nap)
     (found,) = measured(tmp_path, "nap")
     assert found.measurement is not None, found.failure
@@ -102,34 +105,34 @@ def test_a_scenario_and_a_generator(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def steps() -> Scenario:
-    """A scenario of its own kind, as its file in `scenarios/` would declare it: cases, trial, and view."""
+    """Return a new kind of scenario, as its file in `scenarios/` would declare it: cases, trial and view."""
 
-    def program(asked: Asked) -> Program:
+    def program(asked: ProgramOptions) -> Program:
         return Program(cases=[Case(name="up", path="/", wait_s=0.1)], tiers=list(asked.tiers), duration_s=3)
 
     def calibrate(program: Program, entries: Sequence[Idle]) -> Program:
         with entries[0]() as hosted:
-            assert hosted.alive()
+            assert hosted.is_alive()
         return program.model_copy(update={"cases": [Case(name="up", path="/bytes?n=7", wait_s=0.1)]})
 
     def measure_cell(cell: TrialCell) -> Trial:
-        with cell.living() as server, cell.watch(server) as watch:
+        with cell.warm_server() as server, cell.window(server) as window:
             spec = cell.bench.spec(
                 server.hosted.url + cell.block.case.path, cell.connections.actual, cell.program.duration_s
             )
             outcome = server.hosted.generator.run(spec)
-            watch.generator_cpu_s = outcome.cpu_s
+            window.generator_cpu_s = outcome.cpu_s
         step = ScaleStep(connections=cell.connections.actual, rss_kb=2048, answers=outcome.goodput)
         result = ScaleResult(delay_s=cell.block.case.wait_s, addresses=1, steps=[step], stopped_by=spec.url)
-        return watch.trial(result, outcome.goodput)
+        return cell.trial(server, window, result, outcome.goodput)
 
-    columns: Columns[ScaleResult] = {"answers in a step": total(lambda r: r.steps[0].answers)}
+    columns: Columns[ScaleResult] = {"answers in a step": sum_column(lambda r: r.steps[0].answers)}
 
     section = trial_section("steps", "By steps.", ScaleResult, columns, lambda _, level: level[0])
 
     def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
         values = {r.entry: [float(mb)] for r in records if (mb := peak_mb(r)) is not None}
-        return [Group("", dot_figure("steps", "Steps", "Memory of steps, MB", dots(kinds, values, of_mean)))]
+        return [Group("", dot_figure("steps", "Steps", "Memory of steps, MB", dots(kinds, values, mean_interval)))]
 
     return Scenario(
         name="steps",
@@ -144,18 +147,18 @@ def steps() -> Scenario:
 
 
 def test_a_scenario_with_its_own_trial_and_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its registration is all it takes from the plan to the report."""
+    # Registration is all it needs, from the plan to the report.
     own = steps()
     monkeypatch.setitem(SCENARIOS, own.name, own)
-    wish = Wish(scenarios=["steps"], variants=["virtual"], tiers=["100"])
-    planned = plan_of(wish, catalog(), Condition(jdk="25.0.1"))
+    wish = BenchOptions(scenarios=["steps"], variants=["virtual"], tiers=["100"])
+    planned = make_plan(wish, catalog(), Condition(jdk="25.0.1"))
     assert planned.rounds == 1
-    assert seconds(blocks_of(planned), FULL, catalog()) > 40
+    assert estimate_seconds(blocks_of(planned), FULL, catalog()) > 40
 
     world = World()
     store = Store.create(tmp_path / "results", builders.run([VIRTUAL], ["steps"]))
     runtime = FakeRuntime(world)
-    filled = calibrated(planned, [catalog().entry(VIRTUAL)], runtime, store, lambda _: nullcontext())
+    filled = calibrate_plan(planned, [catalog().entry(VIRTUAL)], runtime, store, Display())
     replace(session(world, store), runtimes={"": runtime}).run(blocks_of(filled))
     (found,) = store.records()
     assert found.trial is not None, found.failure
@@ -164,7 +167,7 @@ def test_a_scenario_with_its_own_trial_and_view(tmp_path: Path, monkeypatch: pyt
 
     summary = Summary.of(store.run(), [found])
     assert summary.last_lines == ["1 steps were made."]
-    text = render(document(summary))
+    text = render(report_sections(summary))
     shown = page_of([found])
     for words in ("By steps.", "answers in a step", f"{found.trial.result.steps[0].answers:,}"):
         assert words in text
@@ -176,15 +179,15 @@ def test_a_scenario_with_its_own_trial_and_view(tmp_path: Path, monkeypatch: pyt
 def test_records_of_a_scenario_that_is_not_known_are_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     records = [r.model_copy(update={"scenario": "gone"}) for r in pair()]
     summary = Summary.of(builders.run([PLATFORM, VIRTUAL], ["gone"]), records)
-    assert summary.plain.scenarios == ["gone"]
-    assert "gone" in render(document(summary))
+    assert summary.plain_cells.scenarios == ["gone"]
+    assert "gone" in render(report_sections(summary))
 
 
 def test_a_metric() -> None:
     bytes_each = Metric(
         "bytes per answer",
         "Bytes of an answer",
-        Class.LOAD,
+        MetricKind.LOAD,
         Word.MORE,
         Word.LESS,
         read=lambda m: m.load.bytes / m.load.goodput,
@@ -202,7 +205,7 @@ def test_a_chart() -> None:
         "Answers",
         "Answers of a window",
         "Good ones alone.",
-        lambda drawn: by_level(drawn.cells, "answers", "answers", lambda m: m.load.goodput),
+        lambda drawn: draw_by_level(drawn.cells, "answers", "answers", lambda m: m.load.goodput),
     )
     with registered(PARTS, answers):
         assert 'id="answers"' in page_of(pair())

@@ -1,11 +1,11 @@
-"""A cell without figures says why, in the words of the program that ended."""
+"""Tests that a cell without figures says why, in the words of the program that ended."""
 
 from __future__ import annotations
 
 import pytest
 
-from zoo.model.errors import never_listened
-from zoo.model.record import Failure
+from zoo.core.errors import start_failure
+from zoo.core.record import Failure
 
 LISTENING = "listening on http://127.0.0.1:9103 (java-tomcat:platform)"
 
@@ -59,6 +59,6 @@ CANNOT = "Error: Could not create the Java Virtual Machine.\nError: A fatal exce
     ],
 )
 def test_a_server_that_never_listened_is_told_with_the_line_that_says_why(log: str, line: str) -> None:
-    error = never_listened(1, log)
+    error = start_failure(1, log)
     assert error.message.endswith(line)
     assert "A fatal exception" not in Failure(kind=error.kind, message=error.message, log_tail=log).text

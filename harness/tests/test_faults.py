@@ -1,4 +1,4 @@
-"""Servers and generators that fail in the middle of a run: real processes, and a run that goes on."""
+"""Tests of servers and generators that fail during a run: real processes, and a run that continues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import psutil
 import pytest
 from fake_zoo import fake_zoo, measured
 
-from zoo.model.record import Record
+from zoo.core.record import Record
 
 pytestmark = pytest.mark.run
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def with_fault(folder: Path, fault: str, at: int = 0) -> dict[str, Record]:
-    """A quick run of a server that fails and of one that does not, by entry."""
+    """Return records by entry from a quick run of a server that fails and one that does not."""
     return measured(folder, fake_zoo(folder, {"eventloop": {"FAULT": fault, "FAULT_AT": str(at)}, "virtual": {}}))
 
 

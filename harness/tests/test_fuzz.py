@@ -1,6 +1,6 @@
-"""Files that were damaged or written by hand: each gives a right result or an error in plain words, never another one.
+"""Tests with damaged or hand-written files: each gives a correct result or a plain error, never a wrong result.
 
-`FUZZ=100000` tries so many of each.
+`FUZZ=100000` tries this many of each kind.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zoo.catalog.load import load_manifest
+from zoo.core.errors import UserError
+from zoo.core.manifest_files import load_manifest
+from zoo.core.run_folder import Store
 from zoo.host import processors
 from zoo.load.spec import LoadError
 from zoo.load.wrk import read_report
-from zoo.model.errors import UserError
 from zoo.reference.claims_page import read_ledger_file
-from zoo.store.run_folder import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = [f"{name}/server.toml" for name in ("java-tomcat", "java-liberty", "rust-axum")]
@@ -62,11 +62,11 @@ ODD = [
 ]
 
 many = settings(max_examples=int(os.environ.get("FUZZ", "150")), deadline=None)
-"""Of each kind of file."""
+"""Number of examples for each kind of file."""
 
 
 def damaged(whole: bytes, chance: random.Random) -> bytes:
-    """With some of its bytes cut out, doubled, replaced, or something odd in their place."""
+    """Return the data with some bytes cut out, doubled, replaced, or with something odd inserted."""
     made = bytearray(whole)
     for _ in range(chance.randint(1, 4)):
         start = chance.randrange(len(made) + 1)
@@ -86,7 +86,7 @@ def damaged(whole: bytes, chance: random.Random) -> bytes:
 
 
 def survives(read: Callable[[Path], object], name: str, data: bytes, errors: type[Exception] = UserError) -> None:
-    """Reads it, or refuses it in words that tell where the fault is."""
+    """Check that the data is read, or rejected with a message that says where the fault is."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.parent.mkdir(exist_ok=True)
@@ -133,19 +133,19 @@ def test_reports_of_wrk(chance: random.Random) -> None:
 @many
 @given(st.lists(st.binary(max_size=12) | st.sampled_from([b"0-1\n", b"0,2\n", b"0\n"]), min_size=2, max_size=8))
 def test_topologies(told: list[bytes]) -> None:
-    """Whatever the kernel says, each processor is in one core."""
+    # Whatever the kernel reports, each processor is in exactly one core.
     with tempfile.TemporaryDirectory() as folder:
         for number, said in enumerate(told):
             place = Path(folder) / f"cpu{number}" / "topology"
             place.mkdir(parents=True)
             (place / "thread_siblings_list").write_bytes(said)
             (place / "physical_package_id").write_bytes(said)
-        found = processors.cores(range(len(told)), Path(folder))
+        found = processors.physical_cores(range(len(told)), Path(folder))
     assert {p for core in found for p in core.processors} == set(range(len(told)))
 
 
 def test_an_undamaged_one_of_each_is_read(tmp_path: Path) -> None:
-    """Else all of the above would only be refused."""
+    # Otherwise the tests above would only test rejection.
     given_: dict[str, tuple[bytes, Callable[[Path], Any]]] = {
         "run.json": (RUN, lambda path: Store.open(path.parent).run()),
         "records.ndjson": (RECORDS, lambda path: Store(path.parent).records()),

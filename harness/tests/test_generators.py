@@ -1,4 +1,4 @@
-"""One load from several agents: real agents, a real wrk, a real server."""
+"""Tests of one load from several agents: real agents, a real wrk, a real server."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from waits import until
 
+from zoo.core.capacity import feasible_connections
+from zoo.core.histogram import Histogram
+from zoo.core.host_facts import Limits
+from zoo.core.measurement import ErrorCounts
 from zoo.load.base import LoadOutcome
 from zoo.load.execute import Tick
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.load.wrk import Wrk
-from zoo.model.histogram import Histogram
-from zoo.model.host import Limits
-from zoo.model.measurement import ErrorCounts
-from zoo.plan.capacity import connections
 from zoo.runtime.agent.client import AgentClient, AgentExecutor
-from zoo.runtime.swarm.generators import Remote, SpreadWrk, remote, shares_of
+from zoo.runtime.swarm.generators import LoadNode, SpreadWrk, connect_node, shares_of
 from zoo.sample.requests import Link
 
 
@@ -56,7 +56,7 @@ def agents(tmp_path: Path) -> Iterator[list[tuple[subprocess.Popen[bytes], Agent
 
 
 def spread(agents: list[tuple[subprocess.Popen[bytes], AgentClient]], url: str) -> SpreadWrk:
-    return SpreadWrk([remote(f"host {n}", client, url) for n, (_, client) in enumerate(agents)])
+    return SpreadWrk([connect_node(f"host {n}", client, url) for n, (_, client) in enumerate(agents)])
 
 
 def test_what_two_hosts_sent_is_added_up(
@@ -79,13 +79,13 @@ def test_each_host_sends_to_all_addresses_of_the_server(
 ) -> None:
     before = server.addresses.copy()
     addresses = ("127.0.0.1", "127.0.0.2")
-    remotes = [remote(f"host {n}", client, server.url, addresses) for n, (_, client) in enumerate(agents)]
-    outcome = SpreadWrk(remotes).run(LoadSpec(server.url, 40, 1, 6, threads=1))
+    nodes = [connect_node(f"host {n}", client, server.url, addresses) for n, (_, client) in enumerate(agents)]
+    outcome = SpreadWrk(nodes).run(LoadSpec(server.url, 40, 1, 6, threads=1))
     assert outcome.threads == 4
     assert outcome.requests > 0
     opened = server.addresses - before
     assert opened["127.0.0.2"] == 20
-    assert opened["127.0.0.1"] >= 20  # looking at the link opens some more
+    assert opened["127.0.0.1"] >= 20  # measuring the link opens some more
 
 
 def test_a_host_that_dies_makes_the_load_invalid_and_ends_the_others(
@@ -105,7 +105,7 @@ def test_a_host_that_dies_makes_the_load_invalid_and_ends_the_others(
 
 
 class ScriptedWrk(Wrk):
-    """One that begins at this moment by its node's clock."""
+    """A wrk that starts at this time by its node's clock."""
 
     def __init__(self, began_s: float) -> None:
         super().__init__()
@@ -115,12 +115,12 @@ class ScriptedWrk(Wrk):
     def run(self, spec: LoadSpec, on_tick: Tick | None = None, begin_at: float | None = None) -> LoadOutcome:
         self.begin_at = begin_at or 0.0
         nothing, empty = ErrorCounts(connect=0, read=0, write=0, status=0, timeout=0), Histogram.from_pairs([])
-        return LoadOutcome(0, 0, 0, 1.0, nothing, empty, empty, 1, 1, 0.0, 0.0, "4.2.0", self.began_s)
+        return LoadOutcome(0, 0, 1.0, nothing, empty, empty, 1, version="4.2.0", began_s=self.began_s)
 
 
-def node(name: str, wrk: Wrk, ahead_s: float = 0.0) -> Remote:
-    """A node whose agent is not spoken to."""
-    return Remote(name, wrk, cast(AgentExecutor, NoExecutor()), Link(1.0, 1.0), ahead_s)
+def node(name: str, wrk: Wrk, ahead_s: float = 0.0) -> LoadNode:
+    """Return a node whose agent is never used."""
+    return LoadNode(name, wrk, cast(AgentExecutor, NoExecutor()), Link(1.0, 1.0), ahead_s)
 
 
 class NoExecutor:
@@ -130,7 +130,7 @@ class NoExecutor:
 
 @pytest.mark.parametrize(("late_s", "ahead_s"), [(0.11, 0.0), (7.0, 7.0)])
 def test_it_tells_by_how_much_its_generators_began_apart(server: ScriptedServer, late_s: float, ahead_s: float) -> None:
-    """A clock that is ahead does not count."""
+    # A clock that is ahead makes no difference.
     one, two = ScriptedWrk(5.0), ScriptedWrk(5.0 + late_s)
     apart = late_s - ahead_s
     outcome = SpreadWrk([node("one", one), node("two", two, ahead_s)]).run(LoadSpec(server.url, 2, 2, 7))
@@ -144,7 +144,7 @@ def test_the_time_until_all_begin_is_not_time_under_load(
     monkeypatch.setattr("zoo.runtime.swarm.generators.LEAD_S", 1_000.0)
 
     class Unbegun(Wrk):
-        """One that was told to begin, and has not."""
+        """A wrk that was told to start, and has not."""
 
         def run(self, spec: LoadSpec, on_tick: Tick | None = None, begin_at: float | None = None) -> LoadOutcome:
             over.wait(60)
@@ -167,7 +167,7 @@ def test_nodes_with_another_wrk_are_named(server: ScriptedServer) -> None:
         def version(self) -> str:
             return "3.9.9"
 
-    with pytest.raises(LoadError, match=r"the nodes' wrk differ: one has \d.*, two has 3\.9\.9"):
+    with pytest.raises(LoadError, match=r"the nodes have different versions of wrk: one has \d.*, two has 3\.9\.9"):
         SpreadWrk([node("one", Wrk()), node("two", Other())]).run(LoadSpec(server.url, 2, 1, 5))
 
 
@@ -197,5 +197,5 @@ def test_no_connection_is_lost_between_the_nodes(connections: int, threads: int,
 
 def test_ports_of_all_generators_count() -> None:
     limits = Limits(port_low=32_768, port_high=60_999)
-    assert connections(limits, 50_000).actual < 30_000
-    assert connections(limits.model_copy(update={"generators": 2}), 50_000).actual == 50_000
+    assert feasible_connections(limits, 50_000).actual < 30_000
+    assert feasible_connections(limits.model_copy(update={"generators": 2}), 50_000).actual == 50_000

@@ -7,7 +7,8 @@ from builders import wrk_corrected
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.model.histogram import Histogram, HistogramError, merge, uncorrect
+from zoo.core.histogram import Histogram, HistogramError, merge
+from zoo.core.wrk_correction import undo_correction
 
 bins = st.dictionaries(st.integers(0, 3_000), st.integers(1, 50), max_size=60)
 filled = bins.filter(bool)
@@ -24,15 +25,15 @@ def samples(h: Histogram) -> list[int]:
 @given(bins, st.integers(1, 4_000))
 def test_uncorrect_inverts_the_correction_of_wrk_exactly(counted: dict[int, int], interval: int) -> None:
     raw = histogram(counted)
-    assert uncorrect(wrk_corrected(raw, interval), interval) == raw
+    assert undo_correction(wrk_corrected(raw, interval), interval) == raw
 
 
 @given(filled, st.integers(1, 1_000))
 def test_uncorrect_never_makes_up_a_histogram(counted: dict[int, int], interval: int) -> None:
-    """Either the histogram was made by wrk's correction with this interval, or it is refused."""
+    # Either wrk's correction with this interval made the histogram, or it is rejected.
     given_bins = histogram(counted)
     try:
-        raw = uncorrect(given_bins, interval)
+        raw = undo_correction(given_bins, interval)
     except HistogramError:
         return
     assert wrk_corrected(raw, interval) == given_bins
@@ -41,14 +42,14 @@ def test_uncorrect_never_makes_up_a_histogram(counted: dict[int, int], interval:
 @pytest.mark.parametrize("counted", [{1_000: 5}, {1_000: 5, 900: 4}, {1_000: 5, 900: 5, 800: 4}])
 def test_a_negative_bin_is_refused(counted: dict[int, int]) -> None:
     with pytest.raises(HistogramError, match="negative bin"):
-        uncorrect(histogram(counted), 100)
+        undo_correction(histogram(counted), 100)
 
 
 def test_the_edges_of_the_correction() -> None:
-    assert uncorrect(histogram({200: 3}), 100) == histogram({200: 3})
-    assert uncorrect(histogram({201: 3, 101: 3}), 100) == histogram({201: 3})
+    assert undo_correction(histogram({200: 3}), 100) == histogram({200: 3})
+    assert undo_correction(histogram({201: 3, 101: 3}), 100) == histogram({201: 3})
     with pytest.raises(HistogramError, match="at least 1"):
-        uncorrect(histogram({200: 3}), 0)
+        undo_correction(histogram({200: 3}), 0)
 
 
 @given(filled, st.integers(0, 64))
@@ -81,7 +82,7 @@ def test_without_samples() -> None:
     empty = histogram({})
     assert (empty.total, empty.mean_us, empty.max_us, empty.quantile(0.5)) == (0, 0.0, 0, None)
     assert not empty.supports(0.5)
-    assert empty == merge([]) == empty.quantized() == uncorrect(empty, 5)
+    assert empty == merge([]) == empty.quantize() == undo_correction(empty, 5)
 
 
 @pytest.mark.parametrize("q", [-0.1, 1.1])
@@ -105,16 +106,16 @@ def test_merged_is_added_bin_by_bin(many: list[dict[int, int]]) -> None:
 @given(st.dictionaries(st.integers(0, 90_000_000), st.integers(1, 9), min_size=1), st.integers(1, 5))
 def test_quantized_keeps_every_sample_within_its_error(counted: dict[int, int], digits: int) -> None:
     h = histogram(counted)
-    small = h.quantized(digits)
+    small = h.quantize(digits)
     exact, rough = np.array(samples(h)), np.array(samples(small))
     assert len(rough) == len(exact)
     assert np.all(np.abs(rough - exact) <= exact * 0.5 * 10.0**-digits)
-    assert small.quantized(digits) == small
+    assert small.quantize(digits) == small
 
 
 def test_quantized_is_smaller() -> None:
     wide = Histogram(np.arange(1_000_000), np.ones(1_000_000, dtype=np.int64))
-    assert len(wide.quantized().values_us) < 12_000
+    assert len(wide.quantize().values_us) < 12_000
 
 
 @given(bins)

@@ -1,4 +1,4 @@
-"""The host's limits, JDKs, tools and what the doctor says of them."""
+"""Tests of the host's limits, JDKs and tools, and of what the doctor says about them."""
 
 import io
 import os
@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from zoo import ROOT
+from zoo.core import capacity
+from zoo.core.host_facts import CgroupLimits, HostFacts, Jdk, JdkFacts, Limits, Tools, feature_release
 from zoo.host import cgroup, doctor, facts, jdk
 from zoo.host.engine import EngineError
 from zoo.host.jdk import JdkError
-from zoo.model.host import CgroupLimits, HostFacts, Jdk, JdkFacts, Limits, Tools, major_of
-from zoo.plan import capacity
 
 calm = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 
@@ -55,7 +55,7 @@ def make_jdk(folder: Path, release: str | None, compiler: bool = True, prints: s
 
 
 def fake(version: str, home: str) -> Jdk:
-    return Jdk(Path(home), Path(home) / "bin/java", version, major_of(version), "X")
+    return Jdk(Path(home), Path(home) / "bin/java", version, feature_release(version), "X")
 
 
 class TestJdk:
@@ -71,7 +71,7 @@ class TestJdk:
     )
     def test_versions(self, text: str, version: str, major: int) -> None:
         assert jdk.tidy_version(text) == version
-        assert major_of(version) == major
+        assert feature_release(version) == major
 
     def test_version_of_the_launcher(self) -> None:
         text = 'openjdk version "21.0.5" 2024-10-15 LTS\nOpenJDK Runtime Environment (build 21.0.5+11-LTS)\n'
@@ -106,32 +106,32 @@ class TestJdk:
 
     def test_java_home_is_preferred_when_new_enough(self) -> None:
         old, mid, new = fake("17.0.1", "/j/17"), fake("21.0.9", "/j/21"), fake("25.0.1+8", "/j/25")
-        assert jdk.choose([old, mid, new]) is new
-        assert jdk.choose([old, mid, new], java_home=Path("/j/21")) is mid
-        assert jdk.choose([old, mid, new], java_home=Path("/j/17")) is new
+        assert jdk.choose_jdk([old, mid, new]) is new
+        assert jdk.choose_jdk([old, mid, new], java_home=Path("/j/21")) is mid
+        assert jdk.choose_jdk([old, mid, new], java_home=Path("/j/17")) is new
 
     def test_newest_is_by_number_not_by_text(self) -> None:
-        assert jdk.choose([fake("21.0.9", "/a"), fake("21.0.10", "/b")]).home == Path("/b")
+        assert jdk.choose_jdk([fake("21.0.9", "/a"), fake("21.0.10", "/b")]).home == Path("/b")
 
     @pytest.mark.parametrize("wanted", [21, "21", "21.0", "21.0.9", "21.0.9+10", "j21", "/x/j21"])
     def test_wanted(self, wanted: str | int) -> None:
         jdks = [fake("25.0.1+8", "/x/j25"), fake("21.0.9+10", "/x/j21")]
-        assert jdk.choose(jdks, wanted).home == Path("/x/j21")
+        assert jdk.choose_jdk(jdks, wanted).home == Path("/x/j21")
 
     @pytest.mark.parametrize("wanted", [17, "2", "21.0.90", 26])
     def test_wanted_but_not_there(self, wanted: str | int) -> None:
-        with pytest.raises(JdkError, match=f"asked for {wanted}"):
-            jdk.choose([fake("21.0.9+10", "/x/j21"), fake("17.0.1", "/x/j17")], wanted)
+        with pytest.raises(JdkError, match=f"JDK {wanted} was requested"):
+            jdk.choose_jdk([fake("21.0.9+10", "/x/j21"), fake("17.0.1", "/x/j17")], wanted)
 
     def test_complaint_names_what_was_found(self) -> None:
         with pytest.raises(JdkError) as caught:
-            jdk.choose([fake("17.0.15+6", "/x/j17")], java_home=Path("/gone"))
+            jdk.choose_jdk([fake("17.0.15+6", "/x/j17")], java_home=Path("/gone"))
         message = str(caught.value)
         assert "JAVA_HOME (/gone) is not a JDK" in message
-        assert "found Java 17.0.15+6 in /x/j17; need 21 or newer: install" in message
+        assert "found Java 17.0.15+6 in /x/j17; the zoo needs 21 or newer: install" in message
         assert "\n" not in message
         with pytest.raises(JdkError, match="found no JDK"):
-            jdk.choose([])
+            jdk.choose_jdk([])
 
     @calm
     @given(st.text())
@@ -139,7 +139,7 @@ class TestJdk:
         jdk.parse_release(text)
         jdk.parse_java_version(text)
         jdk.tidy_version(text)
-        assert major_of(text) >= 0
+        assert feature_release(text) >= 0
 
 
 class TestCgroup:
@@ -153,7 +153,7 @@ class TestCgroup:
 
     def test_levels_are_a_process_s_group_and_its_parents(self) -> None:
         files = V2_FILES | {"/proc/7/cgroup": "0::/system.slice/app.service\n"}
-        assert cgroup.levels("cpu", 7, files.get) == [
+        assert cgroup.group_folders("cpu", 7, files.get) == [
             "/sys/fs/cgroup/system.slice/app.service",
             "/sys/fs/cgroup/system.slice",
             "/sys/fs/cgroup",
@@ -185,21 +185,21 @@ PORTS: dict[str, Any] = {"port_low": 32768, "port_high": 60999}
 
 class TestFeasible:
     def test_descriptors(self) -> None:
-        found = capacity.connections(Limits(nofile_hard=20_000, **PORTS), 25_000)
-        assert found == capacity.Feasible(19_500, "nofile hard limit 20,000", "descriptors")
+        found = capacity.feasible_connections(Limits(nofile_hard=20_000, **PORTS), 25_000)
+        assert found == capacity.Capacity(19_500, "nofile hard limit 20,000", "descriptors")
 
     def test_ports(self) -> None:
-        found = capacity.connections(Limits(nofile_hard=1_048_576, **PORTS), 100_000)
-        assert found == capacity.Feasible(27_200, "ip_local_port_range 32768-60999", "ports")
-        more = capacity.connections(Limits(nofile_hard=1_048_576, **PORTS), 100_000, addresses=4)
-        assert more == capacity.Feasible(100_000, None)
+        found = capacity.feasible_connections(Limits(nofile_hard=1_048_576, **PORTS), 100_000)
+        assert found == capacity.Capacity(27_200, "ip_local_port_range 32768-60999", "ports")
+        more = capacity.feasible_connections(Limits(nofile_hard=1_048_576, **PORTS), 100_000, addresses=4)
+        assert more == capacity.Capacity(100_000, None)
 
     def test_kernel(self) -> None:
-        found = capacity.connections(Limits(file_max=30_000), 25_000)
-        assert found == capacity.Feasible(14_500, "fs.file-max 30,000", "files")
+        found = capacity.feasible_connections(Limits(file_max=30_000), 25_000)
+        assert found == capacity.Capacity(14_500, "fs.file-max 30,000", "files")
 
     def test_nothing_known(self) -> None:
-        assert capacity.connections(Limits(), 123) == capacity.Feasible(123, None)
+        assert capacity.feasible_connections(Limits(), 123) == capacity.Capacity(123, None)
 
     @calm
     @given(
@@ -213,7 +213,7 @@ class TestFeasible:
     ) -> None:
         low, high = ports or (None, None)
         limits = Limits(nofile_hard=nofile, port_low=low, port_high=high)
-        found = capacity.connections(limits, requested, addresses)
+        found = capacity.feasible_connections(limits, requested, addresses)
         assert 0 <= found.actual <= requested
         assert (found.limited_by is None) == (found.actual == requested)
         assert found.limited_by is None or found.actual % 100 == 0
@@ -222,12 +222,12 @@ class TestFeasible:
 
     def test_threads(self) -> None:
         known = Limits(nproc=96_365, threads_max=192_731, pid_max=32_768, max_map_count=65_530)
-        assert capacity.threads(known) == capacity.Feasible(32_765, "vm.max_map_count")
+        assert capacity.feasible_threads(known) == capacity.Capacity(32_765, "vm.max_map_count")
 
     def test_this_machine(self) -> None:
         found = facts.read_limits()
         assert found.nofile_soft is None or found.nofile_soft > 0
-        assert capacity.connections(found, 1) == capacity.Feasible(1, None)
+        assert capacity.feasible_connections(found, 1) == capacity.Capacity(1, None)
 
 
 class TestSystem:
@@ -300,7 +300,7 @@ class TestFacts:
 
 
 def host(**changes: object) -> HostFacts:
-    """A machine without faults."""
+    """Return a machine without faults."""
     used = JdkFacts(name="jdk-25", version="25.0.1+8", major=25, vendor="X")
     plenty = Limits(
         nofile_soft=1_024,
@@ -350,7 +350,7 @@ def check(found: HostFacts, name: str) -> doctor.Check:
 class TestDoctor:
     def test_a_sound_machine(self) -> None:
         found = doctor.checks(host())
-        assert doctor.worst(found) == "ok"
+        assert doctor.worst_state(found) == "ok"
         assert all(row.fix is None for row in found)
 
     def test_descriptors(self) -> None:
@@ -389,8 +389,12 @@ class TestDoctor:
         assert host().processors == "16 cores"
         assert host(cores_usable=0.6, limits=quota).processors == "16 cores, limited to 0.6 by a control group"
         assert host(cores_usable=6).processors == "16 cores, limited to 6 by its CPU affinity"
-        assert host(cores_usable=0.6, limits=quota).shared("A and B").endswith("by a control group, shared by A and B")
-        assert host().shared("A and B") == "16 cores shared by A and B"
+        assert (
+            host(cores_usable=0.6, limits=quota)
+            .processors_shared_by("A and B")
+            .endswith("by a control group, shared by A and B")
+        )
+        assert host().processors_shared_by("A and B") == "16 cores shared by A and B"
 
     def test_an_old_jdk(self) -> None:
         old = JdkFacts(name="j", version="17.0.1", major=17, vendor="X")
@@ -421,7 +425,7 @@ class TestDoctor:
         assert state == "ok" or "1.88" in row.meaning
 
     def test_the_compiler_that_the_servers_name_is_asked_for(self) -> None:
-        assert re.fullmatch(r"1\.[0-9]+", facts.rust_needed(ROOT) or "")
+        assert re.fullmatch(r"1\.[0-9]+", facts.minimum_rust(ROOT) or "")
 
     def test_generators_of_other_scenarios_are_named(self) -> None:
         assert doctor.load_generators({"vegeta": True, "ab": True}).state == "ok"
@@ -432,13 +436,16 @@ class TestDoctor:
 
     def test_an_unknown_system(self) -> None:
         unknown = host(limits=Limits(), cores=None, cores_usable=None, memory_kb=None, family=None)
-        assert doctor.worst(doctor.checks(unknown)) != "bad"
+        assert doctor.worst_state(doctor.checks(unknown)) != "bad"
 
     def test_a_virtual_host_is_asked_for_where_limits_forbid_a_tier(self) -> None:
         forbidden = with_limits(nofile_hard=20_000)
-        without = doctor.virtual_host(forbidden, "there is no qemu-system-x86_64 here", None, device=False)
+        without = doctor.virtual_host(forbidden, "there is no qemu-system-x86_64 on this machine", None, device=False)
         assert (without.state, without.fix) == ("warn", doctor.install_command("qemu", "debian"))
-        assert doctor.virtual_host(host(), "there is no qemu-system-x86_64 here", None, device=False).state == "ok"
+        assert (
+            doctor.virtual_host(host(), "there is no qemu-system-x86_64 on this machine", None, device=False).state
+            == "ok"
+        )
         emulated = doctor.virtual_host(forbidden, None, "10.0", device=False)
         assert (emulated.state, emulated.found) == ("ok", "QEMU 10.0, no KVM")
         assert "not for speed" in emulated.meaning
@@ -447,7 +454,7 @@ class TestDoctor:
     def test_fits_80_columns_without_a_terminal(self) -> None:
         out = io.StringIO()
         poor = with_limits(nofile_hard=20_000, somaxconn=128, nproc=1_000)
-        doctor.show(doctor.checks(poor), Console(file=out, width=80))
+        doctor.print_checks(doctor.checks(poor), Console(file=out, width=80))
         text = out.getvalue()
         assert "\x1b" not in text
         table = text.partition("To fix")[0]

@@ -1,4 +1,4 @@
-"""The HTML report: what it says, that nothing untrusted gets through, and that no set of records breaks it."""
+"""Tests of the HTML report: its text, that it lets nothing untrusted through, and that no set of records breaks it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from strategies import any_histograms, any_records, any_samples
 from syrupy.assertion import SnapshotAssertion
 
-from zoo.model.entry_id import twin, varied
-from zoo.model.flag import Flag
-from zoo.model.histogram import Histogram
-from zoo.model.record import Record
-from zoo.model.run import Run
-from zoo.model.samples import Samples
-from zoo.report.charts import svg
+from zoo.core.entry_id import aa_id, with_condition
+from zoo.core.flag import Flag
+from zoo.core.histogram import Histogram
+from zoo.core.record import Record
+from zoo.core.run import Run
+from zoo.core.samples import Samples
+from zoo.report.page import svg
 from zoo.report.page.contents import Contents
-from zoo.report.page.html import ChartTools, page
+from zoo.report.page.html import ChartTools, render_page
 from zoo.report.raw_files import RawFiles
 from zoo.report.summary import Summary
 
@@ -33,7 +33,7 @@ PLAIN = ChartTools(library=lambda: "/* Vega */", svg=lambda figure: "<svg></svg>
 ENTRIES = ["java-a:platform", "java-a:virtual", "rust-n:bare", "java-b:platform"]
 
 LONGEST = 60
-"""Lines of a snapshot: more than that nobody reads."""
+"""Maximum lines of a snapshot. Nobody reads a longer one."""
 
 NONE = RawFiles()
 
@@ -41,7 +41,7 @@ NONE = RawFiles()
 def page_of(
     run: Run, records: list[Record], evidence: RawFiles = NONE, reference: str | None = None, tools: ChartTools = PLAIN
 ) -> str:
-    return page(Contents.of(Summary.of(run, records, reference), evidence), tools)
+    return render_page(Contents.of(Summary.of(run, records, reference), evidence), tools)
 
 
 @cache
@@ -50,14 +50,14 @@ def whole(rounds: int = 3) -> str:
 
 
 def data(text: str) -> dict[str, Any]:
-    """What the page's script reads."""
+    """Return the data that the page's script reads."""
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert found
     return json.loads(found[1])  # type: ignore[no-any-return]
 
 
 def rows_of(text: str, name: str) -> list[dict[str, Any]]:
-    """The rows that a chart of the page draws."""
+    """Return the rows that a chart of the page draws."""
     packed = data(text)
     columns = packed["sets"][packed["figures"][name][1]]
     values = [c["values"] if "values" in c else [c["words"][place] for place in c["places"]] for c in columns.values()]
@@ -65,7 +65,7 @@ def rows_of(text: str, name: str) -> list[dict[str, Any]]:
 
 
 class Outline(html.parser.HTMLParser):
-    """Elements by name, their attributes, the text of each table's rows, and whether they nest."""
+    """Outline of a page: elements by name, their attributes, the text of each table's rows, and whether tags nest."""
 
     VOID = frozenset({"meta", "br", "path", "link", "input", "img"})
 
@@ -100,11 +100,11 @@ class Outline(html.parser.HTMLParser):
 PART = re.compile(
     r'^(?=<(?:main|section|aside|footer|table class|div class="told"|div class="scroll"|h3>\w+: v))', re.MULTILINE
 )
-"""Where a part of the page begins that is snapshot by itself."""
+"""Start of each part of the page that has its own snapshot."""
 
 
 def parts(text: str) -> dict[str, str]:
-    """The whole page cut into parts by name, without styles, scripts and the charts' data."""
+    """Split the page into named parts, without styles, scripts and the charts' data."""
     text = re.sub(r"sha256-[^&]+", "sha256-…", text)
     text = re.sub(r"(<(style|script)[^>]*>).*?(</\2>)", r"\1\3", text, flags=re.DOTALL)
     named: dict[str, str] = {}
@@ -117,7 +117,7 @@ def parts(text: str) -> dict[str, str]:
 
 
 def outlined(value: object, indent: str = "") -> str:
-    """JSON in which whatever fits on a line stands on one."""
+    """Format JSON so that everything that fits on one line is on one line."""
     flat = json.dumps(value, ensure_ascii=False)
     if len(indent) + len(flat) <= 150 or not isinstance(value, dict | list):
         return flat
@@ -129,7 +129,7 @@ def outlined(value: object, indent: str = "") -> str:
 
 
 def check(found: dict[str, str], snapshot: SnapshotAssertion) -> None:
-    """Each by itself, and small enough to be read."""
+    """Check each part against its snapshot, and that it is small enough to read."""
     for name, part in found.items():
         assert part.count("\n") < LONGEST, name
         assert part == snapshot(name=name)
@@ -137,7 +137,7 @@ def check(found: dict[str, str], snapshot: SnapshotAssertion) -> None:
 
 @cache
 def small() -> str:
-    """A run of two variants, in one scenario at two tiers; a third server failed."""
+    """Return a run of two variants, in one scenario at two tiers, with a third server that failed."""
     rates = {"java-a:platform": 50_000.0, "java-a:virtual": 61_000.0}
     loads = [("hello", "100"), ("hello", "1k"), ("sleep", "1k")]
     records = [
@@ -184,7 +184,7 @@ def test_every_cell_is_in_the_table_and_leads_to_its_records() -> None:
     count = len(data(whole())["records"]["rows"])
     for attrs in outline.all("a"):
         href = attrs["href"] or ""
-        if re.fullmatch(r"#r\d+", href):  # a row of the table that the script makes
+        if re.fullmatch(r"#r\d+", href):  # a row of the table that the script creates
             assert 1 <= int(href[2:]) <= count
         elif href.startswith("#"):
             assert href[1:] in ids, href
@@ -248,16 +248,16 @@ def test_one_round_is_called_a_smoke_run_without_statistics() -> None:
 def test_the_answer_comes_first_then_the_noise_then_how_it_was_measured() -> None:
     text = whole()
     order = [
-        "Virtual against platform threads</h2>",
+        "Virtual threads vs. platform threads</h2>",
         'class="strip"',
         'class="filter"',
-        'id="forest-model-hello-requests-a-second"',
+        'id="forest-model-hello-requests-per-second"',
         "hello: no wait</h3>",
-        "What limited it: shared cores in every cell",
+        "Limits: shared cores in every cell",
         "sleep: every request waits 10 s</h3>",
         "Memory per waiting request, kB: java-liberty:virtual",
         "<b>Noise</b> (A/A",
-        "intervals leave out 1",
+        "expected by chance",
         "Load: wrk, closed model",
         'class="verdicts"',
     ]
@@ -266,7 +266,7 @@ def test_the_answer_comes_first_then_the_noise_then_how_it_was_measured() -> Non
 
 
 def told(text: str) -> list[str]:
-    """The sentences of a page as a person reads them."""
+    """Return the sentences of a page as a person reads them."""
     items = re.findall(r"<li>(.*?)</li>", text.partition('<div class="told">')[2].partition("</div>")[0], re.DOTALL)
     return [re.sub(r"<.*?>", "", item) for item in items]
 
@@ -280,24 +280,24 @@ def test_a_sentence_names_who_where_and_by_how_much() -> None:
         for tier in ("100", "1k")
     ]
     sentences = told(page_of(builders.run(ENTRIES, ["hello"], ["100", "1k"]), records))
-    assert sentences[0] == "Requests a second: faster in java-a at every load (×1.22)."
-    assert sentences[1] == "CPU per request: equal within 5 % everywhere."
+    assert sentences[0] == "Requests per second: faster in java-a at every load (22%)."
+    assert sentences[1] == "CPU per request: the same (within 5%) everywhere."
     one = [r for r in records if r.tier == "1k"]
     assert told(page_of(builders.run(ENTRIES, ["hello"], ["1k"]), one))[0] == (
-        "Requests a second: faster in java-a at 1k (×1.22 [1.22, 1.22])."
+        "Requests per second: faster in java-a at 1k (22%, 22%)."
     )
 
 
 def test_an_entry_under_another_condition_is_compared_like_thread_models() -> None:
-    name = varied("rust-n:bare", "runtime=container")
+    name = with_condition("rust-n:bare", "runtime=container")
     records = [
         record(entry, round_number=n, rps=rps * (1 + n / 1000))
         for n in (1, 2, 3)
         for entry, rps in (("rust-n:bare", 50_000.0), (name, 40_000.0))
     ]
     alone = page_of(builders.run(["rust-n:bare"], ["hello"], ["1k"]), records, reference="rust-n:bare")
-    assert told(alone)[0] == f"Requests a second: slower in {name} at 1k (×0.80 [0.80, 0.80])."
-    assert [row["row"] for row in rows_of(alone, "forest-condition-hello-requests-a-second")] == [f"{name} · 1k"]
+    assert told(alone)[0] == f"Requests per second: slower in {name} at 1k (20%, 20%)."
+    assert [row["row"] for row in rows_of(alone, "forest-condition-hello-requests-per-second")] == [f"{name} · 1k"]
     assert "entry@condition ÷ entry, same round" in alone
     models = [record(e, round_number=n) for n in (1, 2, 3) for e in ("java-a:platform", "java-a:virtual")]
     both = page_of(builders.run([*ENTRIES], ["hello"], ["1k"]), [*records, *models])
@@ -348,7 +348,11 @@ def test_nothing_is_fetched() -> None:
 # --- whatever the records are
 
 
-FURTHER = [twin("java-a:virtual"), varied("java-a:virtual", "heap=50m"), varied("rust-n:bare", "runtime=container")]
+FURTHER = [
+    aa_id("java-a:virtual"),
+    with_condition("java-a:virtual", "heap=50m"),
+    with_condition("rust-n:bare", "runtime=container"),
+]
 
 
 @given(records=any_records([*ENTRIES, *FURTHER]), rounds=st.integers(1, 3))
@@ -377,7 +381,7 @@ def test_a_run_without_a_record_has_a_page() -> None:
     assert Outline(text).mistakes == []
 
 
-# --- as large as it gets
+# --- the largest page
 
 
 def test_twenty_rounds_of_all_entries_stay_under_two_megabytes() -> None:
@@ -391,6 +395,16 @@ def test_charts_become_pictures_without_a_browser(name: str) -> None:
     records, evidence = synthetic.records(2)
     contents = Contents.of(Summary.of(synthetic.run(2), records, synthetic.REFERENCE), evidence)
     figure = next(figure for figure in contents.figures if figure.name.startswith(name))
-    for picture in (svg.svg(figure), svg.alone(figure)):
+    for picture in (svg.render_svg(figure), svg.render_standalone(figure)):
         assert picture.startswith("<svg")
         assert "java-tomcat" in picture
+
+
+def test_the_page_marks_a_synthetic_entry_in_its_tables_and_says_why() -> None:
+    records, _ = synthetic.records(1)
+    pool = "rust-axum:platform"
+    text = render_page(Contents.of(Summary.of(synthetic.run(1), records, synthetic={pool: "a toy"}), NONE), PLAIN)
+    assert f"{pool} is synthetic: a toy." in text
+    assert f'<th scope="row">{pool} (synthetic)<small>' in text
+    assert f'<th scope="row">{pool}<' not in text
+    assert data(text)["marks"][pool] == f"{pool} (synthetic)"

@@ -1,4 +1,4 @@
-"""What ends a run, when it comes while something must be completed."""
+"""Tests of signals that end a run while something must be completed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from pydantic import BaseModel, field_serializer
 from pydantic_core import PydanticSerializationError
 
-from zoo.host.interrupts import defer_signals, interruptible
+from zoo.core.interrupts import defer_signals, interruptible
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 
 
 class Interrupted(BaseModel):
-    """Written just when the signal comes."""
+    """A model that is written just when the signal arrives."""
 
     number: int
 

@@ -1,4 +1,4 @@
-"""Waits for locks, as JFR counts them in a real JVM."""
+"""Tests of waits for locks, as JFR counts them in a real JVM."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zoo.sample import jcmd
 SOURCE = Path(__file__).parent / "fixtures" / "Waits.java"
 
 OWN = 100
-"""More than a JVM waits for locks of its own while it is asked."""
+"""Upper limit for the lock waits of the JVM itself during a measurement."""
 
 PRINTED = """\
 jdk.ThreadPark {
@@ -35,7 +35,7 @@ jdk.JavaMonitorEnter {
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """A JVM that waits for a lock 200 times for each line it is sent."""
+    """Yield a function that starts a JVM which waits for a lock 200 times for each line it receives."""
     started: list[subprocess.Popen[str]] = []
 
     def begin(*flags: str) -> subprocess.Popen[str]:
@@ -48,7 +48,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     yield begin
     for child in started:
-        child.communicate()  # without further lines it ends by itself, and takes its recording with it
+        child.communicate()  # without further lines the JVM exits and removes its recording
 
 
 def counted(child: subprocess.Popen[str]) -> int:

@@ -1,4 +1,4 @@
-"""Database runs: plan, JMH's output as records, a session with a launcher that is made up, what is said of it."""
+"""Tests of database runs: plan, JMH's output as records, a session with a simulated launcher, and the report."""
 
 from __future__ import annotations
 
@@ -17,43 +17,50 @@ import builders
 import pytest
 from typer.testing import CliRunner
 
-from zoo.analysis.metrics import Word
-from zoo.analysis.pairs import Kind
-from zoo.analysis.two_runs import slower
 from zoo.cli import app
+from zoo.core.blocks import blocks_of
+from zoo.core.capacity import PlanError
+from zoo.core.condition import Condition
+from zoo.core.entry_id import is_aa
+from zoo.core.jdbc import FLOOD, JDBC, PROTOCOL, Flood, JdbcCell, measures_databases, plan_facts, record_subject
+from zoo.core.record import Failure, Record, Trial
+from zoo.core.run import Run
+from zoo.core.run_folder import Store
+from zoo.core.trial_results import FloodResult, JdbcResult
 from zoo.host.engine import EngineError
-from zoo.jdbc import launcher as java_jdbc
-from zoo.jdbc import plan
-from zoo.jdbc.analysis import OPS, compare, contrast
-from zoo.jdbc.launcher import LaunchFailure
-from zoo.jdbc.plan import Choice
-from zoo.jdbc.published import TABLES
-from zoo.jdbc.records import Cell, CellRecord, Flood, FloodRecord, FloodResult, JdbcRun, PlanFacts
-from zoo.jdbc.session import Session
-from zoo.jdbc.store import JdbcStore, is_jdbc
-from zoo.model.record import Failure
-from zoo.plan.capacity import PlanError
-from zoo.reference.documents import refresh
-from zoo.report.charts import svg
-from zoo.report.jdbc.charts import answer
-from zoo.report.jdbc.page import all_figures, page
-from zoo.report.jdbc.text import document, profiles, results
-from zoo.report.page.html import ChartTools
+from zoo.reference.documents import refresh_documents
+from zoo.report.page import svg
+from zoo.report.page.contents import Contents
+from zoo.report.page.html import ChartTools, render_page
+from zoo.report.raw_files import RawFiles
+from zoo.report.summary import Summary
+from zoo.report.text.document import report_sections
 from zoo.report.text.markdown import render
 from zoo.report.text.records_csv import to_csv
-from zoo.runtime.databases import Serving
-from zoo.store.run_folder import Store
+from zoo.runtime.databases import RunningDatabase
+from zoo.scenarios.jdbc import launcher as java_jdbc
+from zoo.scenarios.jdbc import spec as plan
+from zoo.scenarios.jdbc.charts import groups
+from zoo.scenarios.jdbc.launcher import LaunchFailure
+from zoo.scenarios.jdbc.published import TABLES
+from zoo.scenarios.jdbc.spec import Choice
+from zoo.scenarios.jdbc.trial import JdbcSession
+from zoo.scenarios.jdbc.view import profiles, results
+from zoo.stats.databases import OPS, compare, compare_runs
+from zoo.stats.metrics import Word
+from zoo.stats.pairs import Kind
+from zoo.stats.two_runs import find_slower
 
 PLAIN = ChartTools(library=lambda: "/* Vega */", svg=lambda spec: "<svg></svg>")
 
-WIRE = Cell(
+WIRE = JdbcCell(
     database="postgresql", executor="virtual", query="find-by-code", pool=10, max_connections=100, latency="wire-10"
 )
 OPS_OF = {"cached": 600.0, "virtual": 850.0, "fixed-10": 500.0}
 
 
 def output(arguments: Sequence[str], ops: float, bound: float | None = 930.0) -> list[dict[str, Any]]:
-    """JMH's JSON for one fork of the cell that the arguments ask for."""
+    """Return JMH's JSON for one fork of the cell that the arguments request."""
     asked = [word for flag, word in pairwise(arguments) if flag == "-p"]
     metrics = {
         "pool.connections": 10.0,
@@ -94,7 +101,7 @@ DIED = "the database ended in mid-run"
 
 
 class Launcher:
-    """Writes what java-jdbc would; fails for the cells whose arguments hold a given word."""
+    """A launcher that writes what java-jdbc would, and fails for cells whose arguments contain a given word."""
 
     def __init__(self, fails: str | None = None, words: str = DIED) -> None:
         self.calls: list[list[str]] = []
@@ -102,7 +109,7 @@ class Launcher:
         self._fails = fails
         self._words = words
 
-    def run(self, arguments: Sequence[str], log: Path, timeout_s: float, serving: Serving) -> None:
+    def run(self, arguments: Sequence[str], log: Path, timeout_s: float, serving: RunningDatabase) -> None:
         self.calls.append(list(arguments))
         self.envs.append(dict(serving.env))
         log.write_text("a log\n", encoding="utf-8")
@@ -112,7 +119,7 @@ class Launcher:
         data = output(arguments, OPS_OF[executor] + len(self.calls))
         Path(arguments[arguments.index("-rff") + 1]).write_text(json.dumps(data), encoding="utf-8")
 
-    def flood(self, flood: Flood, latency: str, log: Path, serving: Serving) -> FloodResult:
+    def flood(self, flood: Flood, latency: str, log: Path, serving: RunningDatabase) -> FloodResult:
         self.calls.append([str(flood), latency])
         self.envs.append(dict(serving.env))
         return flood_output(flood.executor)
@@ -120,26 +127,26 @@ class Launcher:
 
 @dataclass
 class Databases:
-    """Tells what it was asked for; refuses what it is told to."""
+    """Databases that record the calls, and fail when told to."""
 
     refuses: str | None = None
     asked: list[tuple[str, int | None, str]] = field(default_factory=list)
     ended: int = 0
 
     @contextmanager
-    def serving(self, database: str, max_connections: int | None, latency: str) -> Iterator[Serving]:
+    def serving(self, database: str, max_connections: int | None, latency: str) -> Iterator[RunningDatabase]:
         self.asked.append((database, max_connections, latency))
         if self.refuses:
             raise EngineError(self.refuses)
         try:
-            yield Serving({"JDBC_URL": f"jdbc:{database}://x/zoo"})
+            yield RunningDatabase({"JDBC_URL": f"jdbc:{database}://x/zoo"})
         finally:
             self.ended += 1
 
 
-def measured(store: JdbcStore, launcher: Launcher | None = None) -> JdbcStore:
-    """The store after a whole session."""
-    Session(launcher or Launcher(), Databases(), store, lambda _: None).run()
+def measured(store: Store, launcher: Launcher | None = None) -> Store:
+    """Run a whole session, and return its store."""
+    JdbcSession(launcher or Launcher(), Databases(), store, lambda _: None).run()
     return store
 
 
@@ -159,33 +166,33 @@ def flood_output(executor: str) -> FloodResult:
     )
 
 
-def run_of(cells: list[Cell], rounds: int = 3) -> JdbcRun:
-    host = builders.run(["x:y"]).host
-    return JdbcRun(
+def run_of(cells: list[JdbcCell], rounds: int = 3) -> Run:
+    host, used = builders.run(["x:y"]).host, plan.find_profile("short", rounds)
+    return Run(
+        protocol=PROTOCOL,
         id="20260102-030405-jdbc-short",
         started_at="2026-01-02T03:04:05+00:00",
         commit="0123456789abcdef",
         dirty=False,
         harness="0.1.0",
-        jdk="25.0.1+8",
-        plan=PlanFacts(
-            cells=cells,
-            floods=plan.floods("short", "postgresql")[:2],
-            profile=plan.profile("short", rounds),
+        plan=plan_facts(
+            [*cells, *plan.floods("short", "postgresql")[:2]],
+            times=used.times(),
+            rounds=rounds,
             seed=7,
-            runtime="process",
+            condition=Condition(jdk="25.0.1+8"),
         ),
         host=host,
     )
 
 
-def two() -> list[Cell]:
+def two() -> list[JdbcCell]:
     return [WIRE, WIRE.model_copy(update={"executor": "cached"})]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> JdbcStore:
-    return JdbcStore.create(tmp_path / "results", run_of(two()))
+def store(tmp_path: Path) -> Store:
+    return Store.create(tmp_path / "results", run_of(two()), "latest-jdbc")
 
 
 # --- the plan
@@ -204,9 +211,9 @@ def test_a_pool_of_a_thousand_is_measured_with_both_limits_of_the_server() -> No
 
 
 def test_the_default_takes_twelve_minutes_and_says_what_it_gives_up() -> None:
-    planned = run_of(plan.cells("short")).plan.model_copy(update={"floods": plan.floods("short", "postgresql")})
+    planned = run_of(plan.cells("short")).plan
     assert 8 * 60 < plan.seconds(planned) < 13 * 60
-    assert plan.GIVES_UP[plan.DEFAULT]
+    assert plan.OMISSIONS[plan.DEFAULT]
     assert set(plan.cells("short")) < set(plan.cells())
     for table in TABLES:
         assert {table.cell(executor, 100) for executor in ("cached", "virtual")} <= set(plan.cells("short"))
@@ -215,7 +222,7 @@ def test_the_default_takes_twelve_minutes_and_says_what_it_gives_up() -> None:
 
 
 def test_a_cell_takes_longer_where_something_bounds_it() -> None:
-    used = plan.profile("short")
+    used = plan.find_profile("short")
     free = WIRE.model_copy(update={"latency": "none"})
     asleep = WIRE.model_copy(update={"latency": "sleep-10", "executor": "forkjoin"})
     many = free.model_copy(update={"pool": 1000, "max_connections": 1100})
@@ -224,7 +231,7 @@ def test_a_cell_takes_longer_where_something_bounds_it() -> None:
 
 
 def test_a_round_trip_takes_as_long_as_the_wire_says() -> None:
-    """A task of the pool of 10 has one, and an iteration waits for 5,000 tasks."""
+    # A task of the pool of 10 makes one round trip, and an iteration waits for 5,000 tasks.
     assert plan.wire_s("none") == plan.wire_s("sleep-10") == 0
     short, usual = (WIRE.model_copy(update={"latency": latency}) for latency in ("wire-2", "wire-10"))
     assert plan.invocation_seconds(usual) - plan.invocation_seconds(short) == pytest.approx(5000 * 0.008 / 10)
@@ -237,9 +244,10 @@ def test_a_round_trip_takes_as_long_as_the_wire_says() -> None:
 
 def test_even_rounds_reverse_the_odd_ones() -> None:
     planned = run_of(plan.cells(), rounds=4).plan
-    by_round: dict[int, list[Cell]] = {}
-    for step in plan.steps(planned):
-        by_round.setdefault(step.round, []).append(step.cell)
+    by_round: dict[int, list[JdbcCell]] = {}
+    for block in blocks_of(planned):
+        if block.scenario == JDBC:
+            by_round.setdefault(block.round, []).append(JdbcCell.of(*plan.names(block)))
     assert by_round[2] == by_round[1][::-1]
     assert by_round[4] == by_round[3][::-1]
     assert by_round[1] != by_round[3]
@@ -247,22 +255,22 @@ def test_even_rounds_reverse_the_odd_ones() -> None:
 
 
 def test_a_choice_that_takes_nothing_names_what_there_is() -> None:
-    assert {c.latency for c in plan.chosen("smoke", Choice(latency=["wire-10"]))} == {"wire-10"}
-    assert len(plan.chosen("smoke", Choice())) == 2
+    assert {c.latency for c in plan.select_cells("smoke", Choice(latency=["wire-10"]))} == {"wire-10"}
+    assert len(plan.select_cells("smoke", Choice())) == 2
     with pytest.raises(PlanError, match="executor: cached, virtual"):
-        plan.chosen("short", Choice(executor=["green"]))
+        plan.select_cells("short", Choice(executor=["green"]))
 
 
-def test_cells_are_chosen_by_the_names_that_a_plan_prints(store: JdbcStore) -> None:
+def test_cells_are_chosen_by_the_names_that_a_plan_prints(store: Store) -> None:
     code, out, _ = zoo("jdbc", "plan", "--cell", "mariadb find-by-code none 10/100 cached")
     assert code == 0
     assert out.startswith("mariadb find-by-code none 10/100 cached, ")
     assert "1 cells × 3 round(s) and 0 floods" in out
     code, _, said = zoo("jdbc", "plan", "--cell", "mariadb")
-    assert (code, said) == (2, 'zoo: no cell "mariadb"; `zoo jdbc plan --profile article` names them all\n')
+    assert (code, said) == (2, 'zoo: there is no cell "mariadb"; `zoo jdbc plan --profile article` lists them all\n')
 
 
-def test_floods_are_planned_alone(store: JdbcStore) -> None:
+def test_floods_are_planned_alone(store: Store) -> None:
     _, out, _ = zoo("jdbc", "plan", "--profile", "medium", "--only-floods")
     assert "0 cells × 3 round(s) and 6 floods" in out
 
@@ -272,7 +280,7 @@ def test_another_server_keeps_its_own_limit() -> None:
     assert cells
     assert {(c.database, c.max_connections) for c in cells} == {("mariadb", None)}
     assert not [
-        w for w in java_jdbc.arguments(cells[0], plan.profile("short"), "out") if w.startswith("maxConnections")
+        w for w in java_jdbc.arguments(cells[0], plan.find_profile("short"), "out") if w.startswith("maxConnections")
     ]
 
 
@@ -280,7 +288,7 @@ def test_another_server_keeps_its_own_limit() -> None:
 
 
 def test_the_output_of_one_fork_becomes_a_measurement() -> None:
-    words = java_jdbc.arguments(WIRE, plan.profile("short"), "out.json")
+    words = java_jdbc.arguments(WIRE, plan.find_profile("short"), "out.json")
     found = java_jdbc.measurement(json.dumps(output(words, 780.0)), WIRE, "raw/x.json.gz")
     assert found.ops_per_s == 780.0
     assert found.iterations == [779.0, 781.0]
@@ -290,7 +298,7 @@ def test_the_output_of_one_fork_becomes_a_measurement() -> None:
 
 
 def test_what_linux_does_not_tell_is_unknown_and_not_zero() -> None:
-    words = java_jdbc.arguments(WIRE, plan.profile("short"), "out.json")
+    words = java_jdbc.arguments(WIRE, plan.find_profile("short"), "out.json")
     results = output(words, 780.0, bound=None)
     for name in ("memory.peak", "cpu.database"):
         del results[0]["secondaryMetrics"][name]
@@ -306,34 +314,38 @@ def test_output_without_a_result_is_an_error(text: str) -> None:
 
 def test_the_result_of_another_cell_is_an_error() -> None:
     other = WIRE.model_copy(update={"executor": "cached"})
-    text = json.dumps(output(java_jdbc.arguments(other, plan.profile("short"), "out.json"), 1.0))
-    with pytest.raises(LaunchFailure, match="asked for"):
+    text = json.dumps(output(java_jdbc.arguments(other, plan.find_profile("short"), "out.json"), 1.0))
+    with pytest.raises(LaunchFailure, match="requested"):
         java_jdbc.measurement(text, WIRE, "raw/x.json.gz")
 
 
 # --- a session
 
 
-def test_every_cell_and_flood_gives_a_record_and_its_raw_file(store: JdbcStore) -> None:
-    told: list[CellRecord | FloodRecord] = []
-    Session(Launcher(), Databases(), store, told.append).run()
+def test_every_cell_and_flood_gives_a_record_and_its_raw_file(store: Store) -> None:
+    told: list[Record] = []
+    JdbcSession(Launcher(), Databases(), store, told.append).run()
     records = store.records()
     assert records == told
-    assert [type(r) for r in records] == [CellRecord] * 6 + [FloodRecord] * 2
-    for record in records:
-        if isinstance(record, CellRecord):
-            assert record.measurement
-            assert (store.folder / record.measurement.raw).exists()
+    assert [r.scenario for r in records] == [JDBC] * 6 + [FLOOD] * 2
+    for record in records[:6]:
+        assert (store.folder / result_of(record).raw).exists()
 
 
-def test_a_failed_cell_is_recorded_and_the_rest_goes_on(store: JdbcStore) -> None:
+def result_of(record: Record) -> JdbcResult:
+    assert record.trial
+    assert isinstance(record.trial.result, JdbcResult)
+    return record.trial.result
+
+
+def test_a_failed_cell_is_recorded_and_the_rest_goes_on(store: Store) -> None:
     measured(store, Launcher(fails="executor=cached"))
-    cells = [r for r in store.records() if isinstance(r, CellRecord)]
-    assert [r.cell.executor for r in cells if r.failure] == ["cached"] * 3
-    assert [r.cell.executor for r in cells if r.measurement] == ["virtual"] * 3
+    cells = [r for r in store.records() if r.scenario == JDBC]
+    assert [r.entry for r in cells if r.failure] == ["java-jdbc:cached"] * 3
+    assert [r.entry for r in cells if r.trial] == ["java-jdbc:virtual"] * 3
 
 
-def test_a_resumed_session_measures_what_is_missing(store: JdbcStore) -> None:
+def test_a_resumed_session_measures_what_is_missing(store: Store) -> None:
     measured(store)
     lines = (store.folder / "records.ndjson").read_text(encoding="utf-8").splitlines(keepends=True)
     (store.folder / "records.ndjson").write_text("".join(lines[:4]), encoding="utf-8")
@@ -343,25 +355,24 @@ def test_a_resumed_session_measures_what_is_missing(store: JdbcStore) -> None:
     assert len(store.records()) == 8
 
 
-def test_a_cell_gets_a_database_of_its_own_and_is_told_where_it_is(store: JdbcStore) -> None:
+def test_a_cell_gets_a_database_of_its_own_and_is_told_where_it_is(store: Store) -> None:
     launcher, databases = Launcher(), Databases()
-    Session(launcher, databases, store, lambda _: None).run()
+    JdbcSession(launcher, databases, store, lambda _: None).run()
     assert databases.asked == [("postgresql", 100, "wire-10")] * 8
     assert databases.ended == 8
     assert launcher.envs == [{"JDBC_URL": "jdbc:postgresql://x/zoo"}] * 8
 
 
-def test_an_engine_that_refuses_is_a_failed_cell_with_its_words(store: JdbcStore) -> None:
-    Session(Launcher(), Databases(refuses="no space left\nmore of it"), store, lambda _: None).run()
+def test_an_engine_that_refuses_is_a_failed_cell_with_its_words(store: Store) -> None:
+    JdbcSession(Launcher(), Databases(refuses="no space left\nmore of it"), store, lambda _: None).run()
     failures = [r.failure for r in store.records()]
     assert failures == [Failure(kind="engine", message="no space left", log_tail="more of it")] * 8
 
 
-def test_a_run_of_databases_is_told_from_one_of_servers(store: JdbcStore, tmp_path: Path) -> None:
+def test_a_run_of_databases_is_told_from_one_of_servers(store: Store, tmp_path: Path) -> None:
     servers = Store.create(tmp_path / "results", builders.run(["x:y"]))
-    assert is_jdbc(store.folder)
-    assert not is_jdbc(servers.folder)
-    assert not is_jdbc(tmp_path / "nothing")
+    assert measures_databases(store.run())
+    assert not measures_databases(servers.run())
     assert (tmp_path / "results" / "latest").resolve() == servers.folder.resolve()
     assert (tmp_path / "results" / "latest-jdbc").resolve() == store.folder.resolve()
 
@@ -369,7 +380,7 @@ def test_a_run_of_databases_is_told_from_one_of_servers(store: JdbcStore, tmp_pa
 # --- the report
 
 
-def test_ratios_are_paired_by_round(store: JdbcStore) -> None:
+def test_ratios_are_paired_by_round(store: Store) -> None:
     [pair] = compare(measured(store).records()).of(Kind.MODEL)
     assert (pair.a, pair.b, pair.scenario, pair.tier) == (
         "virtual",
@@ -392,7 +403,7 @@ def test_virtual_threads_are_compared_with_each_executor_and_databases_and_pools
 ) -> None:
     cells = [WIRE.model_copy(update={"executor": name}) for name in OPS_OF]
     cells += [WIRE.model_copy(update={"database": "mariadb"}), WIRE.model_copy(update={"pool": 100})]
-    found = compare(measured(JdbcStore.create(tmp_path, run_of(cells))).records())
+    found = compare(measured(Store.create(tmp_path, run_of(cells))).records())
     assert [(p.a, p.b) for p in found.of(Kind.MODEL)] == [("virtual", "cached")]
     assert [(p.a, p.b) for p in found.of(Kind.VARIANT)] == [("virtual", "fixed-10")]
     assert {p.a for p in found.of(Kind.CONDITION)} == {"virtual, PostgreSQL ÷ MariaDB", "virtual, pool of 100 ÷ 10"}
@@ -400,114 +411,126 @@ def test_virtual_threads_are_compared_with_each_executor_and_databases_and_pools
 
 def test_a_cell_measured_twice_gives_the_noise_band_of_its_latency(tmp_path: Path) -> None:
     cells = [*two(), WIRE.model_copy(update={"again": True})]
-    records = measured(JdbcStore.create(tmp_path, run_of(cells))).records()
-    found = compare([faster(r, 2.0) if isinstance(r, CellRecord) and r.cell.again else r for r in records])
-    assert [p.kind for p in found.pairs] == [Kind.AGAIN, Kind.MODEL]
+    records = measured(Store.create(tmp_path, run_of(cells))).records()
+    found = compare([faster(r, 2.0) if is_aa(r.entry) else r for r in records])
+    assert [p.kind for p in found.pairs] == [Kind.AA, Kind.MODEL]
     [model] = found.of(Kind.MODEL)
     assert found.bands[model.scenario, OPS, True].factor(3) > 1.5
-    assert model.comparisons[OPS].verdict.word is Word.FASTER  # the band is shown, and vetoes nothing
+    assert model.comparisons[OPS].verdict.word is Word.FASTER  # the band is shown but vetoes nothing
 
 
-def test_pools_that_got_different_sizes_are_not_compared(store: JdbcStore) -> None:
-    records = [smaller(r, 7) if isinstance(r, CellRecord) and r.cell == WIRE else r for r in measured(store).records()]
+def test_pools_that_got_different_sizes_are_not_compared(store: Store) -> None:
+    records = [changed(r, connections=7) if record_subject(r) == WIRE else r for r in measured(store).records()]
     [pair] = compare(records).of(Kind.MODEL)
     assert pair.comparisons[OPS].verdict.why == "pools of different sizes: 7 and 10 connections"
 
 
-def smaller(record: CellRecord, connections: int) -> CellRecord:
-    assert record.measurement
-    return record.model_copy(update={"measurement": record.measurement.model_copy(update={"connections": connections})})
+def changed(record: Record, **update: object) -> Record:
+    result = result_of(record).model_copy(update=update)
+    return record.model_copy(update={"trial": Trial(result=result)})
 
 
-def test_two_runs_are_compared_cell_by_cell(store: JdbcStore) -> None:
+def test_two_runs_are_compared_cell_by_cell(store: Store) -> None:
     run, records = measured(store).run(), store.records()
     later = run.model_copy(update={"id": "later", "commit": "fedcba"})
-    found = contrast(run, records, later, [faster(r, 1.5) for r in records])
+    found = compare_runs(run, records, later, [faster(r, 1.5) for r in records])
     assert found.obstacles == []
     assert found.changes == ["commit: 0123456789ab → fedcba"]
     assert {(p.a, p.comparisons[OPS].verdict.word) for p in found.pairs} == {
         ("virtual", Word.FASTER),
         ("cached", Word.FASTER),
     }
-    back = contrast(later, [faster(r, 1.5) for r in records], run, records)
-    assert len(slower(back.pairs, by=0.05)) == 2
-    longer = later.model_copy(update={"plan": later.plan.model_copy(update={"profile": plan.profile("article")})})
-    assert "JMH iteration_s: 2 → 30" in contrast(run, records, longer, records).obstacles
+    back = compare_runs(later, [faster(r, 1.5) for r in records], run, records)
+    assert len(find_slower(back.pairs, by=0.05)) == 2
+    longer = later.model_copy(
+        update={"plan": later.plan.model_copy(update={"profile": plan.find_profile("article").times()})}
+    )
+    assert "JMH iteration_s: 2 → 30" in compare_runs(run, records, longer, records).obstacles
 
 
-def faster(record: CellRecord | FloodRecord, factor: float) -> CellRecord | FloodRecord:
-    if not isinstance(record, CellRecord) or record.measurement is None:
+def faster(record: Record, factor: float) -> Record:
+    if record.scenario == FLOOD:
         return record
-    seen = record.measurement
-    return record.model_copy(update={"measurement": seen.model_copy(update={"ops_per_s": factor * seen.ops_per_s})})
+    return changed(record, ops_per_s=factor * result_of(record).ops_per_s)
 
 
-def test_records_are_a_table_for_other_programs(store: JdbcStore) -> None:
+def test_records_are_a_table_for_other_programs(store: Store) -> None:
     lines = list(csv.DictReader(io.StringIO(to_csv(measured(store).records()))))
-    assert [(row["kind"], row["round"]) for row in lines].count(("jdbc", "3")) == 2
-    assert {row["cell.executor"] for row in lines if row["kind"] == "jdbc"} == {"virtual", "cached"}
-    assert {row["flood.executor"] for row in lines if row["kind"] == "jdbc-flood"} == {"virtual", "cached"}
+    assert [(row["scenario"], row["round"]) for row in lines].count((JDBC, "3")) == 2
+    for scenario in (JDBC, FLOOD):
+        assert {row["entry"] for row in lines if row["scenario"] == scenario} == {
+            "java-jdbc:virtual",
+            "java-jdbc:cached",
+        }
 
 
-def test_the_report_has_the_published_table_beside_ours(store: JdbcStore) -> None:
-    text = render(document(measured(store).run(), store.records()))
+def report(store: Store) -> str:
+    return render(report_sections(Summary.of(store.run(), store.records())))
+
+
+def contents(store: Store) -> Contents:
+    return Contents.of(Summary.of(store.run(), store.records()), RawFiles())
+
+
+def test_the_report_has_the_published_table_beside_ours(store: Store) -> None:
+    text = report(measured(store))
     assert "PostgreSQL, 10 ms on the wire · D5 · max_connections 100" in text
     assert "| cached | 627 | 60" in text
-    assert "| 1.22 | 1.4" in text
-    assert "6 of 6 cells measured, 0 failed" in text
-    assert "short gives up" in text
+    assert "| +22% | +4" in text
+    assert "8 of 8 cells measured, 0 failed" in text
+    assert "short omits" in text
     assert "crashed with exit code 1: java.lang.OutOfMemoryError: unable to create native thread" in text
     assert "-Xmx512m" in text
 
 
-def test_a_figure_at_its_bound_is_marked_so(store: JdbcStore) -> None:
-    text = render(document(measured(store).run(), store.records()))
+def test_a_figure_at_its_bound_is_marked_so(store: Store) -> None:
+    text = report(measured(store))
     marked = [line.split(" ")[1] for line in text.splitlines() if "⊤ |" in line]
     assert set(marked) == {"virtual", "postgresql"}  # in the published table and among all cells
 
 
-def test_a_run_without_a_record_has_a_report_too(store: JdbcStore) -> None:
-    text = render(document(store.run(), []))
-    assert "0 of 6 cells measured, 0 failed, 6 not run yet" in text
+def test_a_run_without_a_record_has_a_report_too(store: Store) -> None:
+    assert "0 of 8 cells measured, 0 failed, 8 not run yet" in report(store)
 
 
-def test_the_answer_says_what_the_pool_limited_and_how_floods_ended(store: JdbcStore) -> None:
-    section = document(measured(store).run(), store.records())[1]
-    text = "\n".join(section.bullets)
-    assert "virtual ÷ cached, ops/s: faster in 1 of 1" in text
-    assert re.search(
-        r"postgresql find-by-code wire-10, pool 10/100: cached 6\d % of 930 ops/s, virtual 9\d % .* ⊤", text
-    )
+def test_the_answer_says_what_the_pool_limited_and_how_floods_ended(store: Store) -> None:
+    text = "\n".join(Summary.of(measured(store).run(), store.records()).view_answers)
+    assert "virtual vs. cached, ops/s: faster in 1 of 1" in text
+    assert re.search(r"postgresql find-by-code wire-10, pool 10/100: cached 6\d% of 930 ops/s, virtual 9\d% .* ⊤", text)
     assert "5,000 tasks at once on virtual: finished, 146 MB, 30 threads." in text
 
 
-def test_the_page_draws_what_the_report_says_and_loads_nothing(store: JdbcStore) -> None:
+def test_the_page_draws_what_the_report_says_and_loads_nothing(store: Store) -> None:
     measured(store)
-    text = page(store.run(), store.records(), PLAIN)
+    text = render_page(contents(store), PLAIN)
     assert not re.search(r"https?://", text)
     drawn = json.loads(re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[0])
     places = set(re.findall(r'data-chart="([^"]+)"', text))
-    assert set(drawn["figures"]) == places == {f.name for f in all_figures(store.records())}
+    assert set(drawn["figures"]) == places == {f.name for f in contents(store).figures}
     assert "PostgreSQL, 10 ms on the wire · D5 · max_connections 100" in text
-    assert "<code>cached</code>" in text
 
 
-def test_a_page_shows_no_markup_of_a_log(store: JdbcStore) -> None:
+def test_a_page_shows_no_markup_of_a_log(store: Store) -> None:
     measured(store, Launcher(fails="executor=cached", words="<script>alert(1)</script>\x1b[31m"))
-    text = page(store.run(), store.records(), PLAIN)
+    text = render_page(contents(store), PLAIN)
     assert "<script>alert" not in text
     assert "\x1b" not in text
 
 
-def test_a_page_of_nothing_is_a_page(store: JdbcStore) -> None:
-    assert "0 of 6 cells measured" in page(store.run(), [], PLAIN)
+def test_a_page_of_nothing_is_a_page(store: Store) -> None:
+    assert "0 of 8 cells measured" in render_page(contents(store), PLAIN)
 
 
 def test_charts_set_our_ratio_beside_the_published_one_and_pools_beside_their_bound(tmp_path: Path) -> None:
     wide = [c.model_copy(update={"pool": 100, "max_connections": 1100}) for c in two()]
-    records = measured(JdbcStore.create(tmp_path, run_of([*two(), *wide]))).records()
-    figures = {figure.name: figure for group in answer(records) for figure in group.figures}
-    assert set(figures) == {"gains", "pools-postgresql-find-by-code-wire-10"}
+    records = measured(Store.create(tmp_path, run_of([*two(), *wide]))).records()
+    figures = {figure.name: figure for group in groups(records) for figure in group.figures}
+    assert set(figures) == {
+        "gains",
+        "pools-postgresql-find-by-code-wire-10",
+        "executors-postgresql-find-by-code-wire-10-10-100",
+        "executors-postgresql-find-by-code-wire-10-100-1100",
+    }
     gains = {d["row"]: d for d in figures["gains"].drawing.points}
     assert gains["postgresql find-by-code wire-10 · 10/100"]["published"] == pytest.approx(1.216, abs=0.001)
     assert gains["postgresql find-by-code wire-10 · 100/1100"]["published"] is None
@@ -517,12 +540,12 @@ def test_charts_set_our_ratio_beside_the_published_one_and_pools_beside_their_bo
         "bound",
     }
     for figure in figures.values():
-        assert svg.svg(figure).startswith("<svg")
+        assert svg.render_svg(figure).startswith("<svg")
 
 
-def test_the_readme_has_each_published_table_that_was_measured(store: JdbcStore) -> None:
+def test_the_readme_has_each_published_table_that_was_measured(store: Store) -> None:
     text = results(measured(store).run(), store.records(), "../report.md")
-    assert "| PostgreSQL, 10 ms on the wire (D5) | 10 | 1.4" in text
+    assert re.search(r"\| PostgreSQL, 10 ms on the wire \(D5\) \| 10 \| \+4\d% ", text), text
     assert "MariaDB" not in text
     assert "Profile short, 3 rounds" in text
 
@@ -534,11 +557,11 @@ def test_a_reference_run_fills_the_readme_and_is_seen_when_it_changes(tmp_path: 
     path.write_text("<!-- generated: results -->\n<!-- end -->\n", encoding="utf-8")
     builders.list_runs(tmp_path, "jdbc", command="jdbc bench")
     reference = run_of(two()).model_copy(update={"id": "jdbc"})
-    store = measured(JdbcStore.create(tmp_path / "results/reference", reference))
-    assert path in refresh(tmp_path, builders.catalog(), write=True)
+    store = measured(Store.create(tmp_path / "results/reference", reference))
+    assert path in refresh_documents(tmp_path, builders.catalog(), write=True)
     assert "Measured in a [committed run](../results/reference/jdbc)" in path.read_text(encoding="utf-8")
     store.append(faster(store.records()[0], 2.0))
-    assert refresh(tmp_path, builders.catalog(), write=False) == [path]
+    assert refresh_documents(tmp_path, builders.catalog(), write=False) == [path]
 
 
 def test_the_documents_name_every_profile() -> None:
@@ -550,46 +573,49 @@ def test_the_documents_name_every_profile() -> None:
 
 
 def zoo(*words: str) -> tuple[int, str, str]:
-    done = CliRunner().invoke(app.of(words), words, env={"JDBC_URL": None, "RUNTIME": None})
+    done = CliRunner().invoke(app.app_for(words), words, env={"JDBC_URL": None, "RUNTIME": None})
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_the_plan_names_cells_and_time(store: JdbcStore) -> None:
+def test_the_plan_names_cells_and_time(store: Store) -> None:
     code, out, _ = zoo("jdbc", "plan", "--profile", "article", "--pool", "10", "--latency", "wire-10")
     assert code == 0
     assert "postgresql find-by-code wire-10 10/100 virtual, " in out
     assert re.search(r"10 cells × 3 round\(s\) and 0 floods, profile article, databases: process, about \d+ min", out)
     said = zoo("jdbc", "plan", "--profile", "long")[2]
-    assert said == 'zoo: no profile "long"; known: article, medium, short, smoke\n'
+    assert said == 'zoo: there is no profile "long"; known: article, medium, short, smoke\n'
 
 
 def test_a_run_that_needs_toxiproxy_ends_before_it_begins_where_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("zoo.cli.jdbc.be_alone", lambda runs: None)
+    monkeypatch.setattr("zoo.cli.jdbc.acquire_run_lock", lambda runs: None)
     monkeypatch.setattr("zoo.cli.jdbc.find_toxiproxy", lambda *_: None)
     code, _, said = zoo("jdbc", "bench", "--profile", "smoke", "--latency", "wire-10", "--results", str(tmp_path))
     assert code == 2
     assert re.match(
-        r"zoo: \d+ cell\(s\) have latency on the wire, for which Toxiproxy is missing: make toxiproxy ", said
+        r"zoo: \d+ cell\(s\) need Toxiproxy for network latency, and it is missing: run make toxiproxy ", said
     )
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_commands_for_runs_take_one_of_databases(store: JdbcStore, tmp_path: Path) -> None:
+def test_the_commands_for_runs_take_one_of_databases(store: Store, tmp_path: Path) -> None:
     folder = str(measured(store).folder)
     assert zoo("report", folder, "--quiet", "--svg", str(tmp_path / "svg"))[0] == 0
     assert (store.folder / "report.md").read_text(encoding="utf-8").startswith("# Run 20260102-030405-jdbc-short")
     assert (store.folder / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    assert {path.stem for path in (tmp_path / "svg").iterdir()} == {f.name for f in all_figures(store.records())}
+    assert {path.stem for path in (tmp_path / "svg").iterdir()} == {f.name for f in contents(store).figures}
     assert zoo("export", folder)[1].count("\n") == 9
     code, out, _ = zoo("compare", folder, folder)
     assert code == 0
-    assert "equal within 5 %" in out
+    assert "the same (within 5%)" in out
 
 
-def test_a_run_of_databases_is_not_compared_with_one_of_servers(store: JdbcStore, tmp_path: Path) -> None:
+def test_a_run_of_databases_is_not_compared_with_one_of_servers(store: Store, tmp_path: Path) -> None:
     servers = Store.create(tmp_path, builders.run(["x:y"]))
     code, _, err = zoo("compare", str(servers.folder), str(store.folder))
-    assert (code, err) == (2, "zoo: these runs cannot be compared: one is of servers, the other of databases\n")
+    assert (code, err) == (
+        2,
+        "zoo: these runs cannot be compared: one measured servers, the other databases; choose two of one sort\n",
+    )

@@ -1,4 +1,4 @@
-"""Running java-jdbc, with a Java that is a shell script."""
+"""Tests of running java-jdbc, with a shell script as Java."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from zoo.jdbc import launcher
-from zoo.jdbc.launcher import Launcher, LaunchFailure
-from zoo.jdbc.records import Flood
-from zoo.model.host import Jdk
-from zoo.runtime.databases import Serving
+from zoo.core.host_facts import Jdk
+from zoo.core.jdbc import Flood
+from zoo.runtime.databases import RunningDatabase
+from zoo.scenarios.jdbc import launcher
+from zoo.scenarios.jdbc.launcher import Launcher, LaunchFailure
 
 FLOOD = Flood(database="postgresql", executor="cached", tasks=5_000)
 JAVA = """#!/bin/sh
@@ -24,7 +24,7 @@ esac
 
 
 def java(folder: Path, do: str) -> Launcher:
-    """java-jdbc, whose benchmark and flood do this."""
+    """Return a launcher whose benchmark and flood run these shell commands."""
     program = folder / "jdk" / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(JAVA.replace("DO", do), encoding="utf-8")
@@ -47,7 +47,7 @@ def test_a_flood_is_watched_from_outside(
 ) -> None:
     for name, value in limits.items():
         monkeypatch.setattr(launcher, name, value)
-    found = java(tmp_path, do).flood(FLOOD, "wire-10", tmp_path / "log", Serving({"JDBC_URL": "jdbc:x"}))
+    found = java(tmp_path, do).flood(FLOOD, "wire-10", tmp_path / "log", RunningDatabase({"JDBC_URL": "jdbc:x"}))
     assert found.outcome == outcome
     assert (found.server, found.added_ms) == ("PostgreSQL 16 (test)", 10.5)
     flooded, dropped = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
@@ -58,7 +58,7 @@ def test_a_flood_is_watched_from_outside(
 
 def test_a_benchmark_that_fails_says_why(tmp_path: Path) -> None:
     with pytest.raises(LaunchFailure) as caught:
-        java(tmp_path, "exit 1").run(["-f", "1"], tmp_path / "log", 60, Serving({}))
+        java(tmp_path, "exit 1").run(["-f", "1"], tmp_path / "log", 60, RunningDatabase({}))
     assert caught.value.failure.message == "no connection"
 
 
@@ -66,11 +66,13 @@ def test_a_benchmark_that_fails_says_why(tmp_path: Path) -> None:
     ("died", "timeout_s", "message"),
     [
         ("postgresql ended with exit code -9\nFATAL", 60, "postgresql ended with exit code -9"),
-        (None, 0, "not done after"),
+        (None, 0, "not finished after"),
     ],
 )
 def test_a_benchmark_ends_with_its_database_or_at_its_limit(
     tmp_path: Path, died: str | None, timeout_s: float, message: str
 ) -> None:
     with pytest.raises(LaunchFailure, match=message):
-        java(tmp_path, "exec sleep 600").run(["-f", "1"], tmp_path / "log", timeout_s, Serving({}, lambda: died))
+        java(tmp_path, "exec sleep 600").run(
+            ["-f", "1"], tmp_path / "log", timeout_s, RunningDatabase({}, lambda: died)
+        )

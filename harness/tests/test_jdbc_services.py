@@ -1,4 +1,4 @@
-"""Databases in containers without an engine: the commands, and what is made of an engine's answers."""
+"""Tests of databases in containers without an engine: the commands, and how the engine's output is interpreted."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from waits import PATIENCE_S
 
+from zoo.core.record import Failure
 from zoo.host.engine import Engine, EngineError
-from zoo.jdbc import services
-from zoo.jdbc.launcher import LaunchFailure
-from zoo.jdbc.services import Containers, External
-from zoo.model.record import Failure
 from zoo.runtime import orphans
-from zoo.runtime.databases import Serving
+from zoo.runtime.databases import RunningDatabase
+from zoo.scenarios.jdbc import services
+from zoo.scenarios.jdbc.launcher import LaunchFailure
+from zoo.scenarios.jdbc.services import Containers, External
 
 RUNNING: dict[str, object] = {
     "Id": "abc",
@@ -31,7 +31,7 @@ ENDED: dict[str, object] = {**RUNNING, "State": {"Running": False, "Pid": 0, "Ex
 
 @pytest.fixture
 def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Something where the containers should be."""
+    """Listen where the containers should be."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         for name in services.PORTS:
             monkeypatch.setitem(services.PORTS, name, server.getsockname()[1])
@@ -39,7 +39,7 @@ def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def engine(folder: Path, answers: dict[str, object]) -> Engine:
-    """Writes down what it is asked, and PASSWORD; answers `inspect` from a file that a test may change."""
+    """Write an engine that logs its arguments and PASSWORD. It answers `inspect` from a file that a test may change."""
     (folder / "state.json").write_text(json.dumps(answers), encoding="utf-8")
     script = f"""#!/bin/sh
 cd {folder}
@@ -65,7 +65,7 @@ def test_another_server_is_the_one_that_the_caller_names(tmp_path: Path) -> None
     environ = {"JDBC_URL": "jdbc:mariadb://host/zoo", "JDBC_USER": "me", "HOME": "/home/me"}
     with External(tmp_path, environ).serving("mariadb", 100, "sleep-10") as found:
         assert found.env == {"JDBC_URL": "jdbc:mariadb://host/zoo", "JDBC_USER": "me"}
-        assert found.died() is None
+        assert found.exit_reason() is None
 
 
 @pytest.mark.usefixtures("listening")
@@ -73,9 +73,11 @@ def test_a_cell_gets_containers_of_its_own_and_none_is_left(tmp_path: Path, monk
     controls: list[str] = []
 
     @contextmanager
-    def slow_wire(serving: Serving, ms: int, tools: Path, environ: Mapping[str, str]) -> Iterator[Serving]:
+    def slow_wire(
+        serving: RunningDatabase, ms: int, tools: Path, environ: Mapping[str, str]
+    ) -> Iterator[RunningDatabase]:
         controls.append(environ["TOXIPROXY_URL"])
-        yield Serving({**serving.env, "JDBC_WIRE_MS": str(ms)})
+        yield RunningDatabase({**serving.env, "JDBC_WIRE_MS": str(ms)})
 
     monkeypatch.setattr(services, "slow_wire", slow_wire)
     port = services.PORTS["postgres"]
@@ -132,7 +134,7 @@ def test_databases_that_outlive_their_engine_are_ended_where_this_kernel_runs_th
     containers = Containers(engine(tmp_path, RUNNING))
     database = subprocess.Popen(["sleep", "600"], env={**os.environ, orphans.MARK: f"zoo-{containers.run_id}-postgres"})
     try:
-        said = "were ended without it" if here else "may be left"
+        said = "were killed without it" if here else "may remain"
         with pytest.raises(EngineError, match=f"Cannot connect to the Docker daemon.*{said}"):  # noqa: SIM117
             with containers.serving("postgresql", 100, "none"):
                 (tmp_path / "gone").touch()

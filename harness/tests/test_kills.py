@@ -1,6 +1,6 @@
-"""The harness ended at any moment, and gone on with: nothing that was measured is lost, doubled or torn.
+"""Tests that end the harness at random moments and resume it: no measurement is lost, doubled or torn.
 
-`KILLS` sets how often it is killed; `make test-faults` takes 1,000.
+`KILLS` sets how often it is killed; `make test-faults` uses 1,000.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 KILLS = int(os.environ.get("KILLS", "50"))
 SOUND = {"lost": 0, "doubled": 0, "torn": 0, "incomplete": 0}
 ALONE = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
-"""Words before a command that may mount what it likes, for itself alone."""
+"""Prefix for a command, which lets it mount anything in its own mount namespace."""
 
 without_mounts = pytest.mark.skipif(
     subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode != 0,
@@ -49,7 +49,7 @@ def test_a_disk_that_is_full_at_any_write_costs_nothing_that_was_measured(tmp_pa
 
 @without_mounts
 def test_a_folder_that_cannot_be_written_is_told_before_anything_is_measured(tmp_path: Path) -> None:
-    words = "bench --quick --server rust-axum --variant hyper --tiers 10 --runtime process --results"
+    words = "bench --quick --server rust-axum --variant hyper --connections 10 --runtime process --results"
     script = 'mount -t tmpfs -o ro none "$1" && shift && exec "$@"'
     command = [
         *ALONE,

@@ -1,4 +1,4 @@
-"""A clone whose owner has git write CRLF, as on Windows: what runs on Linux keeps its line endings."""
+"""Tests of a clone in which git writes CRLF, as on Windows: files that run on Linux keep their line endings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A figure of a committed run is the same in every document that prints it."""
+"""Tests that a figure of a committed run is the same in every document that prints it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from zoo.analysis.metrics import CPU, REQUESTS, Metric
+from zoo.core.run_folder import Store
 from zoo.report.columns import round_figures, title_of
 from zoo.report.formatting import format_number
 from zoo.report.text.records_csv import to_csv
-from zoo.store.run_folder import Store
+from zoo.stats.metrics import CPU, REQUESTS, Metric
 
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "results/reference/bench-all"
@@ -28,7 +28,7 @@ def text_of(path: Path) -> str:
 
 
 def page_row(text: str, begin: str) -> str:
-    """A row of a table of the page, from the element that it begins with."""
+    """Return a row of a table on the page, from the element that it starts with."""
     return text.partition(begin)[2].partition("</tr>")[0]
 
 
@@ -37,7 +37,7 @@ def cells(line: str) -> list[str]:
 
 
 def in_table(text: str, first: list[str], title: str) -> str:
-    """The cell of a Markdown table's row that begins so, under the title of a column."""
+    """Return a cell of a Markdown table, in the row that starts with `first` and the column with this title."""
     heads, _, *rows = [cells(line) for line in text.splitlines() if line.startswith("|")]
     return dict(zip(heads, next(row for row in rows if row[: len(first)] == first), strict=True))[title]
 
@@ -63,7 +63,7 @@ def on_page(key: str) -> str:
 
 
 def in_export(key: str) -> str:
-    """The median and the range over the lines of the cell."""
+    """Return the median and range over the cell's lines."""
     records = Store.open(RUN).records()
     lines = csv.DictReader(io.StringIO(to_csv(records, round_figures(records))))
     cell = [line for line in lines if (line["entry"], line["scenario"], line["tier"]) == (ENTRY, SCENARIO, TIER)]
@@ -73,12 +73,12 @@ def in_export(key: str) -> str:
 
 
 PRINTED: tuple[Callable[[str], str], ...] = (in_report, on_page, in_readme, in_export)
-"""All that print a figure of a cell, by the key of its column."""
+"""Functions that print a figure of a cell, by the key of its column."""
 
 
 @pytest.mark.parametrize("key", ["rps", "p99_ms", "cpu_us_per_request"])
 def test_a_figure_has_one_value_and_one_range_wherever_it_is_printed(key: str) -> None:
-    """Only documents mark lower bounds; in an export that is a matter of its flags."""
+    # Only documents mark lower bounds. In an export, flags show them.
     assert len({read(key).removeprefix("≥ ") for read in PRINTED}) == 1, {read.__name__: read(key) for read in PRINTED}
 
 
@@ -100,18 +100,20 @@ def ratio_on_page(metric: Metric) -> str:
 
 
 def ratio_in_ledger(metric: Metric) -> str:
-    """Claim X4 prints the ratio at 100 and at 1,000 connections, of requests before CPU."""
+    """Return the second ratio of claim X4, which prints ratios at 100 and 1,000 connections, requests before CPU."""
     row = next(line for line in text_of(ROOT / "docs/claims.md").splitlines() if line.startswith("| X4 "))
     ratios = next(cell for cell in cells(row) if cell.startswith("×"))
-    return str(re.findall(r"×[\d.]+ \[.*?\]", ratios.split(";")[[REQUESTS, CPU].index(metric)])[1])
+    found = re.findall(r"×([\d.]+) \[([\d.]+), ([\d.]+)\]", ratios.split(";")[[REQUESTS, CPU].index(metric)])[1]
+    size, *ends = (abs(float(number) - 1) for number in found)
+    return f"{size:.0%} ({min(ends):.0%}–{max(ends):.0%})".replace("%–", "–")
 
 
 RATIOS: tuple[Callable[[Metric], str], ...] = (ratio_in_report, ratio_on_page, ratio_in_ledger)
-"""All that print the ratio of the entry to its server's pool of threads, by metric."""
+"""Functions that print the ratio of the entry to its server's pool of threads, by metric."""
 
 
 @pytest.mark.parametrize("metric", [REQUESTS, CPU], ids=lambda metric: metric.name)
 def test_a_ratio_has_one_value_and_one_interval_wherever_it_is_printed(metric: Metric) -> None:
-    found = {read.__name__: re.findall(r"[\d.]+ \[[\d.]+, [\d.]+\]", read(metric)) for read in RATIOS}
+    found = {read.__name__: re.findall(r"(\d+)%[ a-z]* \((\d+)–(\d+)%\)", read(metric)) for read in RATIOS}
     assert [len(texts) for texts in found.values()] == [1] * len(RATIOS), found
     assert len({text for texts in found.values() for text in texts}) == 1, found

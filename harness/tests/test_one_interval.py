@@ -1,9 +1,8 @@
-"""A pair that a report, a document and a claim print has one ratio and one interval."""
+"""Tests that a pair in a report, a document and a claim has one ratio and one interval."""
 
 from __future__ import annotations
 
 import itertools
-import json
 from pathlib import Path
 
 import builders
@@ -12,21 +11,20 @@ import pytest
 from claimed import archive
 from test_jdbc import WIRE, measured, run_of
 
-from zoo.analysis.metrics import METRICS, P99, PER_CONNECTION, Metric
-from zoo.analysis.pairs import Kind, compare
-from zoo.analysis.stats import Ratio
 from zoo.claims import estimates, evidence
 from zoo.claims.estimates import ClaimEvidence, Estimate
 from zoo.claims.evidence import Archive, jdbc_case
 from zoo.claims.ledger import ClaimPoint
 from zoo.claims.quantities import QUANTITIES
-from zoo.jdbc import analysis as databases
-from zoo.jdbc.analysis import rows
-from zoo.jdbc.records import Cell
-from zoo.jdbc.store import JdbcStore
-from zoo.model.measurement import Turn
-from zoo.model.record import Record
-from zoo.report.jdbc import text
+from zoo.core.jdbc import JdbcCell
+from zoo.core.measurement import LoadWindow
+from zoo.core.record import Record
+from zoo.core.run_folder import Store
+from zoo.scenarios.jdbc import view as text
+from zoo.stats import Ratio, databases
+from zoo.stats.databases import rows
+from zoo.stats.metrics import METRICS, P99, PER_CONNECTION, Metric
+from zoo.stats.pairs import Kind, compare
 
 ROUNDS, WINDOWS = 4, 4
 TIERS = ("100", "1k", "25k")
@@ -36,7 +34,7 @@ NAMES = {quantity.metric: name for name, quantity in QUANTITIES.items()}
 
 
 def run_of_servers() -> list[Record]:
-    """Pairs of variants with windows in `hello` and without in `sleep`; each figure varies by itself."""
+    """Return pairs of variants with windows in `hello` and without in `sleep`. Each figure varies independently."""
     chance = np.random.default_rng(20_261_127)
     made = []
     for server, variant, tier, number in itertools.product(SERVERS, VARIANTS, TIERS, range(1, ROUNDS + 1)):
@@ -50,8 +48,8 @@ def run_of_servers() -> list[Record]:
     return made
 
 
-def turn(rate: float) -> Turn:
-    return Turn(
+def turn(rate: float) -> LoadWindow:
+    return LoadWindow(
         place=0,
         loaded_s=2.0,
         goodput=round(2 * rate),
@@ -64,8 +62,8 @@ def turn(rate: float) -> Turn:
 
 
 def claimed(archive: Archive, a: ClaimPoint, b: ClaimPoint, name: str) -> Estimate:
-    found = estimates.ratio(ClaimEvidence([archive]), (a, b), name)
-    assert found.why is None
+    found = estimates.estimate_ratio(ClaimEvidence([archive]), (a, b), name)
+    assert found.objection is None
     return found
 
 
@@ -100,10 +98,9 @@ def test_a_claim_and_a_document_about_databases_have_the_figure_of_the_report(tm
         for executor in ("virtual", "cached", "fixed-10")
         for database in ("postgresql", "mariadb")
     ]
-    store = measured(JdbcStore.create(tmp_path, run_of(cells)))
+    store = measured(Store.create(tmp_path, run_of(cells)))
     records, found = store.records(), databases.compare(store.records())
-    lines = [json.loads(record.model_dump_json()) for record in records]
-    made = evidence.of_programs(json.loads(store.run().model_dump_json()), lines, "run")
+    made = evidence.archive_of_databases(store.run(), records, "run")
     pairs = found.of(Kind.MODEL)
     assert len(pairs) == 2
     for pair in pairs:
@@ -112,9 +109,9 @@ def test_a_claim_and_a_document_about_databases_have_the_figure_of_the_report(tm
         assert (printed.df or 0) > printed.rounds - 1
         a, b = (WIRE.model_copy(update={"executor": e, "database": pair.scenario.split()[0]}) for e in (pair.a, pair.b))
         assert same(claimed(made, point(a), point(b), "operations"), printed)
-        assert databases.paired(found, databases.OPS, rows(records)[a], rows(records)[b]) == printed
-    assert text.ratio(pairs[-1].comparisons[databases.OPS].ratio) in text.results(store.run(), records, "run")
+        assert databases.paired_ratio(found, databases.OPS, rows(records)[a], rows(records)[b]) == printed
+    assert text.format_gain(pairs[-1].comparisons[databases.OPS].ratio) in text.results(store.run(), records, "run")
 
 
-def point(cell: Cell) -> ClaimPoint:
+def point(cell: JdbcCell) -> ClaimPoint:
     return ClaimPoint("jdbc", cell.executor, jdbc_case(cell), ("",), "")

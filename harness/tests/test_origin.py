@@ -1,4 +1,4 @@
-"""What is said of where figures come from, and that an older build is named."""
+"""Tests of the text on where figures come from, and that an earlier build is named."""
 
 import shutil
 from dataclasses import replace
@@ -8,17 +8,17 @@ import builders
 import pytest
 
 from zoo import ROOT
-from zoo.catalog.build import source_hash
-from zoo.catalog.load import load_catalog
-from zoo.catalog.manifest import Build, Catalog, Server
-from zoo.reference.origin import older_builds, origin
+from zoo.core.manifest import Build, Catalog, Server
+from zoo.core.manifest_files import load_catalog
+from zoo.host.build import source_hash
+from zoo.reference.origin import describe_origin, outdated_servers
 
 ENTRIES = ["java-a:platform", "java-a:virtual", "rust-n:async"]
 
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Catalog:
-    """Servers with one source file each."""
+    """Return a catalog of servers with one source file each."""
     made = []
     for server in builders.catalog().servers:
         folder = tmp_path / server.name
@@ -31,20 +31,22 @@ def catalog(tmp_path: Path) -> Catalog:
 
 def test_a_run_of_the_sources_as_they_are_is_no_older_build(catalog: Catalog) -> None:
     run = builders.run(ENTRIES).model_copy(update={"builds": {s.name: source_hash(s) for s in catalog.servers}})
-    assert older_builds(run, catalog) == []
-    assert "Older" not in origin(run, catalog)
+    assert outdated_servers(run, catalog) == []
+    assert "earlier" not in describe_origin(run, catalog)
 
 
 def test_only_servers_that_changed_since_are_named(catalog: Catalog) -> None:
     run = builders.run(ENTRIES).model_copy(update={"builds": {s.name: source_hash(s) for s in catalog.servers}})
     (catalog.servers[0].folder / "src" / "main").write_text("two\n", encoding="utf-8")
-    assert older_builds(run, catalog) == ["java-a"]
-    assert origin(run, catalog).endswith("**Older build**: java-a changed since")
-    assert "Older" not in origin(run, catalog, "rust-n")
+    assert outdated_servers(run, catalog) == ["java-a"]
+    assert describe_origin(run, catalog).endswith("**Measured with an earlier build**: java-a changed since")
+    assert "earlier" not in describe_origin(run, catalog, "rust-n")
 
 
 def test_a_run_that_kept_no_hash_is_an_older_build(catalog: Catalog) -> None:
-    assert origin(builders.run(ENTRIES), catalog).endswith("**Older build**, of which the run kept no hash")
+    assert describe_origin(builders.run(ENTRIES), catalog).endswith(
+        "**Measured with an earlier build**, whose hash the run did not keep"
+    )
 
 
 @pytest.mark.parametrize("server", load_catalog(ROOT).servers, ids=lambda server: server.name)

@@ -1,4 +1,4 @@
-"""Pairs, noise band and verdicts: which word a run's figures deserve."""
+"""Tests of pairs, noise band and verdicts: which word a run's figures deserve."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import record
+from builders import measurement, record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.analysis.extra_rounds import needs
-from zoo.analysis.metrics import CPU, P99, PEAK_RSS, PER_CONNECTION, REQUESTS, Metric, Word
-from zoo.analysis.pairs import Band, Compared, Kind, Pair, band_of, compare, named
-from zoo.analysis.stats import Ratio, student_ratio
-from zoo.analysis.stats.ratio import CONFIDENCE, from_error
-from zoo.analysis.verdict import MARGIN, REASONABLE, Verdict, judge, rounds_to_decide
-from zoo.model.entry_id import is_twin, original, twin
-from zoo.model.flag import Flag
-from zoo.model.record import Record
-from zoo.plan.capacity import PlanError, percent
+from zoo.core.capacity import PlanError, parse_percent
+from zoo.core.entry_id import aa_id, is_aa, without_aa
+from zoo.core.flag import Flag
+from zoo.core.record import Record
+from zoo.stats import Ratio, student_ratio
+from zoo.stats.extra_rounds import find_needs
+from zoo.stats.metrics import CPU, P99, PEAK_RSS, PER_CONNECTION, REQUESTS, Metric, Word, cpu_per_million
+from zoo.stats.pair_interval import CONFIDENCE, from_error
+from zoo.stats.pairs import Band, Kind, Pair, RunPairs, compare, entry_pairs, noise_band
+from zoo.stats.verdict import MARGIN, REASONABLE, Verdict, judge, rounds_to_decide
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
 ENTRIES = [PLATFORM, VIRTUAL, BARE]
@@ -30,11 +30,11 @@ STEADY = (1.0, 1.001, 0.999, 1.0005, 0.9995)
 
 
 def cells(entry: str, factor: float = 1.0, wobble: Sequence[float] = STEADY, **changes: Any) -> list[Record]:  # noqa: ANN401
-    """One entry over as many rounds as there are wobbles; req/s times `factor`."""
+    """Return one entry over as many rounds as there are values in `wobble`, with requests per second times `factor`."""
     return [record(entry, round_number=n, rps=50_000 * factor * w, **changes) for n, w in enumerate(wobble, 1)]
 
 
-def only(compared: Compared, kind: Kind = Kind.MODEL) -> Pair:
+def only(compared: RunPairs, kind: Kind = Kind.MODEL) -> Pair:
     (pair,) = compared.of(kind)
     return pair
 
@@ -43,7 +43,7 @@ def verdict(records: list[Record], metric: Metric = REQUESTS, reference: str | N
     return only(compare(ENTRIES, records, reference)).comparisons[metric].verdict
 
 
-# --- which pairs
+# --- pairs
 
 
 def test_the_named_pairs_are_virtual_over_platform_and_others_are_held_against_the_first() -> None:
@@ -58,8 +58,8 @@ def test_the_named_pairs_are_virtual_over_platform_and_others_are_held_against_t
         "r:async.again": "async-task",
     }
     entries = ["t:platform", "t:virtual", "t:async", "v:eventloop", "v:platform", "v:virtual", "r:async", "x:lost"]
-    assert named(entries, models) == [
-        (Kind.AGAIN, "r:async.again", "r:async"),
+    assert entry_pairs(entries, models) == [
+        (Kind.AA, "r:async.again", "r:async"),
         (Kind.MODEL, "t:virtual", "t:platform"),
         (Kind.VARIANT, "t:async", "t:platform"),
         (Kind.MODEL, "v:virtual", "v:platform"),
@@ -76,7 +76,7 @@ def test_a_guest_is_held_against_every_entry_of_the_zoo_and_its_own_default() ->
         "g:a": "x",
         "g:b": "x",
     }
-    assert named(list(models), models, ["target:9000", "g:a", "g:b"]) == [
+    assert entry_pairs(list(models), models, ["target:9000", "g:a", "g:b"]) == [
         (Kind.GUEST, "target:9000", "t:platform"),
         (Kind.GUEST, "target:9000", "r:async"),
         (Kind.GUEST, "g:a", "t:platform"),
@@ -88,8 +88,8 @@ def test_a_guest_is_held_against_every_entry_of_the_zoo_and_its_own_default() ->
 
 
 def test_a_twin_is_named_after_its_entry() -> None:
-    assert (twin(BARE), original(twin(BARE)), original(BARE)) == ("rust-n:bare.again", BARE, BARE)
-    assert (is_twin(twin(BARE)), is_twin(BARE)) == (True, False)
+    assert (aa_id(BARE), without_aa(aa_id(BARE)), without_aa(BARE)) == ("rust-n:bare.again", BARE, BARE)
+    assert (is_aa(aa_id(BARE)), is_aa(BARE)) == (True, False)
 
 
 def test_rounds_are_matched_by_number() -> None:
@@ -132,7 +132,7 @@ def test_memory_per_connection_is_compared_once_where_tiers_end() -> None:
     assert PER_CONNECTION not in only(compare(ENTRIES, [*cells(VIRTUAL), *cells(PLATFORM)])).comparisons
 
 
-# --- words
+# --- wording
 
 
 @pytest.mark.parametrize(
@@ -151,16 +151,16 @@ def test_a_clear_difference_has_its_word(changes: dict[str, Any], metric: Metric
     assert verdict([*cells(VIRTUAL, **changes), *cells(PLATFORM)], metric).word is word
 
 
-def test_too_much_noise_is_open_and_says_how_much() -> None:
+def test_too_much_noise_is_undecided_with_its_size() -> None:
     found = verdict([*cells(VIRTUAL, wobble=(1.0, 1.3, 0.8)), *cells(PLATFORM, wobble=(1.1, 0.9, 1.0))])
-    assert found.word is Word.OPEN
-    assert re.fullmatch(r"noise too large: ±\d+ %", found.why or "")
+    assert found.word is Word.UNCLEAR
+    assert re.fullmatch(r"noise too large: ±\d+%", found.why or "")
     assert found.more is None
 
 
-def test_one_round_is_open() -> None:
+def test_one_round_has_no_verdict() -> None:
     found = verdict([record(VIRTUAL), record(PLATFORM)])
-    assert found.text == "open (one round has no interval)"
+    assert found.text == "no clear difference (one round has no interval)"
 
 
 def ratio(value: float, sd: float, n: int = 3, df: float = 10.0) -> Ratio:
@@ -170,44 +170,50 @@ def ratio(value: float, sd: float, n: int = 3, df: float = 10.0) -> Ratio:
 @pytest.mark.parametrize(
     ("ratio", "rejected", "word"),
     [
-        (ratio(1.03, 0.01), True, Word.SAME),  # surely within 5 %, though it differs
+        (ratio(1.03, 0.01), True, Word.SAME),  # surely within 5%, although it differs
         (ratio(1.03, 0.01), False, Word.SAME),
         (ratio(1.08, 0.02), True, Word.FASTER),
         (ratio(0.92, 0.02), True, Word.SLOWER),
-        (ratio(1.08, 0.02), False, Word.OPEN),  # one of many
-        (ratio(1.00, 0.08), False, Word.OPEN),
+        (ratio(1.08, 0.02), False, Word.UNCLEAR),  # one of many
+        (ratio(1.00, 0.08), False, Word.UNCLEAR),
     ],
 )
 def test_a_word_follows_from_interval_and_correction(ratio: Ratio, rejected: bool, word: Word) -> None:
     found = judge(REQUESTS, ratio, rejected=rejected, family=18)
     assert found.word is word
-    assert (found.why is None) is (word is not Word.OPEN)
+    assert (found.why is None) is (word is not Word.UNCLEAR)
 
 
 @pytest.mark.parametrize(
     ("ratio", "why"),
     [
-        (ratio(0.90, 0.10), "leans slower; about 5 more rounds would decide"),
-        (ratio(1.01, 0.05), "leans equal within 5 %; about 5 more rounds would decide"),
-        (ratio(1.04, 0.30), "noise too large: ±47 %"),
+        (ratio(0.90, 0.10), "about 5 more rounds would decide"),
+        (ratio(1.01, 0.05), "about 5 more rounds would decide"),
+        (ratio(1.04, 0.30), "noise too large: ±47%"),
     ],
 )
-def test_what_is_open_says_where_it_leans_and_what_would_decide_it(ratio: Ratio, why: str) -> None:
+def test_what_would_decide_an_undecided_comparison(ratio: Ratio, why: str) -> None:
     assert judge(REQUESTS, ratio, rejected=False, family=4).why == why
+
+
+def test_a_difference_of_a_single_interval_is_probable() -> None:
+    assert judge(REQUESTS, ratio(0.90, 0.06), rejected=False, family=4).label == "probably slower"
+    assert judge(REQUESTS, ratio(0.90, 0.06), rejected=True, family=4).label == "slower"
+    assert judge(REQUESTS, ratio(0.90, 0.20), rejected=False, family=4).label == "no clear difference"
 
 
 @given(st.floats(0.5, 2.0), st.floats(0.001, 0.5), st.integers(2, 8), st.integers(1, 20))
 def test_the_rounds_that_would_decide_do_decide(value: float, sd: float, n: int, family: int) -> None:
-    """Were there so many, with the same mean and variance; were there one fewer, they would not."""
+    # With so many rounds and the same mean and variance, the comparison is decided. With one fewer, it is not.
     prior = 5.0
     seen = ratio(value, sd, n, prior + n - 1)
-    rounds, alike = rounds_to_decide(seen, family)
+    rounds = rounds_to_decide(seen, family)
     if rounds > n + REASONABLE:
         return
     then = ratio(value, sd, rounds, prior + rounds - 1)
     assert then.p is not None
     found = judge(REQUESTS, then, rejected=then.p * family <= 1 - CONFIDENCE, family=family)
-    assert found.word in ({Word.SAME} if alike else {Word.FASTER, Word.SLOWER})
+    assert found.word in {Word.SAME, Word.FASTER, Word.SLOWER}
 
 
 def test_many_comparisons_make_a_word_harder_to_earn() -> None:
@@ -295,7 +301,7 @@ def test_a_round_that_failed_is_told_beside_the_verdict_of_the_others() -> None:
 
 
 def test_rounds_that_no_side_shares_and_other_counts_are_not_compared() -> None:
-    assert verdict([record(VIRTUAL), record(PLATFORM, round_number=2)]).why == "no round has both"
+    assert verdict([record(VIRTUAL), record(PLATFORM, round_number=2)]).why == "no round measured both"
     other = [record(VIRTUAL, "25k", actual=19_500), record(PLATFORM, "25k")]
     assert verdict(other).why == "ran at different connection counts: 19,500, 25,000"
 
@@ -329,7 +335,7 @@ def test_a_quantile_of_a_window_that_was_too_short_for_some_requests_is_not_comp
 
     long = [slow(r, 4_100_000) for r in cells(PLATFORM)]  # of 8 s
     assert verdict([*cells(VIRTUAL), *long], P99).why == (
-        "platform: some requests took over half of the window, and what took longer is not in it"
+        "platform: some requests took over half of the window, and the window misses longer ones"
     )
     assert verdict([*cells(VIRTUAL), *long], REQUESTS).word is Word.SAME
     assert verdict([*cells(VIRTUAL), *(slow(r, 3_900_000) for r in cells(PLATFORM))], P99).word is Word.SAME
@@ -337,14 +343,14 @@ def test_a_quantile_of_a_window_that_was_too_short_for_some_requests_is_not_comp
 
 def test_a_figure_that_nobody_saw_is_not_measured() -> None:
     assert verdict([record(VIRTUAL, p99_us=None), record(PLATFORM)], P99).text == (
-        "not measured (too little was seen for a figure)"
+        "not measured (too few samples for a figure)"
     )
 
 
 def test_what_a_process_uses_is_not_measured_where_nobody_said_which_it_is() -> None:
     records = [*cells(VIRTUAL, known=False), *cells(PLATFORM, wobble=STEADY[::-1])]
     for metric in (CPU, PEAK_RSS):
-        assert verdict(records, metric).text == "not measured (virtual: its process is not known (PID= names it))"
+        assert verdict(records, metric).text == "not measured (virtual: its process is unknown (PID= names it))"
     assert verdict(records).word is Word.SAME
 
 
@@ -355,7 +361,7 @@ def twice(rps: Sequence[tuple[float, float]], tier: str = "1k", heap_used_kb: in
     return [
         record(entry, tier, round_number=n, rps=value, heap_used_kb=heap_used_kb)
         for n, both in enumerate(rps, 1)
-        for entry, value in zip((twin(BARE), BARE), both, strict=True)
+        for entry, value in zip((aa_id(BARE), BARE), both, strict=True)
     ]
 
 
@@ -363,7 +369,7 @@ def test_the_band_is_taken_around_no_difference_over_all_tiers() -> None:
     # log-ratios ln 1.1, -ln 1.1 at one tier and 0, 0 at the other: s² = 2 ln² 1.1 / 4
     records = [*twice([(110, 100), (100, 110)]), *twice([(100, 100), (70, 70)], "100")]
     found = compare(ENTRIES, records)
-    assert [(p.kind, p.a, p.b) for p in found.pairs] == [(Kind.AGAIN, "rust-n:bare.again", BARE)] * 2
+    assert [(p.kind, p.a, p.b) for p in found.pairs] == [(Kind.AA, "rust-n:bare.again", BARE)] * 2
     band = found.bands["hello", REQUESTS, False]
     assert band.sd_log == pytest.approx(math.log(1.1) / math.sqrt(2))
     assert (band.rounds, band.cells) == (2, 2)
@@ -388,12 +394,12 @@ def test_the_noise_of_another_connection_count_vetoes_nothing() -> None:
 def test_a_program_stays_inside_its_band_in_95_of_100_runs(n: int) -> None:
     random = np.random.default_rng(20260301 + n)
     runs, tiers = 3_000, 3
-    lives = random.normal(0, 0.03, size=(runs, n, 1))  # what the tiers of a round share
+    lives = random.normal(0, 0.03, size=(runs, n, 1))  # shared by the tiers of a round
     aa = lives + random.normal(0, 0.01, size=(runs, n, tiers))
     pair = random.normal(0, math.hypot(0.03, 0.01), size=(runs, n))
     inside = 0
     for one, other in zip(aa, pair, strict=True):
-        band = band_of([one[:, t].tolist() for t in range(tiers)])
+        band = noise_band([one[:, t].tolist() for t in range(tiers)])
         value = student_ratio(other.tolist()).value
         inside += 1 / band.factor(n) <= value <= band.factor(n)
     assert 0.93 <= inside / runs <= 0.97
@@ -424,22 +430,34 @@ def test_the_margin_is_the_one_that_the_documents_name() -> None:
 
 @pytest.mark.parametrize(("text", "value"), [("3%", 0.03), ("0.03", 0.03), ("2.5 %", 0.025), ("50%", 0.5)])
 def test_a_precision_is_read_as_a_person_means_it(text: str, value: float) -> None:
-    assert percent(text) == pytest.approx(value)
+    assert parse_percent(text) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("text", ["", "%", "0", "-3%", "60%", "3", "three", "3%%"])
 def test_what_is_no_precision_is_refused(text: str) -> None:
-    with pytest.raises(PlanError, match="a precision must be a share such as 3%"):
-        percent(text)
+    with pytest.raises(PlanError, match="a precision must be a percentage such as 3%"):
+        parse_percent(text)
 
 
 def test_a_pilot_says_what_each_named_pair_needs() -> None:
     noise = np.random.default_rng(20260303).lognormal(0, 0.05, size=(2, 4))
     records = [*cells(VIRTUAL, 1.0, noise[0].tolist()), *cells(PLATFORM, 1.0, noise[1].tolist()), *cells(BARE)]
-    found = {n.metric: n for n in needs(compare(ENTRIES, records).pairs, 0.03)}
+    found = {n.metric: n for n in find_needs(compare(ENTRIES, records).pairs, 0.03)}
     assert set(found) == {REQUESTS, CPU}
     need = found[REQUESTS]
     assert (need.a, need.b) == (VIRTUAL, PLATFORM)
     assert 2 < need.expected < need.assured
     assert (found[CPU].expected, found[CPU].assured) == (2, 2)  # its figures never changed
-    assert needs(compare(ENTRIES, [record(VIRTUAL), record(PLATFORM)]).pairs, 0.03) == []
+    assert find_needs(compare(ENTRIES, [record(VIRTUAL), record(PLATFORM)]).pairs, 0.03) == []
+
+
+@pytest.mark.parametrize(
+    ("cpu_s", "requests", "expected"),
+    [(0.19, 400_000, None), (0.2, 400_000, 21.5), (8.6, 999, None), (8.6, 1_000, 21.5)],
+)
+def test_cpu_per_request_needs_enough_cpu_time_and_requests(
+    cpu_s: float, requests: int, expected: float | None
+) -> None:
+    seen = measurement(requests=requests)
+    assert seen.work is not None
+    assert cpu_per_million(seen.model_copy(update={"work": seen.work.model_copy(update={"cpu_s": cpu_s})})) == expected

@@ -1,4 +1,4 @@
-"""What wrk prints, read beside what it measured."""
+"""Tests of the figures wrk prints, compared with what it measured."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from waits import PATIENCE_S, stopping
 from zoo.load.spec import LoadSpec
 from zoo.load.wrk import REPORT, Wrk
 from zoo.reference import percentiles
-from zoo.reference.percentiles import QUANTILES, Printed
+from zoo.reference.percentiles import QUANTILES, WrkOutput
 
 MICROSECONDS = {"µs": 1.0, "ms": 1e3, "s": 1e6}
 
 
 @pytest.fixture(scope="module")
-def stalled() -> Printed:
-    """A real run against a server that stands still once, so that there is something to correct."""
+def stalled() -> WrkOutput:
+    """Run wrk against a server that stalls once, so that there is something to correct."""
     wrk = Wrk(options=("--latency",))
     with ScriptedServer() as server:
         spec = LoadSpec(f"{server.url}/stall", 8, 2 * PATIENCE_S, 30)
         enough = stopping(wrk.pids, lambda: server.answered_since_stall > 500)
         done = wrk.execute(spec, enough)
-    return Printed(
+    return WrkOutput(
         entry="java-a:platform",
         connections=8,
         threads=2,
@@ -40,24 +40,24 @@ def stalled() -> Printed:
     )
 
 
-def test_what_wrk_prints_are_quantiles_of_the_corrected_histogram(stalled: Printed) -> None:
-    assert list(stalled.lines) == list(QUANTILES)
+def test_what_wrk_prints_are_quantiles_of_the_corrected_histogram(stalled: WrkOutput) -> None:
+    assert list(stalled.percentiles) == list(QUANTILES)
     for percent, q in QUANTILES.items():
-        value, _, unit = stalled.lines[percent].partition(" ")
-        assert float(value) * MICROSECONDS[unit] == pytest.approx(stalled.measured.corrected.quantile(q), rel=0.02)
+        value, _, unit = stalled.percentiles[percent].partition(" ")
+        assert float(value) * MICROSECONDS[unit] == pytest.approx(stalled.outcome.corrected.quantile(q), rel=0.02)
 
 
-def test_the_correction_invents_samples_and_the_table_counts_them(stalled: Printed) -> None:
-    seen = stalled.measured
-    invented = seen.corrected.total - seen.raw.total
-    assert seen.raw.total == seen.requests
+def test_the_correction_invents_samples_and_the_table_counts_them(stalled: WrkOutput) -> None:
+    seen = stalled.outcome
+    invented = seen.corrected.total - seen.histogram.total
+    assert seen.histogram.total == seen.requests
     assert invented > 0
-    text = percentiles.told(stalled)
-    assert f"the {invented:,} (" in text
+    text = percentiles.render_output(stalled)
+    assert f"wrk invented the other {invented:,} (" in text
     assert [row.count("|") for row in text.splitlines()[:6]] == [5] * 6
 
 
-def test_it_is_kept_as_it_was(stalled: Printed, tmp_path: Path) -> None:
+def test_it_is_kept_as_it_was(stalled: WrkOutput, tmp_path: Path) -> None:
     path = tmp_path / "printed.json.gz"
     percentiles.write(path, stalled)
     assert percentiles.read(path) == stalled

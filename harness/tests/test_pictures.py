@@ -1,4 +1,4 @@
-"""Charts as pictures, and the documents that show them: the same bytes whatever fonts a host has."""
+"""Tests of charts as pictures and the documents that show them: the same bytes, whatever fonts the host has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def wide_font(path: Path) -> None:
-    """A font that calls itself Liberation Sans; each of its characters is twice as wide as the font is high."""
+    """Write a font called Liberation Sans whose characters are all twice as wide as the font is high."""
     glyphs = {".notdef": None, **{f"u{code:04X}": code for code in range(32, 0x2300)}}
     font = FontBuilder(1000, isTTF=True)
     font.setupGlyphOrder(list(glyphs))
@@ -34,7 +34,7 @@ def wide_font(path: Path) -> None:
 
 
 def _box() -> Glyph:
-    """The renderer finds no text in a font of empty characters."""
+    """Return a box as the glyph. The renderer finds no text in a font of empty characters."""
     pen = TTGlyphPen(None)
     pen.moveTo((0, 0))
     for corner in ((2000, 0), (2000, 1000), (0, 1000)):
@@ -44,7 +44,7 @@ def _box() -> Glyph:
 
 
 def luminance(colour: str) -> float:
-    """WCAG 2's relative luminance of #rrggbb."""
+    """Return WCAG 2's relative luminance of #rrggbb."""
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     red, green, blue = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -67,7 +67,7 @@ def test_a_picture_is_read_on_a_dark_screen(picture: Path) -> None:
 
 
 def test_the_committed_documents_are_up_to_date_whatever_fonts_a_host_has(tmp_path: Path) -> None:
-    """In a process of its own: a process reads its host's fonts once."""
+    # In its own process, because a process reads its host's fonts only once.
     wide_font(tmp_path / "wide.ttf")
     config = tmp_path / "config/fontconfig/fonts.conf"
     config.parent.mkdir(parents=True)
@@ -81,3 +81,8 @@ def test_the_committed_documents_are_up_to_date_whatever_fonts_a_host_has(tmp_pa
         env=os.environ | {"XDG_CONFIG_HOME": str(tmp_path / "config")},
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_numbers_of_a_picture_do_not_depend_on_the_last_digits_of_its_data() -> None:
+    for path in sorted((REPOSITORY / "docs/charts").glob("*.svg")):
+        assert not re.search(r"\d\.\d{4}", path.read_text(encoding="utf-8")), path

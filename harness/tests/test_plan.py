@@ -12,21 +12,21 @@ from builders import catalog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.catalog.manifest import CatalogError
-from zoo.measure.warm_server import TREND, steady
-from zoo.model.condition import Condition
-from zoo.model.entry_id import twin
-from zoo.plan import blocks, budget, capacity
-from zoo.plan import windows as timing
-from zoo.plan.blocks import Block, Design, blocks_of, profile_of
-from zoo.plan.budget import seconds
-from zoo.plan.capacity import PlanError
-from zoo.plan.defaults import FEW, FULL, QUICK, Profile
-from zoo.plan.request import Wish, plan_of
-from zoo.plan.scenario import DEFAULT, SCENARIOS, Asked, sleeping_window
-from zoo.plan.windows import ONE_WAIT, TWO_WAITS
+from zoo.bench.warmup import TREND, is_steady
+from zoo.core import blocks, budget, capacity
+from zoo.core import windows as timing
+from zoo.core.blocks import Block, Design, blocks_of, profile_of
+from zoo.core.budget import estimate_seconds
+from zoo.core.capacity import PlanError
+from zoo.core.condition import Condition
+from zoo.core.defaults import FEW, FULL, QUICK, Profile
+from zoo.core.entry_id import aa_id
+from zoo.core.manifest import CatalogError
+from zoo.core.plan import BenchOptions, make_plan
+from zoo.core.scenario import DEFAULT, SCENARIOS, ProgramOptions, sleeping_window
+from zoo.core.windows import ONE_WAIT, TWO_WAITS
 
-TIERS = tuple(capacity.tier(name) for name in ("100", "1k", "25k"))
+TIERS = tuple(capacity.parse_tier(name) for name in ("100", "1k", "25k"))
 RATES = st.floats(1.0, 1e6)
 ENTRIES = [f"server-{i}:v" for i in range(13)]
 
@@ -38,13 +38,13 @@ ENTRIES = [f"server-{i}:v" for i in range(13)]
     ("name", "connections"), [("1", 1), ("100", 100), ("1k", 1_000), ("25K", 25_000), ("1M", 1_000_000)]
 )
 def test_a_tier_is_read_as_a_person_means_it(name: str, connections: int) -> None:
-    assert capacity.tier(name).connections == connections
+    assert capacity.parse_tier(name).connections == connections
 
 
 @pytest.mark.parametrize("name", ["", "0", "0k", "k", "-1", "1.5k", "1m", "10 0", "١٠٠"])
 def test_what_is_no_connection_count_is_refused(name: str) -> None:
-    with pytest.raises(PlanError, match="tier must be a connection count such as 100, 1k or 25k, got"):
-        capacity.tier(name)
+    with pytest.raises(PlanError, match="is not a number of connections; use numbers such as 100, 1k or 25k"):
+        capacity.parse_tier(name)
 
 
 # --- order
@@ -54,19 +54,19 @@ def test_what_is_no_connection_count_is_refused(name: str) -> None:
 def test_each_round_has_every_entry_once_and_each_even_round_is_the_reverse_of_the_one_before(
     entries: list[str], pair: int, seed: int
 ) -> None:
-    odd, even = blocks.order(entries, 2 * pair - 1, seed), blocks.order(entries, 2 * pair, seed)
+    odd, even = blocks.round_order(entries, 2 * pair - 1, seed), blocks.round_order(entries, 2 * pair, seed)
     assert sorted(odd) == sorted(entries)
     assert even == odd[::-1]
-    assert blocks.order(entries, 2 * pair - 1, seed) == odd
+    assert blocks.round_order(entries, 2 * pair - 1, seed) == odd
 
 
 def test_the_seed_and_the_pair_of_rounds_decide_the_order() -> None:
-    assert blocks.order(ENTRIES, 1, seed=1) != blocks.order(ENTRIES, 1, seed=2)
-    assert blocks.order(ENTRIES, 1, seed=1) != blocks.order(ENTRIES, 3, seed=1)
+    assert blocks.round_order(ENTRIES, 1, seed=1) != blocks.round_order(ENTRIES, 1, seed=2)
+    assert blocks.round_order(ENTRIES, 1, seed=1) != blocks.round_order(ENTRIES, 3, seed=1)
 
 
 def test_no_entry_is_favoured_with_the_first_place() -> None:
-    first = Counter(blocks.order(ENTRIES[:4], 1, seed)[0] for seed in range(2_000))
+    first = Counter(blocks.round_order(ENTRIES[:4], 1, seed)[0] for seed in range(2_000))
     assert all(400 < first[e] < 600 for e in ENTRIES[:4])
 
 
@@ -79,13 +79,13 @@ def test_every_cell_is_there_once_a_round_with_tiers_rising(rounds: int, tiers: 
     assert len(cells) == 3 * 2 * rounds
     assert [b.round for b in made] == sorted(b.round for b in made)
     units = [((entry,), scenario) for scenario in ("hello", "sleep") for entry in ENTRIES[:3]]
-    assert [(b.entries, b.scenario) for b in made if b.round == 1] == blocks.order(units, 1, seed)
+    assert [(b.entries, b.scenario) for b in made if b.round == 1] == blocks.round_order(units, 1, seed)
     assert [b.position for b in made if b.round == 1] == list(range(6))
 
 
 def test_twins_take_part_in_the_order_like_others_but_only_where_they_are_wanted() -> None:
     made = builders.blocks(ENTRIES[:3], ["hello", "sleep"], TIERS, 4, 1, twins=ENTRIES[:1], twin_scenarios=["hello"])
-    again = twin(ENTRIES[0])
+    again = aa_id(ENTRIES[0])
     for number in range(1, 5):
         at = [(b.entries[0], b.scenario) for b in made if b.round == number]
         assert sorted(entry for entry, scenario in at if scenario == "hello") == sorted([*ENTRIES[:3], again])
@@ -94,7 +94,7 @@ def test_twins_take_part_in_the_order_like_others_but_only_where_they_are_wanted
     assert len(places) > 1
 
 
-# --- alive at once
+# --- servers running side by side
 
 
 def test_variants_of_a_server_and_its_twin_are_alive_at_once_where_throughput_is_measured() -> None:
@@ -134,7 +134,9 @@ def test_turns_are_palindromes_so_that_drift_is_the_same_for_all(
     for start in range(0, len(turns), 2 * members):
         cycle = turns[start : start + 2 * members]
         assert cycle == cycle[::-1]
-    load = (timing.window(block, at, profile) - profile.connect_s * (at.connections > timing.MANY)) * 2 * expected
+    load = (
+        (timing.window_length(block, at, profile) - profile.connect_s * (at.connections > timing.MANY)) * 2 * expected
+    )
     asked = profile.window_s * (profile.few_times if at.connections <= FEW else 1)
     assert asked <= load < asked + 2 * expected
 
@@ -143,9 +145,9 @@ def test_turns_are_palindromes_so_that_drift_is_the_same_for_all(
 def test_a_turn_is_as_long_as_asked_and_each_server_has_two_or_more(
     load_s: int, turn_s: int, turns: int, lasts_s: int
 ) -> None:
-    profile = Wish(duration_s=load_s, turn_s=turn_s).profile()
+    profile = BenchOptions(duration_s=load_s, turn_s=turn_s).profile()
     block = Block(("a:p", "a:v"), "hello", TIERS, 1, 0)
-    assert timing.window(block, TIERS[0], profile) == lasts_s
+    assert timing.window_length(block, TIERS[0], profile) == lasts_s
     assert Counter(timing.slots(block, TIERS[0], profile)) == {(0,): turns, (1,): turns}
 
 
@@ -159,7 +161,7 @@ def test_who_begins_is_left_to_chance() -> None:
 def test_in_parallel_all_are_loaded_at_once() -> None:
     made = builders.blocks(["a:p", "a:v"], ["hello"], TIERS, 1, 7, design=Design.PARALLEL)
     assert timing.slots(made[0], TIERS[0], FULL) == [(0, 1)]
-    assert timing.window(made[0], TIERS[0], FULL) == FULL.window_s
+    assert timing.window_length(made[0], TIERS[0], FULL) == FULL.window_s
 
 
 # --- windows
@@ -171,8 +173,8 @@ def test_a_window_is_the_profiles_or_follows_from_the_wait_and_many_connections_
 ) -> None:
     hello, sleep = (Block(("e:v",), scenario, TIERS, 1, 0) for scenario in ("hello", "sleep"))
     one, opening = profile.window_s, profile.connect_s
-    assert [timing.window(hello, t, profile) for t in TIERS] == [one, one, one + opening]
-    assert [timing.window(sleep, t, profile) for t in TIERS] == [cycle, cycle, slack + opening]
+    assert [timing.window_length(hello, t, profile) for t in TIERS] == [one, one, one + opening]
+    assert [timing.window_length(sleep, t, profile) for t in TIERS] == [cycle, cycle, slack + opening]
 
 
 @given(st.floats(0.1, 60), st.sampled_from([ONE_WAIT, TWO_WAITS]))
@@ -182,8 +184,10 @@ def test_a_sleeping_window_is_whole_seconds_and_no_shorter(delay_s: float, waits
 
 
 def test_a_burst_of_connections_gets_slack_at_any_tier() -> None:
-    block = Block(("e:v",), "sleep", tuple(map(capacity.tier, ("1k", "5k", "10k"))), 1, 0)
-    assert [timing.window(block, at, FULL) - FULL.connect_s * (at.connections > timing.MANY) for at in block.tiers] == [
+    block = Block(("e:v",), "sleep", tuple(map(capacity.parse_tier, ("1k", "5k", "10k"))), 1, 0)
+    assert [
+        timing.window_length(block, at, FULL) - FULL.connect_s * (at.connections > timing.MANY) for at in block.tiers
+    ] == [
         11,
         35,
         35,
@@ -193,15 +197,15 @@ def test_a_burst_of_connections_gets_slack_at_any_tier() -> None:
 def test_memory_is_held_in_windows_of_one_length() -> None:
     tiers = ("100", "1k", "5k")
     assert SCENARIOS["held"].program is not None
-    program = SCENARIOS["held"].program(Asked((), tiers=tiers))
-    at = tuple(map(capacity.tier, tiers))
+    program = SCENARIOS["held"].program(ProgramOptions((), tiers=tiers))
+    at = tuple(map(capacity.parse_tier, tiers))
     block = Block(("e:v",), "held", at, 1, 0, program=program, case=program.cases[0])
-    assert {timing.window(block, at, FULL) for at in block.tiers} == {30}
+    assert {timing.window_length(block, at, FULL) for at in block.tiers} == {30}
 
 
 def test_a_single_tier_is_the_highest() -> None:
     block = Block(("e:v",), "sleep", TIERS[:1], 1, 0)
-    assert timing.window(block, TIERS[0], FULL) == 25
+    assert timing.window_length(block, TIERS[0], FULL) == 25
 
 
 def test_what_the_scenarios_ask_of_a_server() -> None:
@@ -210,7 +214,7 @@ def test_what_the_scenarios_ask_of_a_server() -> None:
     assert (hello.path(0, "/a?b"), hello.warm_path("/a?b")) == ("/a?b", "/a?b")
     assert (sleep.path(10), sleep.path(2.5, "/a")) == ("/sleep?ms=10000", "/sleep?ms=2500")
     assert sleep.warm_path("/a") == "/sleep?ms=1"
-    block = Block(("java-a:virtual",), "hello", (capacity.tier("100"),), round=1, position=0)
+    block = Block(("java-a:virtual",), "hello", (capacity.parse_tier("100"),), round=1, position=0)
     assert block.delay(FULL) == 0
     assert replace(block, scenario="sleep").delay(QUICK) == 0.5
 
@@ -221,7 +225,9 @@ def test_what_the_scenarios_ask_of_a_server() -> None:
 def minutes(profile: Profile, java: int, java_pools: int, native: int, native_pools: int) -> float:
     kinds = [(False, i < java_pools) for i in range(java)] + [(True, i < native_pools) for i in range(native)]
     return sum(
-        budget.alone_seconds(Block(("e:v",), scenario, TIERS, 1, 0), profile, native=native_, bounded_pool=bounded)
+        budget.single_entry_seconds(
+            Block(("e:v",), scenario, TIERS, 1, 0), profile, native=native_, bounded_pool=bounded
+        )
         * (1 if SCENARIOS[scenario].once else profile.rounds)
         / 60
         for native_, bounded in kinds
@@ -235,7 +241,7 @@ def test_a_full_run_of_13_entries_takes_at_most_about_90_minutes() -> None:
 
 def test_a_a_of_a_full_run_takes_less_than_8_minutes() -> None:
     hello = Block(("e:v",), "hello", TIERS, 1, 0)
-    once = sum(budget.alone_seconds(hello, FULL, native=native, bounded_pool=False) for native in (True, False))
+    once = sum(budget.single_entry_seconds(hello, FULL, native=native, bounded_pool=False) for native in (True, False))
     assert once * FULL.rounds / 60 < 8
 
 
@@ -245,10 +251,10 @@ def test_a_quick_run_of_13_entries_takes_less_than_8_minutes() -> None:
 
 def test_a_block_lasts_at_least_its_warm_up_and_windows() -> None:
     block = Block(("e:v",), "sleep", TIERS, 1, 0)
-    plain = budget.alone_seconds(block, FULL, native=True, bounded_pool=False)
+    plain = budget.single_entry_seconds(block, FULL, native=True, bounded_pool=False)
     assert plain > FULL.sleep_warmup_s + 11 + 11 + 25 + FULL.connect_s + FULL.rest_s
-    assert budget.alone_seconds(block, FULL, native=False, bounded_pool=False) > plain
-    assert budget.alone_seconds(block, FULL, native=True, bounded_pool=True) > plain
+    assert budget.single_entry_seconds(block, FULL, native=False, bounded_pool=False) > plain
+    assert budget.single_entry_seconds(block, FULL, native=True, bounded_pool=True) > plain
 
 
 # --- steady
@@ -256,36 +262,36 @@ def test_a_block_lasts_at_least_its_warm_up_and_windows() -> None:
 
 @given(RATES, st.lists(st.floats(0.996, 1.004), min_size=4, max_size=12), st.lists(RATES, max_size=4))
 def test_even_rates_are_steady_whatever_came_before(rate: float, wobble: list[float], before: list[float]) -> None:
-    assert steady([*before, *(rate * w for w in wobble)])
+    assert is_steady([*before, *(rate * w for w in wobble)])
 
 
 @given(st.lists(RATES, max_size=3))
 def test_fewer_than_four_windows_are_never_steady(rates: list[float]) -> None:
-    assert not steady(rates)
+    assert not is_steady(rates)
 
 
 @given(RATES, st.floats(0.007, 0.5), st.booleans())
 def test_a_slope_is_not_steady(rate: float, step: float, falling: bool) -> None:
     rates = [rate * (1 + step * i) for i in range(4)]
-    assert not steady(rates[::-1] if falling else rates)
+    assert not is_steady(rates[::-1] if falling else rates)
 
 
 def test_a_slope_under_2_percent_does_not_matter() -> None:
-    assert steady([100.0, 100.5, 101.0, 101.5])
-    assert not steady([100.0, 100.7, 101.4, 102.1])
+    assert is_steady([100.0, 100.5, 101.0, 101.5])
+    assert not is_steady([100.0, 100.7, 101.4, 102.1])
 
 
 def test_ups_and_downs_are_noise_and_no_warm_up() -> None:
-    assert steady([100.0, 112.0, 95.0, 104.0, 91.0, 103.0])
+    assert is_steady([100.0, 112.0, 95.0, 104.0, 91.0, 103.0])
 
 
 def test_a_standstill_is_not_steady() -> None:
-    assert not steady([0.0] * 6)
+    assert not is_steady([0.0] * 6)
 
 
 @given(st.lists(RATES, min_size=4, max_size=8), st.integers(-8, 8))
 def test_the_unit_of_rates_does_not_matter(rates: list[float], power: int) -> None:
-    assert steady([r * 2.0**power for r in rates]) == steady(rates)
+    assert is_steady([r * 2.0**power for r in rates]) == is_steady(rates)
 
 
 @pytest.mark.parametrize("windows", list(TREND))
@@ -299,11 +305,14 @@ def test_an_order_that_counts_as_a_trend_is_rare_without_one(windows: int) -> No
 
 
 def settled(noise: float, left: float, windows: int = 6) -> float:
-    """Share of warm-ups taken for settled: throughput approaches its end, with so much of it `left` when they begin."""
+    """Return the share of warm-ups that count as settled.
+
+    Throughput approaches its end value. At the start of the windows, the fraction `left` is still missing.
+    """
     random = np.random.default_rng(20260401)
     warm = 1 - left * np.exp(-np.arange(windows) / 3)
     runs = warm * random.lognormal(0, noise, size=(2_000, windows))
-    return sum(steady(run) for run in runs.tolist()) / len(runs)
+    return sum(is_steady(run) for run in runs.tolist()) / len(runs)
 
 
 @pytest.mark.parametrize("noise", [0.005, 0.013, 0.03, 0.08, 0.12])
@@ -318,7 +327,7 @@ def test_a_cold_server_is_not_taken_for_settled(noise: float, left: float) -> No
 
 
 def test_what_is_left_to_gain_when_noise_hides_it_is_no_more_than_the_noise() -> None:
-    # windows of ± 8 % hide a rise of 20 %, of which 4 % are left after six windows: seen in one case of four
+    # Windows of ± 8% hide a rise of 20%, of which 4% are left after six windows. One case in four is detected.
     assert 0.5 < settled(0.08, left=0.2) < 0.9
 
 
@@ -327,11 +336,11 @@ def test_a_bound_on_the_variation_would_never_be_met_by_a_noisy_warm_server() ->
     assert np.mean(windows.std(axis=1, ddof=1) / windows.mean(axis=1) < 0.02) < 0.03
 
 
-# --- from a wish to blocks
+# --- from options to blocks
 
 
 def test_no_words_mean_everything_three_rounds() -> None:
-    made = plan_of(Wish(seed=4), catalog(), Condition())
+    made = make_plan(BenchOptions(seed=4), catalog(), Condition())
     assert made.entries == ["java-a:platform", "java-a:virtual", "rust-n:bare"]
     assert made.natives == ["rust-n:bare"]
     assert (made.scenarios, made.tiers, made.rounds, made.seed) == (["hello", "sleep"], ["100", "1k", "25k"], 3, 4)
@@ -339,98 +348,98 @@ def test_no_words_mean_everything_three_rounds() -> None:
     assert made.rounds_of == {"sleep": 1}
     assert len(blocks_of(made)) == 2 * 3 + 3
     assert sum(len(b.entries) * len(b.tiers) for b in blocks_of(made)) == made.cells == 54
-    assert made.twin_cells == 18
+    assert made.aa_cells == 18
 
 
 def test_rounds_that_are_asked_for_are_those_of_every_scenario() -> None:
-    assert plan_of(Wish(rounds=3), catalog(), Condition()).rounds_of == {}
-    assert plan_of(Wish(scenarios=["sleep"]), catalog(), Condition()).rounds_of == {}
+    assert make_plan(BenchOptions(rounds=3), catalog(), Condition()).rounds_of == {}
+    assert make_plan(BenchOptions(scenarios=["sleep"]), catalog(), Condition()).rounds_of == {}
 
 
 @pytest.mark.parametrize(
     ("wish", "doubled"),
     [
-        (Wish(), ["hello"]),
-        (Wish(scenarios=["sleep"]), []),
-        (Wish(servers=["java-a"]), []),
-        (Wish(variants=["virtual"]), []),
-        (Wish(quick=True), []),
-        (Wish(rounds=1), []),
-        (Wish(aa=False), []),
-        (Wish(servers=["java-a"], scenarios=["sleep"], aa=True), ["sleep"]),
-        (Wish(quick=True, aa=True), ["hello", "sleep"]),
+        (BenchOptions(), ["hello"]),
+        (BenchOptions(scenarios=["sleep"]), []),
+        (BenchOptions(servers=["java-a"]), []),
+        (BenchOptions(variants=["virtual"]), []),
+        (BenchOptions(quick=True), []),
+        (BenchOptions(rounds=1), []),
+        (BenchOptions(aa=False), []),
+        (BenchOptions(servers=["java-a"], scenarios=["sleep"], aa=True), ["sleep"]),
+        (BenchOptions(quick=True, aa=True), ["hello", "sleep"]),
     ],
 )
-def test_a_a_is_measured_when_asked_for_and_otherwise_for_the_whole_zoo(wish: Wish, doubled: list[str]) -> None:
-    made = plan_of(wish, catalog(), Condition())
+def test_a_a_is_measured_when_asked_for_and_otherwise_for_the_whole_zoo(wish: BenchOptions, doubled: list[str]) -> None:
+    made = make_plan(wish, catalog(), Condition())
     assert made.twin_scenarios == doubled
     assert bool(made.twins) == bool(doubled)
 
 
 def test_words_narrow_the_plan_and_a_duration_is_that_of_cells_without_a_wait() -> None:
-    wish = Wish(["java-a"], ["virtual"], ["sleep", "hello"], tiers=["1k", "100"], rounds=2, duration_s=30)
-    made = plan_of(wish, catalog(), Condition())
+    wish = BenchOptions(["java-a"], ["virtual"], ["sleep", "hello"], tiers=["1k", "100"], rounds=2, duration_s=30)
+    made = make_plan(wish, catalog(), Condition())
     assert (made.entries, made.tiers, made.rounds) == (["java-a:virtual"], ["100", "1k"], 2)
     block = next(b for b in blocks_of(made) if b.scenario == "sleep")
-    assert timing.window(block, block.tiers[0], profile_of(made)) == 11
+    assert timing.window_length(block, block.tiers[0], profile_of(made)) == 11
     assert profile_of(made).window_s == 30
 
 
 def test_turns_of_about_a_second_add_up_to_about_the_duration() -> None:
     pair = Block(("e:a", "e:b"), "hello", TIERS[:1], 1, 0)
     for duration, windows, window_s in ((1, 2, 1), (2, 2, 1), (3, 4, 1), (4, 4, 1), (7, 8, 1), (30, 24, 2)):
-        profile = Wish(duration_s=duration).profile()
+        profile = BenchOptions(duration_s=duration).profile()
         assert len(timing.slots(pair, TIERS[0], profile)) == 2 * windows
-        assert timing.window(pair, TIERS[0], profile) == window_s
+        assert timing.window_length(pair, TIERS[0], profile) == window_s
 
 
 @pytest.mark.parametrize(("asked", "window", "cap"), [(None, 4, 60), (6, 1, 6), (9, 1, 9), (60, 10, 60)])
 def test_a_shorter_warm_up_has_shorter_windows_and_as_many(asked: int | None, window: int, cap: int) -> None:
-    made = Wish(warmup_s=asked).profile()
+    made = BenchOptions(warmup_s=asked).profile()
     assert (made.warmup_window_s, made.warmup_cap_s) == (window, cap)
     assert made.warmup_windows_jvm * window <= cap
     assert made.warmup_windows(native=False) == FULL.warmup_windows_jvm
 
 
 def test_a_cell_named_twice_is_measured_once_a_round() -> None:
-    wish = Wish(["java-a", "java-a"], [], ["hello", "hello"], tiers=["1k", "1000"], rounds=1)
-    made = plan_of(wish, catalog(), Condition())
+    wish = BenchOptions(["java-a", "java-a"], [], ["hello", "hello"], tiers=["1k", "1000"], rounds=1)
+    made = make_plan(wish, catalog(), Condition())
     cells = [key for b in blocks_of(made) for t in b.tiers for key in b.keys(t)]
     assert len(cells) == len(set(cells)) == 2
 
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_a_stored_profile_is_the_one_that_was_used(quick: bool) -> None:
-    wish = Wish(quick=quick)
-    assert profile_of(plan_of(wish, catalog(), Condition())) == wish.profile()
+    wish = BenchOptions(quick=quick)
+    assert profile_of(make_plan(wish, catalog(), Condition())) == wish.profile()
 
 
 @pytest.mark.parametrize(
     ("wish", "message"),
     [
-        (Wish(scenarios=["crawl"]), 'no scenario "crawl"; known: hello, sleep'),
-        (Wish(tiers=["lots"]), "tier must be"),
+        (BenchOptions(scenarios=["crawl"]), 'no scenario "crawl"; known: hello, sleep'),
+        (BenchOptions(tiers=["lots"]), "not a number of connections"),
     ],
 )
-def test_words_that_name_nothing_are_refused(wish: Wish, message: str) -> None:
+def test_words_that_name_nothing_are_refused(wish: BenchOptions, message: str) -> None:
     with pytest.raises(PlanError, match=message):
-        plan_of(wish, catalog(), Condition())
+        make_plan(wish, catalog(), Condition())
 
 
 def test_servers_and_variants_that_are_not_there_are_refused() -> None:
     with pytest.raises(CatalogError, match='no server "x"; known: java-a, rust-n'):
-        plan_of(Wish(servers=["x"]), catalog(), Condition())
-    with pytest.raises(CatalogError, match='no variant "bare" there; known: platform, virtual'):
-        plan_of(Wish(servers=["java-a"], variants=["bare"]), catalog(), Condition())
+        make_plan(BenchOptions(servers=["x"]), catalog(), Condition())
+    with pytest.raises(CatalogError, match='there is no variant "bare"; known: platform, virtual'):
+        make_plan(BenchOptions(servers=["java-a"], variants=["bare"]), catalog(), Condition())
 
 
 def test_two_random_plans_differ_in_their_seed() -> None:
-    seeds = {plan_of(Wish(), catalog(), Condition()).seed for _ in range(5)}
+    seeds = {make_plan(BenchOptions(), catalog(), Condition()).seed for _ in range(5)}
     assert len(seeds) > 1
 
 
 def test_the_time_of_a_plan_is_that_of_its_blocks() -> None:
-    made = plan_of(Wish(servers=["rust-n"], scenarios=["hello"], rounds=2), catalog(), Condition())
+    made = make_plan(BenchOptions(servers=["rust-n"], scenarios=["hello"], rounds=2), catalog(), Condition())
     block = blocks_of(made)[0]
-    alone = budget.alone_seconds(block, profile_of(made), native=True, bounded_pool=False)
-    assert seconds(blocks_of(made), profile_of(made), catalog()) == pytest.approx(2 * alone)
+    alone = budget.single_entry_seconds(block, profile_of(made), native=True, bounded_pool=False)
+    assert estimate_seconds(blocks_of(made), profile_of(made), catalog()) == pytest.approx(2 * alone)

@@ -1,4 +1,4 @@
-"""Real child processes: tiny servers in folders of their own, started, stopped and built by their manifests."""
+"""Tests with real child processes: tiny servers in their own folders, started, stopped and built by their manifests."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ import psutil
 import pytest
 from waits import PATIENCE_S, until
 
-from zoo.catalog.manifest import Entry, Manifest, Server
-from zoo.model.errors import RuntimeFailure
-from zoo.runtime import hosted as hosting
+from zoo.core.errors import RuntimeFailure
+from zoo.core.manifest import Entry, Manifest, Server
 from zoo.runtime import process
+from zoo.runtime import server as hosting
 from zoo.runtime.base import Launch
 from zoo.runtime.process import HostedProcess, ProcessRuntime, command
 
@@ -36,7 +36,7 @@ PORT = ports.claim()
 
 
 def made(tmp_path: Path, script: str, **changes: object) -> Entry:
-    """An entry whose server is this Python script."""
+    """Return an entry whose server is this Python script."""
     folder = tmp_path / "it"
     folder.mkdir()
     (folder / "it.py").write_text(READY + dedent(script), encoding="utf-8")
@@ -49,7 +49,7 @@ def made(tmp_path: Path, script: str, **changes: object) -> Entry:
 
 
 class Starter:
-    """Starts entries; kills whatever a test leaves behind."""
+    """Starter of entries that kills whatever a test leaves behind."""
 
     def __init__(self, folder: Path) -> None:
         self.log = folder / "logs" / "it.log"
@@ -70,7 +70,7 @@ def start(tmp_path: Path) -> Iterator[Starter]:
 
 
 class WithSleep:
-    """The module `time` but for its sleep."""
+    """The module `time` with another sleep."""
 
     monotonic = staticmethod(time.monotonic)
 
@@ -155,7 +155,7 @@ def test_a_server_runs_in_its_folder_with_its_settings(tmp_path: Path, start: St
     )
     begun = time.monotonic()
     hosted = start(entry, MAX_THREADS="50")
-    assert hosted.alive()
+    assert hosted.is_alive()
     assert hosted.url == f"http://127.0.0.1:{PORT}"
     assert hosted.ready_s is not None
     assert 0 < hosted.ready_s < time.monotonic() - begun
@@ -211,7 +211,7 @@ def test_a_command_that_is_not_there_is_named(tmp_path: Path, start: Starter) ->
 def test_ctrl_c_while_a_server_starts_leaves_no_process(
     tmp_path: Path, start: Starter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It comes when the harness has looked for the line, and waits to look again."""
+    # The interrupt comes after the harness has looked for the line, while it waits to look again.
     before = children()
     seen: list[set[int]] = []
 
@@ -245,9 +245,9 @@ def test_a_server_that_drains_gives_its_code(tmp_path: Path, start: Starter) -> 
     """
     hosted = start(made(tmp_path, script))
     assert hosted.stop() == 0
-    assert not hosted.alive()
+    assert not hosted.is_alive()
     assert hosted.log_tail().endswith("drained")
-    assert hosted.stop() == 0  # again does no harm
+    assert hosted.stop() == 0  # stopping twice does no harm
 
 
 DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN); ready(); time.sleep(60)"
@@ -258,12 +258,12 @@ def test_a_server_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: Path,
     begun = time.monotonic()
     assert hosted.stop(grace_s=0.3) is None
     assert time.monotonic() - begun >= 0.3
-    assert not hosted.alive()
+    assert not hosted.is_alive()
 
 
 def test_ctrl_c_while_a_server_drains_kills_it(tmp_path: Path, start: Starter, monkeypatch: pytest.MonkeyPatch) -> None:
     hosted = start(made(tmp_path, DEAF))
-    assert hosted.alive()
+    assert hosted.is_alive()
 
     def interrupted(timeout: float) -> None:
         monkeypatch.undo()
@@ -273,7 +273,7 @@ def test_ctrl_c_while_a_server_drains_kills_it(tmp_path: Path, start: Starter, m
     monkeypatch.setattr(hosted._child, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         hosted.stop(grace_s=30)
-    assert not hosted.alive()
+    assert not hosted.is_alive()
 
 
 def test_a_product_that_is_built_again_during_a_run_is_not_measured(tmp_path: Path) -> None:
@@ -285,14 +285,14 @@ def test_a_product_that_is_built_again_during_a_run_is_not_measured(tmp_path: Pa
         runtime.start(launch, PATIENCE_S).kill()
     with (entry.server.folder / "it.py").open("a", encoding="utf-8") as product:
         product.write("# of other sources\n")
-    with pytest.raises(RuntimeFailure, match="it was built again since this run began") as caught:
+    with pytest.raises(RuntimeFailure, match="it was rebuilt after this run began") as caught:
         runtime.start(launch, PATIENCE_S).kill()
     assert caught.value.kind == "rebuilt"
 
 
 def test_a_server_that_crashed_is_not_alive_and_keeps_its_log(tmp_path: Path, start: Starter) -> None:
     hosted = start(made(tmp_path, 'ready(); sys.stderr.write("OutOfMemoryError\\n"); sys.exit(3)'))
-    until(lambda: not hosted.alive())
+    until(lambda: not hosted.is_alive())
     assert hosted.stop() == 3
     assert hosted.log_tail(1) == "OutOfMemoryError"
 

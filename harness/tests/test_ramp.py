@@ -1,4 +1,4 @@
-"""Scripted servers whose ramp-up is known: t95 has to be found within one window of 100 ms."""
+"""Tests with scripted servers whose ramp-up is known: t95 must be found within one window of 100 ms."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.model.samples import Hits
+from zoo.core.samples import Hits
 from zoo.scenarios.ramp.analysis import WINDOW_S, answers, ramp
 
 
 def served(connections: int, delay_s: float, duration_s: float, threads: list[tuple[float, int]]) -> list[float]:
-    """When each answer comes from a server with so many threads from each time on; users send again at once."""
+    """Return when each response comes from a server that adds threads at these times. Clients resend immediately."""
     opened = sorted((at, 1) for at, more in threads for _ in range(more))
     free: list[float] = []
-    waiting = [0.0] * connections  # when each user's request came, oldest first
+    waiting = [0.0] * connections  # arrival times of the clients' requests, oldest first
     heapq.heapify(waiting)
     times: list[float] = []
     for at, _ in opened:
@@ -34,7 +34,7 @@ def served(connections: int, delay_s: float, duration_s: float, threads: list[tu
 
 
 def test_all_served_at_once_takes_one_delay() -> None:
-    """Answers come in bursts, one delay apart: most windows are empty, and that does not matter."""
+    # Responses come in bursts, one delay apart. Most windows are empty, and that does not matter.
     found = ramp(served(100, 1.0, 5.0, [(0.0, 100)]), 100, 1.0, 5.0)
     assert found.t95_s == pytest.approx(1.0)
     assert found.plateau == pytest.approx(1.0)
@@ -48,7 +48,7 @@ def test_all_served_at_once_takes_one_delay() -> None:
 def test_t95_of_a_pool_that_becomes_large_enough_at_a_known_time(
     connections: int, delay_s: float, opens_s: float, share: float
 ) -> None:
-    """Some threads at the start, the rest at `opens_s`: one delay after that every user has been served."""
+    # Some threads exist at the start, the others from `opens_s`. One delay later, every client has been served.
     first = round(share * connections)
     times = served(connections, delay_s, 12.0, [(0.0, first), (opens_s, connections - first)])
     found = ramp(times, connections, delay_s, 12.0)
@@ -58,7 +58,7 @@ def test_t95_of_a_pool_that_becomes_large_enough_at_a_known_time(
 
 
 def test_t95_of_a_pool_that_grows_a_thread_at_a_time() -> None:
-    """Liberty's way: 10 threads more each second. The 95th of 100 users is first served by the 95th thread."""
+    # As in Liberty, 10 threads are added each second. The 95th of 100 clients is first served by the 95th thread.
     growth = [(float(second), 10) for second in range(10)]
     found = ramp(served(100, 0.5, 20.0, growth), 100, 0.5, 20.0)
     assert found.t95_s == pytest.approx(9.0 + 0.5, abs=WINDOW_S)
@@ -71,7 +71,7 @@ def test_a_pool_that_is_too_small_never_gets_there() -> None:
 
 
 def test_answers_that_are_all_a_little_late_still_count() -> None:
-    """Each cycle takes 3 % longer than the delay and users drift apart: 97 % of C/D."""
+    # Each cycle takes 3% longer than the delay and clients drift apart: 97% of C/D.
     noise = random.Random(3)
     times: list[float] = []
     for _ in range(200):

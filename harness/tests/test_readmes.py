@@ -1,4 +1,4 @@
-"""Which committed run the README quotes."""
+"""Tests of which committed run the README quotes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import builders
 from test_experiments import opened, tried
 from test_jdbc import measured, run_of, two
 
-from zoo.jdbc.store import JdbcStore
+from zoo.core.run_folder import Store
 from zoo.reference import readmes
 from zoo.reference.runs import COMMITTED, Reference
-from zoo.store.run_folder import Store
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
 
@@ -21,7 +20,7 @@ def told(root: Path) -> str:
     Store.create(root / COMMITTED, builders.run().model_copy(update={"id": "bench-all"}))
     catalog = builders.catalog()
     committed = Reference(root, catalog)
-    return readmes.answers([*committed.matching("bench-all"), *committed.matching("*")], catalog)
+    return readmes.render_answers([*committed.matching("bench-all"), *committed.matching("*")], catalog)
 
 
 def commit_open(root: Path, name: str, started_at: str, *rounds: tuple[float, float]) -> None:
@@ -38,7 +37,7 @@ def commit_open(root: Path, name: str, started_at: str, *rounds: tuple[float, fl
 
 def commit_databases(root: Path, name: str, started_at: str, rounds: int) -> None:
     run = run_of(two(), rounds).model_copy(update={"started_at": started_at})
-    made = measured(JdbcStore.create(root / "made", run))
+    made = measured(Store.create(root / "made", run))
     builders.list_runs(root, name, command="jdbc bench")
     to = root / COMMITTED / name
     to.parent.mkdir(parents=True, exist_ok=True)
@@ -63,4 +62,4 @@ def test_of_several_runs_of_a_constant_rate_the_one_with_most_rounds_is_quoted(t
     commit_open(tmp_path, "claims/open", "2026-01-01T00:00:00+00:00", (0.5, 1.0), (0.4, 1.0))
     text = told(tmp_path)
     assert "answers 40% in java-a" in text
-    assert "([run](results/reference/claims/open), older build)" in text
+    assert "([run](results/reference/claims/open), earlier build)" in text

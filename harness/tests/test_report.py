@@ -1,4 +1,4 @@
-"""What a person reads of a run: the report's Markdown, the terminal, and the lines while it goes on."""
+"""Tests of what a user reads about a run: the report's Markdown, the terminal, and the progress lines."""
 
 from __future__ import annotations
 
@@ -17,21 +17,19 @@ from rich.console import Console
 from strategies import any_records
 from syrupy.assertion import SnapshotAssertion
 
-from zoo.analysis.summary import Spread, cells, rows
-from zoo.cli.progress import Live, line
-from zoo.cli.screen import UNBROKEN
-from zoo.measure.live_figures import Beat
-from zoo.model.entry_id import twin
-from zoo.model.flag import Flag
-from zoo.model.record import Record
-from zoo.model.run import Run
+from zoo.cli.display import UNBROKEN, TerminalDisplay, format_record
+from zoo.core.entry_id import aa_id
+from zoo.core.flag import Flag
+from zoo.core.record import Record
+from zoo.core.run import Run
+from zoo.core.run_folder import Store
 from zoo.report.formatting import format_number, format_spread
-from zoo.report.section import Table
+from zoo.report.section import Table, mark_synthetic
 from zoo.report.summary import Summary
 from zoo.report.text import terminal
-from zoo.report.text.document import document
+from zoo.report.text.document import report_sections
 from zoo.report.text.markdown import render, render_table
-from zoo.store.run_folder import Store
+from zoo.stats.summary import Spread, cells, rows
 
 PLATFORM, VIRTUAL, BARE, GONE = "java-a:platform", "java-a:virtual", "rust-n:bare", "java-b:platform"
 ENTRIES = [PLATFORM, VIRTUAL, BARE, GONE]
@@ -41,19 +39,19 @@ CUT: dict[str, Any] = {"actual": 19_500, "limited_by": "nofile hard limit 20,000
 
 
 def said(run: Run, records: Sequence[Record], reference: str | None = None) -> str:
-    """The report as text."""
-    return render(document(Summary.of(run, records, reference)))
+    """Return the report as text."""
+    return render(report_sections(Summary.of(run, records, reference)))
 
 
 def one_round(n: int) -> list[Record]:
-    """Measured, failed, cut, pool-bound and lower-bound cells; figures differ by round."""
+    """Return measured, failed, cut, pool-bound and lower-bound cells. Their figures differ by round."""
     made = [
         record(PLATFORM, "1k", round_number=n, rps=60_000.0 + n * 500, flags=[Flag.BAD_ANSWERS], status_errors=n),
         record(VIRTUAL, "1k", round_number=n, rps=57_000.0 + n * 700, flags=[Flag.WARMUP_SHORT] if n == 2 else []),
         record(BARE, "1k", round_number=n, rps=99_000.0 + n, flags=[Flag.SHARED_CORES]),
         record(GONE, "1k", round_number=n, failure="ended with exit code 1 before it listened"),
         record(PLATFORM, "25k", round_number=n, rps=37_000.0, **CUT),
-        record(VIRTUAL, "25k", round_number=n, failure="the server | ended while it was measured")
+        record(VIRTUAL, "25k", round_number=n, failure="the server | ended during the measurement")
         if n == 2
         else record(VIRTUAL, "25k", round_number=n, rps=36_000.0, **CUT),
     ]
@@ -73,13 +71,13 @@ def run(rounds: int) -> Run:
 
 def printed(run_: Run, records: list[Record], width: int = 200) -> str:
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    terminal.show(document(Summary.of(run_, records, BARE)), console)
+    terminal.print_sections(report_sections(Summary.of(run_, records, BARE)), console)
     assert isinstance(console.file, io.StringIO)
     return "\n".join(text.rstrip() for text in console.file.getvalue().splitlines())
 
 
 def table(markdown: str, title: str) -> list[list[str]]:
-    """The rows of a table as cells, its heading first."""
+    """Return the rows of a table as cells, its heading first."""
     body = markdown.partition(f"**{title}")[2].partition("\n\n")[2].partition("\n\n")[0]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in body.splitlines()]
 
@@ -102,7 +100,7 @@ def test_markdown_of_a_smoke_run(snapshot: SnapshotAssertion) -> None:
     assert said(run(1), one_round(1), BARE) == snapshot
 
 
-# --- what must be said
+# --- required statements
 
 
 def test_one_round_is_called_a_smoke_run_without_statistics() -> None:
@@ -114,7 +112,7 @@ def test_one_round_is_called_a_smoke_run_without_statistics() -> None:
 
 def test_the_head_counts_measured_failed_and_missing_cells() -> None:
     text = said(run(3), THREE, BARE)
-    # 4 entries x 2 scenarios x 3 tiers x 3 rounds = 72; 36 recorded, of them 3 + 1 failed
+    # 4 entries × 2 scenarios × 3 tiers × 3 rounds = 72; 36 recorded, 3 + 1 of which failed
     assert "32 of 72 cells measured, 4 failed, 36 not run yet" in text
 
 
@@ -164,9 +162,9 @@ def alike(*names: str, rounds: int = 3) -> list[Record]:
 def test_a_pair_has_its_word_ratio_interval_and_rounds() -> None:
     row = table(said(run(3), alike(VIRTUAL, PLATFORM)), "virtual")[2]
     assert row[:4] == [VIRTUAL, "hello", "1k", "3"]
-    assert re.fullmatch(r"equal within 5 % 1\.00 \[(0\.99|1\.00), 1\.0\d\]", row[4])
+    assert re.fullmatch(r"the same \(within 5%\)", row[4])
     apart = [*alike(VIRTUAL), *(record(PLATFORM, round_number=n, rps=50.0) for n in (1, 2, 3))]
-    assert table(said(run(3), apart), "virtual")[2][4].startswith("faster ×2.0 2.00 [")
+    assert table(said(run(3), apart), "virtual")[2][4].startswith("100% faster (")
 
 
 def test_reasons_for_no_verdict_stand_below_the_table_once() -> None:
@@ -179,15 +177,15 @@ def test_reasons_for_no_verdict_stand_below_the_table_once() -> None:
 
 
 def test_a_a_comes_first_with_its_noise_band() -> None:
-    text = said(run(3), alike(VIRTUAL, twin(VIRTUAL), PLATFORM))
-    assert text.index("## The same program twice (A/A)") < text.index("## Virtual threads over platform threads")
+    text = said(run(3), alike(VIRTUAL, aa_id(VIRTUAL), PLATFORM))
+    assert text.index("## The same program twice (A/A)") < text.index("## Virtual threads vs. platform threads")
     assert table(text, "second ÷ first")[2][:4] == [VIRTUAL, "hello", "1k", "3"]
-    assert re.search(r"- noise band of hello, JVM, req/s: ± 0\.\d %", text)
-    assert re.search(r"\d of 4 intervals leave out 1", text)
+    assert re.search(r"- noise band of hello, JVM, req/s: ±0\.\d%", text)
+    assert re.search(r"Self-check: \d false differences in 4 comparisons", text)
 
 
 def test_a_run_without_a_a_says_so() -> None:
-    assert "No A/A pair was measured: no noise band." in said(run(3), THREE, BARE)
+    assert "No entry was measured twice (A/A), so there is no noise band." in said(run(3), THREE, BARE)
 
 
 def test_words_stand_left_and_figures_right() -> None:
@@ -205,7 +203,7 @@ def test_square_brackets_of_a_message_are_printed_as_they_are() -> None:
 
 
 @given(
-    records=any_records([*ENTRIES, twin(VIRTUAL), twin(BARE)]),
+    records=any_records([*ENTRIES, aa_id(VIRTUAL), aa_id(BARE)]),
     rounds=st.integers(1, 3),
 )
 @settings(max_examples=25)
@@ -244,11 +242,11 @@ def test_a_spread_shows_a_range_whose_ends_differ() -> None:
     assert format_spread(Spread(63_100, 61_900, 64_000, 3), bound=True) == "≥ 63,100 (61,900–64,000)"
 
 
-# --- while it goes on
+# --- progress
 
 
 def test_a_finished_cell_is_one_line() -> None:
-    text = line(record(VIRTUAL, "25k", round_number=2, rps=56_789.4, flags=[Flag.CLAMPED]))
+    text = format_record(record(VIRTUAL, "25k", round_number=2, rps=56_789.4, flags=[Flag.CLAMPED]))
     assert re.split(r"\s{2,}", text) == [
         "round 2",
         "java-a:virtual",
@@ -260,21 +258,22 @@ def test_a_finished_cell_is_one_line() -> None:
         "78.1 MB",
         "clamped",
     ]
-    assert line(record(VIRTUAL, failure="gone")).endswith("FAILED: gone")
-    assert "p50            –" in line(record(VIRTUAL, p50_us=None))
-    assert " 0.4 req/s" in line(record(VIRTUAL, rps=0.4))
+    assert format_record(record(VIRTUAL, failure="gone")).endswith("FAILED: gone")
+    assert "p50            –" in format_record(record(VIRTUAL, p50_us=None))
+    assert " 0.4 req/s" in format_record(record(VIRTUAL, rps=0.4))
 
 
 def test_without_a_terminal_each_cell_is_a_line_with_the_time_left() -> None:
-    console = Console(file=io.StringIO(), width=UNBROKEN)
-    with Live(console, total_s=600) as live:
-        live.phase("round 1", "warm-up")
-        live.tick(120)
-        live.record(record(VIRTUAL))
-        live.reached(300)
-        live.record(record(VIRTUAL))
-        live.tick(1_000)
-        live.record(record(BARE, failure="answered b'[/b]' and [dim]"))
+    console, now = Console(file=io.StringIO(), width=UNBROKEN), 1_000.0
+    display = TerminalDisplay(console, lambda: now)
+    with display.progress(600, cells=3):
+        display.phase("round 1", "warm-up")
+        now += 120
+        display.record(record(VIRTUAL))
+        display.reached(300)
+        display.record(record(VIRTUAL))
+        now += 1_000
+        display.record(record(BARE, failure="answered b'[/b]' and [dim]"))
     assert isinstance(console.file, io.StringIO)
     first, between, second = console.file.getvalue().splitlines()
     assert first.endswith("(about 8 min left)")
@@ -283,17 +282,44 @@ def test_without_a_terminal_each_cell_is_a_line_with_the_time_left() -> None:
 
 
 def test_a_terminal_shows_what_goes_on_how_fast_and_for_how_long() -> None:
-    console = Console(file=io.StringIO(), width=160, force_terminal=True, color_system=None)
-    with Live(console, total_s=600) as live:
-        live.phase("round 1  java-a:virtual  hello 1k", "warm-up window 3: 48,000 req/s")
-        live.live(Beat(rps=51_234.4, rss_mb=78.1))
-        live.tick(60)
+    console, now = Console(file=io.StringIO(), width=160, force_terminal=True, color_system=None), 1_000.0
+    display = TerminalDisplay(console, lambda: now)
+    with display.progress(600, cells=24):
+        display.record(record(VIRTUAL))
+        display.phase("round 1  java-a:virtual  hello 1k", "warm-up window 3: 48,000 req/s")
+        display.live("51,234 req/s, 78 MB")
+        now += 60
     assert isinstance(console.file, io.StringIO)
     shown = console.file.getvalue()
-    for words in ("round 1  java-a:virtual  hello 1k", "warm-up window 3", "51,234 req/s, 78 MB", "10%", "left"):
-        assert words in shown
+    where, what = "cell 2 of 24  round 1  java-a:virtual  hello 1k", "warm-up window 3: 48,000 req/s"
+    assert f"{where}  {what}  51,234 req/s, 78 MB" in shown
+    assert "10% about 9 min left" in shown
 
 
-def test_what_cannot_be_read_now_is_left_out() -> None:
-    assert Beat(None, 78.1).text == "78 MB"
-    assert Beat(None, None).text == ""
+def test_tables_mark_a_synthetic_entry_and_the_first_section_says_why() -> None:
+    records = [record(entry, "1k", round_number=n) for entry in (PLATFORM, VIRTUAL) for n in (1, 2, 3)]
+    summary = Summary.of(
+        builders.run([PLATFORM, VIRTUAL]), records, synthetic={PLATFORM: "a toy", GONE: "not measured"}
+    )
+    text = render(report_sections(summary))
+    assert f"{PLATFORM} is synthetic: a toy." in text
+    rows = [row for row in text.splitlines() if row.startswith("| ") and PLATFORM in row]
+    assert rows
+    assert all(f"{PLATFORM} (synthetic)" in row for row in rows)
+    assert f"{VIRTUAL} (synthetic)" not in text
+    assert GONE not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        (PLATFORM, f"{PLATFORM} (synthetic)"),
+        (f"{PLATFORM}@cpus=1 ÷ async", f"{PLATFORM}@cpus=1 (synthetic) ÷ async"),
+        (f"[`{PLATFORM}`](java-a/), {VIRTUAL}", f"[`{PLATFORM}`](java-a/) (synthetic), {VIRTUAL}"),
+        (f"{PLATFORM}2", f"{PLATFORM}2"),
+        (f"other-{PLATFORM}", f"other-{PLATFORM}"),
+    ],
+)
+def test_the_mark_follows_the_whole_name_of_an_entry(text: str, marked: str) -> None:
+    assert mark_synthetic(text, [PLATFORM]) == marked
+    assert mark_synthetic(text, []) == text

@@ -1,4 +1,4 @@
-"""Two builds of one commit in one folder make the same files (minutes; `make test-reproducible`)."""
+"""Tests that two builds of one commit in one folder create the same files (minutes; `make test-reproducible`)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from zoo.catalog.build import build, project_of
-from zoo.catalog.load import load_catalog
-from zoo.catalog.manifest import Server
 from zoo.cli.checkout import ROOT
+from zoo.core.manifest import Server
+from zoo.core.manifest_files import load_catalog
+from zoo.host.build import build, project_of
 from zoo.runtime.conditions import jdk_for
 
 pytestmark = pytest.mark.reproducible
@@ -21,11 +21,11 @@ pytestmark = pytest.mark.reproducible
 CATALOG = load_catalog(ROOT)
 OF_THE_BUILD = shutil.ignore_patterns("target", "target-*")
 NOT_COMPARED = re.compile(r"\.zoo-built|package_[\d._]+\.txt|server\.env")
-"""The harness's own stamp; of Liberty's installer a file named after the time, and one with a random password."""
+"""Files that are not compared: the harness's stamp, and Liberty's with a time in the name or a random password."""
 
 
 def content(path: Path) -> str:
-    """Of a file; of an archive without the times of its entries, which the class loader never sees."""
+    """Return a file's digest, or an archive's entries without their times, which the class loader never sees."""
     if path.suffix in (".jar", ".war"):
         with zipfile.ZipFile(path) as archive:
             return str([(entry.filename, entry.CRC) for entry in archive.infolist()])
@@ -33,7 +33,7 @@ def content(path: Path) -> str:
 
 
 def made(server: Server, at: Path) -> dict[str, str]:
-    """What a build from nothing in this folder makes: content by path."""
+    """Build from scratch in this folder, and return the content of each file by path."""
     shutil.rmtree(at, ignore_errors=True)
     shutil.copytree(server.folder, at, ignore=OF_THE_BUILD)
     copy = Server(at, server.manifest)

@@ -1,4 +1,4 @@
-"""Responses that are not good: real wrk against a server that turns bad in many ways, and the arithmetic alone."""
+"""Tests of bad responses: real wrk against a server that fails in many ways, and the arithmetic alone."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from pathlib import Path
 import builders
 import numpy as np
 import pytest
-from fakes import FakeReporter
 from fixtures.scripted_server import ScriptedServer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.analysis.flags import REOPENED_LIMIT, reopened
+from zoo.bench.display import Display
+from zoo.bench.responses import SINGLE
+from zoo.bench.window import Bench, Clock, Window
+from zoo.core.defaults import QUICK
+from zoo.core.histogram import TOLERANCE, Histogram
+from zoo.core.host_facts import Limits
+from zoo.core.run import Target
+from zoo.core.run_folder import Store
 from zoo.load.spec import LoadError
 from zoo.load.wrk import Wrk
-from zoo.measure import window
-from zoo.measure.responses import SINGLE
-from zoo.measure.window import Bench, Clock
-from zoo.model.histogram import TOLERANCE, Histogram
-from zoo.model.host import Limits
-from zoo.model.run import Target
-from zoo.plan.defaults import QUICK
 from zoo.runtime.target import HostedTarget
-from zoo.store.run_folder import Store
+from zoo.stats.flags import REOPENED_LIMIT, count_reopened
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\nX-Padding: 1234567890\r\n\r\nHello, World!"
 LONGER = GOOD.replace(b"13", b"26").replace(b"Hello, World!", b"Hello, World!Hello, World!")
@@ -44,11 +43,11 @@ def server() -> Iterator[ScriptedServer]:
 
 def bench(folder: Path) -> Bench:
     store = Store.create(folder / "results", builders.run())
-    return Bench(Limits(nofile_hard=None), Clock(), store, QUICK, FakeReporter(), threads=1)
+    return Bench(Limits(nofile_hard=None), Clock(), store, QUICK, Display(), threads=1)
 
 
 def failure(server: ScriptedServer, script: Callable[[int], bytes], folder: Path) -> LoadError | None:
-    """What a second of load gives."""
+    """Return the error that one second of load raises, or None."""
     server.script = script
     hosted = HostedTarget(Target(url=f"{server.url}/"))
     tools = bench(folder)
@@ -102,7 +101,7 @@ def test_bad_responses_fail_the_load(
 
 
 def test_redirects_that_end_with_the_load_fail_it(server: ScriptedServer, tmp_path: Path) -> None:
-    """Single responses before and after are good, and so are those that wrk counts afterwards: on other connections."""
+    # Single responses before and after are good. So are those that wrk counts afterwards, on other connections.
     before = 0
 
     def script(number: int) -> bytes:
@@ -119,7 +118,7 @@ def test_redirects_that_end_with_the_load_fail_it(server: ScriptedServer, tmp_pa
 
 
 def counted(number: int) -> bytes:
-    """A response that grows with its number."""
+    """Return a response that grows with its number."""
     body = f"visitor {number}".encode()
     return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
 
@@ -134,7 +133,7 @@ def test_good_responses_do_not(server: ScriptedServer, script: Callable[[int], b
 
 
 def chunked(number: int) -> bytes:
-    """10,000 bytes in pieces whose number changes."""
+    """Return 10,000 bytes in a varying number of chunks."""
     pieces = 4 + number % 2
     body = b"".join(b"%x\r\n%s\r\n" % (10_000 // pieces, b"x" * (10_000 // pieces)) for _ in range(pieces))
     return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body + b"0\r\n\r\n"
@@ -160,10 +159,10 @@ def test_a_body_of_any_length_is_no_fault(server: ScriptedServer, tmp_path: Path
 
 
 def test_wrk_opens_one_connection_more_than_it_is_asked_for(server: ScriptedServer, tmp_path: Path) -> None:
-    """Which is no reconnect."""
+    # The extra connection is no reconnect.
     Wrk().run(bench(tmp_path).spec(f"{server.url}/", 4, 1))
     assert server.addresses.total() == 5
-    assert reopened(5, 4, 4) == 0
+    assert count_reopened(5, 4, 4) == 0
 
 
 @pytest.mark.parametrize(
@@ -173,8 +172,8 @@ def test_wrk_opens_one_connection_more_than_it_is_asked_for(server: ScriptedServ
 def test_reconnects_are_accepted_here_and_closed_by_the_server(
     accepted: int | None, closed: int | None, made: int | None
 ) -> None:
-    """Other programs on the same network accept connections, and the server may have closed some before the window."""
-    assert reopened(accepted, closed, 4) == made
+    # Other programs on the same network accept connections, and the server may have closed some before the window.
+    assert count_reopened(accepted, closed, 4) == made
 
 
 @pytest.mark.parametrize(("per_connection", "share"), [(1, 0.9), (100, 0.009), (0, 0.0)])
@@ -188,13 +187,13 @@ def test_connections_that_the_server_closes_are_counted(
     server.script = script
     hosted = HostedTarget(Target(url=f"{server.url}/"))
     tools = bench(tmp_path)
-    seen = window.run(tools, hosted, tools.spec(f"{server.url}/", 4, 1))
+    seen = Window(hosted).run(tools, tools.spec(f"{server.url}/", 4, 1))
     assert seen.reopened is not None
     assert seen.reopened >= share * seen.outcome.requests
     assert (seen.reopened > REOPENED_LIMIT * seen.outcome.requests) is bool(per_connection)
 
 
-# --- latency of the good ones
+# --- latency of good responses
 
 
 latencies = st.lists(st.integers(1, 10_000), min_size=100, max_size=400)
@@ -202,7 +201,7 @@ latencies = st.lists(st.integers(1, 10_000), min_size=100, max_size=400)
 
 @given(latencies, st.lists(st.integers(1, 20_000), max_size=4), st.sampled_from([0.5, 0.9, 0.99]))
 def test_a_quantile_of_the_good_ones_lies_within_its_bounds(good: list[int], bad: list[int], q: float) -> None:
-    """Whichever responses were the bad ones."""
+    # This holds whichever responses were bad.
     merged = histogram([*good, *bad])
     low, high = merged.good_bounds(q, len(bad))
     true = histogram(good).quantile(q)

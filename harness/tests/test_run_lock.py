@@ -1,4 +1,4 @@
-"""One run at a time, on whatever file system the checkout is; and the temporary folders of a run."""
+"""Tests that only one run can be active, on any file system; and of a run's temporary folders."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
+from zoo.core.errors import BenchError
 from zoo.host import run_lock
 from zoo.host.run_lock import RUN
-from zoo.model.errors import BenchError
 
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the environment and the folder for temporary files of other tests out."""
+    """Isolate the test from the environment and the temporary folder of other tests."""
     monkeypatch.setenv(RUN, "restored at the end")
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, number: int, below: Path) -> None:
-    """Have this file system refuse locks in a folder, as NFS may."""
+    """Make this file system reject locks below a folder, as NFS may."""
     locked = fcntl.flock
 
     def refusing(file: int, operation: int) -> None:
@@ -59,12 +59,12 @@ def test_where_nothing_can_be_locked_the_reason_is_told(tmp_path: Path, monkeypa
     with pytest.raises(BenchError) as caught:
         run_lock.acquire_run_lock(tmp_path)
     assert "another run" not in str(caught.value)
-    assert f"{tmp_path / 'results/.lock'} cannot be locked: {os.strerror(errno.ENOLCK)}" in str(caught.value)
+    assert f"cannot lock {tmp_path / 'results/.lock'}: {os.strerror(errno.ENOLCK)}" in str(caught.value)
     assert "TMPDIR" in str(caught.value)
 
 
 def left_by(mark: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a file in it, as a killed run of this mark leaves it."""
+    """Return a folder with a file in it, as a killed run with this mark leaves it."""
     monkeypatch.setenv(RUN, mark)
     with run_lock.scratch_folder("wrk") as folder:
         kept = Path(f"{folder}kept")

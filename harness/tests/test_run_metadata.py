@@ -1,4 +1,4 @@
-"""What a run says of the program that measured it."""
+"""Tests of what a run records about the program that measured it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def git(folder: Path, *words: str) -> str:
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """A checkout in a folder whose name is two words."""
+    """Return a checkout in a folder with a space in its name."""
     (tmp_path / "the zoo").mkdir()
     return committed(tmp_path / "the zoo")
 
@@ -99,9 +99,9 @@ def test_a_run_without_a_commit_is_announced(
 ) -> None:
     monkeypatch.setattr(checkout, "ROOT", own)
     monkeypatch.setattr(run_lock, "acquire_run_lock", lambda root: [])
-    monkeypatch.setattr(orphans, "left", lambda engine: [])
-    checkout.be_alone(own)
+    monkeypatch.setattr(orphans, "remove_leftovers", lambda engine: [])
+    checkout.acquire_run_lock(own)
     assert "commit" not in capsys.readouterr().out
     shutil.rmtree(own / ".git")
-    checkout.be_alone(own)
+    checkout.acquire_run_lock(own)
     assert "the run is stored without a commit: fatal: not a git repository" in capsys.readouterr().out

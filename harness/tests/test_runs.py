@@ -1,4 +1,4 @@
-"""Two runs compared: what may differ between them, what may not, and what is said of their cells."""
+"""Tests that compare two runs: what may differ between them, what may not, and the text about their cells."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import builders
 import pytest
 from builders import record
 
-from zoo.analysis.metrics import CPU, REQUESTS, Word
-from zoo.analysis.two_runs import contrast, slower
-from zoo.model.entry_id import twin
-from zoo.model.record import PROTOCOL, Record
-from zoo.model.run import Program, Run
+from zoo.core.entry_id import aa_id
+from zoo.core.record import PROTOCOL, Record
+from zoo.core.run import Program, Run
+from zoo.stats.metrics import CPU, REQUESTS, Word
+from zoo.stats.two_runs import compare_runs, find_slower
 
 VIRTUAL, BARE = "java-a:virtual", "rust-n:bare"
 
@@ -30,7 +30,7 @@ SLOWED = cells(VIRTUAL, 90.0, 91.0, 89.5)
 
 
 def test_the_second_run_is_held_against_the_first_without_pairing_rounds() -> None:
-    found = contrast(made(), BEFORE, made("second"), SLOWED)
+    found = compare_runs(made(), BEFORE, made("second"), SLOWED)
     (pair,) = found.pairs
     comparison = pair.comparisons[REQUESTS]
     assert (found.obstacles, found.changes, pair.rounds) == ([], [], 3)
@@ -42,18 +42,20 @@ def test_the_second_run_is_held_against_the_first_without_pairing_rounds() -> No
 
 
 def test_only_cells_of_both_are_compared_and_no_twins() -> None:
-    after = [*SLOWED, *cells(BARE, 1.0, 2.0), *cells(twin(VIRTUAL), 90.0)]
-    found = contrast(made(), [*BEFORE, *cells(twin(VIRTUAL), 90.0)], made("second"), after)
+    after = [*SLOWED, *cells(BARE, 1.0, 2.0), *cells(aa_id(VIRTUAL), 90.0)]
+    found = compare_runs(made(), [*BEFORE, *cells(aa_id(VIRTUAL), 90.0)], made("second"), after)
     assert [p.a for p in found.pairs] == [VIRTUAL]
-    assert contrast(made(), BEFORE, made("second"), cells(BARE, 1.0)).obstacles == ["no cell is in both"]
+    assert compare_runs(made(), BEFORE, made("second"), cells(BARE, 1.0)).obstacles == [
+        "the runs have no cell in common"
+    ]
 
 
 def test_one_round_is_open_and_a_failed_side_is_named_with_its_run() -> None:
-    (pair,) = contrast(made(), BEFORE, made("second"), cells(VIRTUAL, 50.0)).pairs
-    assert pair.comparisons[REQUESTS].verdict.text == "open (one round has no interval)"
-    (pair,) = contrast(made(), cells(VIRTUAL, 1.0, 100.0, 50.0), made("second"), BEFORE).pairs
+    (pair,) = compare_runs(made(), BEFORE, made("second"), cells(VIRTUAL, 50.0)).pairs
+    assert pair.comparisons[REQUESTS].verdict.text == "no clear difference (one round has no interval)"
+    (pair,) = compare_runs(made(), cells(VIRTUAL, 1.0, 100.0, 50.0), made("second"), BEFORE).pairs
     assert pair.comparisons[REQUESTS].verdict.why == "figures that vary so much have no interval"
-    (pair,) = contrast(made(), BEFORE, made("second"), [record(VIRTUAL, failure="gone")]).pairs
+    (pair,) = compare_runs(made(), BEFORE, made("second"), [record(VIRTUAL, failure="gone")]).pairs
     assert pair.comparisons[REQUESTS].verdict.text == f"not measured ({VIRTUAL} in second: gone)"
 
 
@@ -61,16 +63,18 @@ def test_what_may_differ_is_told_and_what_may_not_is_an_obstacle() -> None:
     before = made()
     plan = before.plan
     jdk = plan.model_copy(update={"condition": plan.condition.model_copy(update={"jdk": "21.0.9"})})
-    found = contrast(before, BEFORE, made("second", plan=jdk, commit="fedcba9876543210"), BEFORE)
+    found = compare_runs(before, BEFORE, made("second", plan=jdk, commit="fedcba9876543210"), BEFORE)
     assert found.obstacles == []
     assert found.changes == ["commit: 0123456789ab → fedcba987654", "JDK: 25.0.1 → 21.0.9"]
     host = before.host.model_copy(update={"cpu_model": "Other CPU"})
-    other = contrast(before, BEFORE, made("second", protocol=PROTOCOL - 1, host=host), BEFORE)
+    other = compare_runs(before, BEFORE, made("second", protocol=PROTOCOL - 1, host=host), BEFORE)
     assert other.obstacles == [f"protocol: {PROTOCOL} → {PROTOCOL - 1}", "processor: Some CPU → Other CPU"]
     times = plan.model_copy(update={"profile": {"sleep_delay_s": 2.0}})
-    assert contrast(before, BEFORE, made("second", plan=times), BEFORE).obstacles == ["time sleep_delay_s: 10.0 → 2.0"]
+    assert compare_runs(before, BEFORE, made("second", plan=times), BEFORE).obstacles == [
+        "time sleep_delay_s: 10.0 → 2.0"
+    ]
     turned = [plan.model_copy(update={"profile": {**plan.profile, "turn_s": seconds}}) for seconds in (1.0, 60.0)]
-    told = [contrast(before, BEFORE, made("second", plan=each), BEFORE).obstacles for each in turned]
+    told = [compare_runs(before, BEFORE, made("second", plan=each), BEFORE).obstacles for each in turned]
     assert told == [[], ["time turn_s: 1.0 → 60.0"]], "turns of 1 s were those of runs that did not store it"
 
 
@@ -79,20 +83,20 @@ def test_times_of_a_scenarios_own_are_an_obstacle_where_both_runs_have_it() -> N
         own = {name: Program(cases=[], tiers=[], duration_s=length) for name, length in programs.items()}
         return made(plan=made().plan.model_copy(update={"programs": own}))
 
-    assert contrast(ran(held=25.0), BEFORE, ran(held=25.0, ramp=60.0), BEFORE).obstacles == []
-    assert contrast(ran(held=25.0), BEFORE, ran(held=30.0), BEFORE).obstacles == ["held duration_s: 25.0 → 30.0"]
+    assert compare_runs(ran(held=25.0), BEFORE, ran(held=25.0, ramp=60.0), BEFORE).obstacles == []
+    assert compare_runs(ran(held=25.0), BEFORE, ran(held=30.0), BEFORE).obstacles == ["held duration_s: 25.0 → 30.0"]
 
 
 def test_more_rounds_are_no_obstacle() -> None:
     plan = made().plan
     first = made(plan=plan.model_copy(update={"profile": {"rounds": 3.0}}))
     second = made("second", plan=plan.model_copy(update={"profile": {"rounds": 12.0}}))
-    assert contrast(first, BEFORE, second, BEFORE).obstacles == []
+    assert compare_runs(first, BEFORE, second, BEFORE).obstacles == []
 
 
 def test_a_loss_counts_when_it_is_found_and_large_enough() -> None:
-    pairs = contrast(made(), BEFORE, made("second"), SLOWED).pairs
-    assert [p.a for p in slower(pairs, 0.05)] == [VIRTUAL]
-    assert slower(pairs, 0.15) == []
-    assert slower(contrast(made(), BEFORE, made("second"), cells(VIRTUAL, 60.0, 130.0)).pairs, 0.05) == []
-    assert slower(contrast(made(), SLOWED, made("second"), BEFORE).pairs, 0.05) == []
+    pairs = compare_runs(made(), BEFORE, made("second"), SLOWED).pairs
+    assert [p.a for p in find_slower(pairs, 0.05)] == [VIRTUAL]
+    assert find_slower(pairs, 0.15) == []
+    assert find_slower(compare_runs(made(), BEFORE, made("second"), cells(VIRTUAL, 60.0, 130.0)).pairs, 0.05) == []
+    assert find_slower(compare_runs(made(), SLOWED, made("second"), BEFORE).pairs, 0.05) == []

@@ -1,4 +1,4 @@
-"""Samplers on captured texts and on real processes."""
+"""Tests of samplers on captured texts and on real processes."""
 
 import math
 import os
@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -20,9 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from waits import until
 
-from zoo.model.samples import Noise, Samples
+from zoo.core.samples import Noise, Samples
+from zoo.host.files import read_text
 from zoo.sample import cgroup as sample_cgroup
-from zoo.sample import diag, net, noise, proc, requests, sampler
+from zoo.sample import diag, net, noise, peak_memory, proc, requests, sampler
 
 calm = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 
@@ -43,7 +43,7 @@ Start = Callable[[str], "subprocess.Popen[str]"]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Runs Python code in a child and returns when it has printed a line."""
+    """Yield a function that runs Python code in a child, and returns when it has printed a line."""
     children: list[subprocess.Popen[str]] = []
 
     def run(code: str) -> "subprocess.Popen[str]":
@@ -90,18 +90,14 @@ def tell(child: "subprocess.Popen[str]") -> None:
 
 
 def until_ended(pid: int) -> None:
-    """It is a zombie then: nobody has waited for it."""
+    """Wait until a process has ended. It is then a zombie, because nothing has waited for it."""
     until(lambda: psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
 
 
 def until_sampled(running: sampler.Sampler, more: int) -> None:
-    """So many times from now on; the first of them may have begun before."""
+    """Wait for this many samples from now on. The first of them may have started before."""
     wanted = len(running._times) + more
     until(lambda: len(running._times) >= wanted)
-
-
-def open_in_proc() -> list[str]:
-    return sorted(file.path for file in psutil.Process().open_files() if file.path.startswith("/proc/"))
 
 
 class TestParsing:
@@ -120,7 +116,7 @@ class TestParsing:
         assert proc.parse_fields(text) == {"VmHWM": 1620, "Pss": 319, "nonvoluntary_ctxt_switches": 3}
 
     def test_net(self) -> None:
-        assert net.parse_sockstat(SOCKSTAT) == net.Sockets(5, 4321, 12 * proc.PAGE_KB)
+        assert net.parse_sockstat(SOCKSTAT) == net.Sockets(4321, 12 * proc.PAGE_KB)
         assert net.parse_established(SNMP) == 39_000
         found = net.parse_counters(NETSTAT)
         assert found == net.TcpCounters(listen_overflows=11, listen_drops=12, req_q_full_drop=14, req_q_full_cookies=13)
@@ -171,7 +167,7 @@ class TestSnapshot:
         child = start(ALLOCATES)
         tell(child)
         tell(child)
-        assert proc.reset_peak(child.pid)
+        assert peak_memory.reset_peak(child.pid)
         after = proc.snapshot(child.pid)
         assert after.hwm_kb is not None
         assert after.hwm_kb < 45_000
@@ -198,12 +194,12 @@ class TestSnapshot:
     def test_gone(self, start: Start) -> None:
         child = start("print('ready', flush=True)")
         until_ended(child.pid)
-        with pytest.raises(ProcessLookupError):  # a zombie: not waited for yet
+        with pytest.raises(ProcessLookupError):  # a zombie: nothing has waited for it yet
             proc.snapshot(child.pid)
         child.wait()
         with pytest.raises(ProcessLookupError):
             proc.snapshot(child.pid)
-        assert not proc.reset_peak(child.pid)
+        assert not peak_memory.reset_peak(child.pid)
 
 
 class TestSampler:
@@ -223,34 +219,28 @@ class TestSampler:
     def test_a_sample_of_200_threads_reads_no_more_than_one_of_a_single_thread(
         self, start: Start, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Its cost, without a clock: five files that are open already, until it is time to look for children."""
-        clock, calls = ManualTime(), Counter[str]()
+        # The cost is counted without a clock: five files per sample, until it is time to look for children.
+        clock, paths = ManualTime(), list[str]()
         monkeypatch.setattr(sampler, "time", clock)
 
-        def counted(name: str) -> Callable[..., object]:
-            real: Callable[..., object] = getattr(os, name)
+        def counted(path: str) -> str:
+            paths.append(path)
+            return read_text(path)
 
-            def call(*words: object) -> object:
-                calls[name] += 1
-                return real(*words)
-
-            return call
-
-        for name in ("open", "pread"):
-            monkeypatch.setattr(os, name, counted(name))
+        for module in (sampler, proc):
+            monkeypatch.setattr(module, "read_text", counted)
         for count in (0, 200):
             probe = sampler.ProcessProbe(start(THREADS.format(count=count)).pid)
             first = probe.row()
             assert first is not None
             assert first.threads == count + 1
-            calls.clear()
+            paths.clear()
             clock.now += sampler.CHILDREN_EVERY_S - 1
             assert probe.row() is not None
-            assert calls == {"pread": 5}
-            probe.close()
+            assert len(set(paths)) == len(paths) == 5
 
     def test_samples_are_taken_at_whole_steps_and_a_late_one_skips_some(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Each takes 10 ms, but the third one is kept from the processor for 0.35 s."""
+        # Each sample takes 10 ms, but the third one gets no CPU time for 0.35 s.
         clock = ManualTime()
         monkeypatch.setattr(sampler, "time", clock)
         running = sampler.Sampler(os.getpid(), hz=10)
@@ -264,9 +254,8 @@ class TestSampler:
                 clock.cpu_s += 0.002
                 return sampler.SampleRow(1, 1.0, 1)
 
-            def watch(self, *, now: bool) -> None: ...
+            def read_switches(self, *, now: bool) -> None: ...
             def switches(self) -> None: ...
-            def close(self) -> None: ...
 
         class Done:
             def wait(self, seconds: float) -> bool:
@@ -275,7 +264,6 @@ class TestSampler:
 
             def set(self) -> None: ...
 
-        running._probe.close()
         monkeypatch.setattr(running, "_probe", Probe())
         monkeypatch.setattr(running, "_done", Done())
         got = running.start().stop()
@@ -316,21 +304,6 @@ class TestSampler:
         assert got.peak_rss_kb is None
         assert got.mean_runnable is None
 
-    def test_files_are_closed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """And none is opened again when it is time to look for children."""
-        clock = ManualTime()
-        monkeypatch.setattr(sampler, "time", clock)
-        before = open_in_proc()
-        probe = sampler.ProcessProbe(os.getpid())
-        assert probe.row() is not None
-        during = open_in_proc()
-        assert len(during) >= len(before) + 5
-        clock.now += sampler.CHILDREN_EVERY_S
-        assert probe.row() is not None
-        assert open_in_proc() == during
-        probe.close()
-        assert open_in_proc() == before
-
     def test_sees_both_ends_of_connections(self) -> None:
         with ExitStack() as stack:
             server = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=64))
@@ -343,7 +316,7 @@ class TestSampler:
 
     @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
     def test_connections_of_one_port(self, family: socket.AddressFamily) -> None:
-        """Both families: a JVM listens on IPv6 sockets, reached by IPv4 addresses."""
+        # Both families are tested: a JVM listens on IPv6 sockets, reached by IPv4 addresses.
         both = family == socket.AF_INET6
         if both and not socket.has_dualstack_ipv6():
             pytest.skip("no IPv6 here")
@@ -351,11 +324,11 @@ class TestSampler:
             listening = socket.create_server(("", 0), family=family, backlog=64, dualstack_ipv6=both)
             server = stack.enter_context(listening)
             port = server.getsockname()[1]
-            assert diag.established_on(port) == 0
+            assert diag.count_sockets(port, diag.ESTABLISHED) == 0
             for _ in range(300):
                 stack.enter_context(socket.create_connection(("127.0.0.1", port)))
                 stack.enter_context(server.accept()[0])
-            assert diag.established_on(port) == 300
+            assert diag.count_sockets(port, diag.ESTABLISHED) == 300
 
     def test_connections_that_only_the_client_has_closed(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server, ExitStack() as stack:
@@ -365,12 +338,12 @@ class TestSampler:
                 clients.append(socket.create_connection(("127.0.0.1", port)))
                 stack.enter_context(server.accept()[0])
             clients.pop().close()
-            until(lambda: (diag.established_on(port), diag.unclosed_on(port)) == (2, 3))
+            until(lambda: [diag.count_sockets(port, states) for states in (diag.ESTABLISHED, diag.UNCLOSED)] == [2, 3])
             for client in clients:
                 client.close()
-            until(lambda: (diag.established_on(port), diag.unclosed_on(port)) == (0, 3))
+            until(lambda: [diag.count_sockets(port, states) for states in (diag.ESTABLISHED, diag.UNCLOSED)] == [0, 3])
             stack.close()
-            until(lambda: diag.unclosed_on(port) == 0)
+            until(lambda: diag.count_sockets(port, diag.UNCLOSED) == 0)
 
     def test_connections_that_the_server_has_closed(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
@@ -382,7 +355,7 @@ class TestSampler:
                 ends[0].close()
                 assert ends[1].recv(1) == b""
                 ends[1].close()
-            assert diag.closed_on(port) == 2
+            assert diag.count_sockets(port, diag.CLOSED_HERE) == 2
 
     @given(st.binary(max_size=200))
     @calm
@@ -395,17 +368,27 @@ class TestSampler:
 
 
 class TestWait:
-    def test_until_few_linger(self) -> None:
+    @pytest.fixture(autouse=True)
+    def clock(self, monkeypatch: pytest.MonkeyPatch) -> ManualTime:
+        clock = ManualTime()
+        monkeypatch.setattr(net, "time", clock)
+        return clock
+
+    def test_until_few_linger(self, clock: ManualTime, monkeypatch: pytest.MonkeyPatch) -> None:
         counts = iter([9_000, 6_000, 4_000])
-        got = net.wait_for_lingering(clock=ManualTime(), count=lambda: next(counts))
-        assert got == net.Wait(4_000, 1.0, True)
+        monkeypatch.setattr(net, "count_lingering", lambda: next(counts))
+        assert net.wait_for_lingering() == 4_000
+        assert sum(clock.slept) == 1.0
 
-    def test_gives_up(self) -> None:
-        got = net.wait_for_lingering(timeout=60, clock=ManualTime(), count=lambda: 9_000)
-        assert got == net.Wait(9_000, 60.0, False)
+    def test_gives_up(self, clock: ManualTime, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(net, "count_lingering", lambda: 9_000)
+        assert net.wait_for_lingering(timeout=60) == 9_000
+        assert sum(clock.slept) == 60.0
 
-    def test_unknown(self) -> None:
-        assert net.wait_for_lingering(clock=ManualTime(), count=lambda: None) == net.Wait(None, 0.0, True)
+    def test_unknown(self, clock: ManualTime, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(net, "count_lingering", lambda: None)
+        assert net.wait_for_lingering() is None
+        assert clock.slept == []
 
 
 def reading(at: float, cpu: noise.CpuTimes | None, pressure: int | None) -> noise.HostCounters:
@@ -416,26 +399,26 @@ class TestNoise:
     def test_shares(self) -> None:
         first = reading(10, noise.CpuTimes(1_000, 500, 10, 0), 1_000)
         last = reading(20, noise.CpuTimes(3_000, 2_000, 110, 40), 501_000)
-        got = noise.between(first, last, known_cpu_s=14.0, runnable=1.5, cores=2)
+        got = noise.noise_between(first, last, known_cpu_s=14.0, runnable=1.5, cores=2)
         assert (got.busy_share, got.interrupt_share, got.steal_share) == (0.75, 0.05, 0.02)
         assert got.foreign_share == pytest.approx(0.05)
         assert got.pressure_cpu == 50_000
         assert got.runnable_mean == 1.5
 
     def test_nothing_known(self) -> None:
-        got = noise.between(reading(1, None, None), reading(2, None, None), 0.0, None, None)
+        got = noise.noise_between(reading(1, None, None), reading(2, None, None), 0.0, None, None)
         assert got == Noise(elapsed_s=1)
 
     @calm
     @given(st.lists(st.integers(0, 10**12), min_size=6, max_size=6), st.floats(0, 1e6))
     def test_shares_are_shares(self, n: list[int], known: float) -> None:
         first, last = noise.CpuTimes(n[0], n[1], n[2], n[2]), noise.CpuTimes(n[3], n[4], n[5], n[5])
-        got = noise.between(reading(0, first, n[0]), reading(1, last, n[3]), known, None, 2)
+        got = noise.noise_between(reading(0, first, n[0]), reading(1, last, n[3]), known, None, 2)
         for share in (got.busy_share, got.interrupt_share, got.steal_share, got.foreign_share):
             assert share is None or 0 <= share <= 1
 
     def test_own_work_is_not_foreign(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Nor is the server's, the generator's, and the kernel's for their packets."""
+        # The same holds for the work of the server, the generator, and the kernel for their packets.
         cpus = [noise.CpuTimes(1_000, 500, 0, 0), noise.CpuTimes(3_000, 2_100, 0, 0)]
         readings = [
             noise.HostCounters(10, cpus[0], dict.fromkeys(noise.RESOURCES), own_cpu_s=1.0, softirq_s=5.0),
@@ -443,7 +426,7 @@ class TestNoise:
         ]
         monkeypatch.setattr(noise, "take_reading", lambda groups: readings.pop(0))
         monkeypatch.setattr(os, "cpu_count", lambda: 2)
-        got = noise.NoiseProbe().start().stop(server_cpu_s=4.0, generator_cpu_s=1.5, runnable=2.5)
+        got = noise.NoiseProbe().stop(4.0 + 1.5, 2.5)
         assert got.busy_share == 0.8
         assert got.foreign_share == pytest.approx(0.8 - (2.0 + 0.5 + 4.0 + 1.5) / (10 * 2))
         assert got.runnable_mean == 2.5
@@ -474,13 +457,13 @@ class TestNoise:
 
     def test_the_quotas_of_this_process_and_of_the_server_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
         stats = {"/own/cpu.stat": [(10, 1), (20, 1)], "/server/cpu.stat": [(10, 1), (20, 6)]}
-        monkeypatch.setattr(noise, "levels", lambda controller: ["/own"])
+        monkeypatch.setattr(noise, "group_folders", lambda controller: ["/own"])
         monkeypatch.setattr(
             noise,
             "quota_periods",
             lambda groups: {g: sample_cgroup.Periods(*stats[f"{g}/cpu.stat"].pop(0)) for g in groups},
         )
-        assert noise.NoiseProbe(["/server"]).start().stop().throttled_share == 0.5
+        assert noise.NoiseProbe(["/server"]).stop().throttled_share == 0.5
 
     def test_a_reading_is_of_now(self) -> None:
         at, cpu = time.monotonic(), time.process_time()
@@ -497,10 +480,6 @@ class TestNoise:
         took = noise.canary()
         assert 0.001 < took <= time.perf_counter() - began
 
-    def test_stop_without_start(self) -> None:
-        with pytest.raises(RuntimeError):
-            noise.NoiseProbe().stop()
-
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
@@ -510,7 +489,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(INFO.encode() if good else b"not found")
 
     def log_message(self, *_: object) -> None:
-        """Quiet."""
+        """Print nothing."""
 
 
 class TestInfo:

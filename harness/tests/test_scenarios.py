@@ -1,4 +1,4 @@
-"""What each scenario asks, and that a session measures what a made-up machine really does."""
+"""Tests of the requests in each scenario, and that a session measures what a simulated machine really does."""
 
 from __future__ import annotations
 
@@ -13,45 +13,46 @@ from fakes import IDLE_KB, Call, FakeRuntime, World, outcome
 from sessions import session
 
 import zoo.scenarios.startup.trial as startup
-from zoo.analysis.held import costs, given_back
-from zoo.catalog.manifest import Catalog
+from zoo.bench import trial as base
+from zoo.bench.display import Display
+from zoo.bench.session import calibrate_plan
+from zoo.core import blocks as plan
+from zoo.core.budget import estimate_seconds
+from zoo.core.capacity import PlanError
+from zoo.core.capacity import parse_tier as tier_of
+from zoo.core.condition import Condition
+from zoo.core.defaults import EMULATED, FULL, Profile
+from zoo.core.flag import Flag
+from zoo.core.manifest import Catalog
+from zoo.core.measurement import Measurement
+from zoo.core.plan import BenchOptions, make_plan, started_entries
+from zoo.core.record import Record, Trial
+from zoo.core.run import PlanFacts
+from zoo.core.run_folder import Store
+from zoo.core.samples import Noise
+from zoo.core.trial_results import AbResult, HeapResult, OpenResult, RampResult, ScaleResult, StartupResult
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError
-from zoo.measure.session import calibrated
-from zoo.measure.trials import base
-from zoo.model.condition import Condition
-from zoo.model.flag import Flag
-from zoo.model.measurement import Measurement
-from zoo.model.record import Record, Trial
-from zoo.model.run import PlanFacts
-from zoo.model.samples import Noise
-from zoo.model.trial_results import AbResult, HeapResult, OpenResult, RampResult, ScaleResult, StartupResult
-from zoo.plan import blocks as plan
-from zoo.plan.budget import seconds
-from zoo.plan.capacity import PlanError
-from zoo.plan.capacity import tier as tier_of
-from zoo.plan.defaults import EMULATED, FULL, Profile
-from zoo.plan.request import Wish, entries_of, plan_of
 from zoo.sample.noise import NoiseProbe
-from zoo.store.run_folder import Store
+from zoo.stats.memory_per_request import costs, freed_share
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
 JAVA = Condition(jdk="25.0.1")
 
 
 def catalog() -> Catalog:
-    """As in builders, but its Java server has the service that one scenario asks for."""
+    """Return the catalog of `builders`, whose Java server has the service that one scenario needs."""
     found = builders.catalog()
     java = builders.server("java-a", 8101, "platform-thread", "virtual-thread", paths=["/service"])
     return Catalog((java, *found.servers[1:]))
 
 
 def planned(scenario: str, condition: Condition = JAVA, **wish: object) -> PlanFacts:
-    return plan_of(Wish(scenarios=[scenario], aa=False, **wish), catalog(), condition)  # type: ignore[arg-type]
+    return make_plan(BenchOptions(scenarios=[scenario], aa=False, **wish), catalog(), condition)  # type: ignore[arg-type]
 
 
 class Bed:
-    """A session on a made-up machine, its store in a real folder."""
+    """A session on a simulated machine, with its store in a real folder."""
 
     def __init__(self, folder: Path, runtime: str = "fake") -> None:
         self.world = World()
@@ -94,6 +95,7 @@ def seen(record: Record) -> Measurement:
     ("scenario", "cells"),
     [
         ("ramp", 3 * 1 * 1 * 3),
+        ("pool-size", (1 * 3 + 1) * 4),
         ("held", 3 * 1 * 5 * 3),
         ("heap", 2 * 1 * 1 * 1),
         ("scale", 3 * 1 * 1 * 1),
@@ -104,15 +106,16 @@ def seen(record: Record) -> Measurement:
         ("rate", 3 * 4 * 1 * 3),
         ("ab", 3 * 1 * 1 * 3),
         ("startup", 3 * 1 + 2 * 2),
+        ("cold", (3 * 1 + 2 * 1) * 3),
     ],
 )
 def test_a_plan_has_so_many_cells_and_its_blocks_have_each_once(scenario: str, cells: int) -> None:
-    """Entries x cases x connection counts x rounds; archives and heaps are for the two JVM entries only."""
+    # Entries × cases × connection counts × rounds. Archives and heaps are for the two JVM entries only.
     made = planned(scenario)
     blocks = plan.blocks_of(made)
     keys = [key for block in blocks for tier in block.tiers for key in block.keys(tier)]
     assert made.cells == cells == len(keys) == len(set(keys))
-    assert seconds(blocks, FULL, catalog()) > 5 * made.rounds
+    assert estimate_seconds(blocks, FULL, catalog()) > 5 * made.rounds
 
 
 def test_a_stored_plan_gives_the_same_blocks() -> None:
@@ -122,8 +125,8 @@ def test_a_stored_plan_gives_the_same_blocks() -> None:
 
 
 def test_hello_and_sleep_are_asked_alike_whatever_else_is() -> None:
-    alone = plan_of(Wish(seed=3), catalog(), JAVA)
-    beside = plan_of(Wish(seed=3, scenarios=["hello", "sleep", "ramp"]), catalog(), JAVA)
+    alone = make_plan(BenchOptions(seed=3), catalog(), JAVA)
+    beside = make_plan(BenchOptions(seed=3, scenarios=["hello", "sleep", "ramp"]), catalog(), JAVA)
     assert alone.scenarios == ["hello", "sleep"]
     assert alone.programs == {}
     assert set(plan.blocks_of(alone)[0].keys(tier_of("1k"))) <= {
@@ -133,22 +136,24 @@ def test_hello_and_sleep_are_asked_alike_whatever_else_is() -> None:
 
 def test_a_case_of_several_can_be_asked_alone() -> None:
     made = planned("cpu", cases=["2ms+2ms"], tiers=["5", "50"])
-    assert {(b.asked, tuple(t.name for t in b.tiers)) for b in plan.blocks_of(made)} == {("cpu 2ms+2ms", ("5", "50"))}
+    assert {(b.workload, tuple(t.name for t in b.tiers)) for b in plan.blocks_of(made)} == {
+        ("cpu 2ms+2ms", ("5", "50"))
+    }
 
 
 @pytest.mark.parametrize(
     ("wish", "told"),
     [
-        (Wish(scenarios=["cpu"], cases=["7ms"]), 'no case "7ms"; known: 0.1ms, 0.5ms'),
-        (Wish(scenarios=["cpu"], cases=["0.5ms", "7ms"]), 'cpu: no case "7ms"'),
-        (Wish(scenarios=["hello"], cases=["0.5ms"]), 'hello: no case "0.5ms"'),
-        (Wish(scenarios=["heap"], servers=["rust-n"]), "heap applies to none of these entries"),
-        (Wish(scenarios=["service"], servers=["rust-n"]), "service applies to none of these entries"),
+        (BenchOptions(scenarios=["cpu"], cases=["7ms"]), 'no case "7ms"; known: 0.1ms, 0.5ms'),
+        (BenchOptions(scenarios=["cpu"], cases=["0.5ms", "7ms"]), 'cpu: no case "7ms"'),
+        (BenchOptions(scenarios=["hello"], cases=["0.5ms"]), 'hello: no case "0.5ms"'),
+        (BenchOptions(scenarios=["heap"], servers=["rust-n"]), "heap applies to none of these entries"),
+        (BenchOptions(scenarios=["service"], servers=["rust-n"]), "service applies to none of these entries"),
     ],
 )
-def test_what_cannot_be_asked_is_said(wish: Wish, told: str) -> None:
+def test_what_cannot_be_asked_is_said(wish: BenchOptions, told: str) -> None:
     with pytest.raises(PlanError, match=told):
-        plan_of(wish, catalog(), JAVA)
+        make_plan(wish, catalog(), JAVA)
 
 
 def test_an_ahead_of_time_cache_needs_jdk_25_and_archives_a_process() -> None:
@@ -174,7 +179,7 @@ def test_a_ramp_is_measured_from_a_fresh_server_each(bed: Bed) -> None:
         assert sum(found.windows) == found.answered == 30 * found.connections
         assert len(found.threads_t) == len(found.threads) > 0
         assert bed.store.read_raw(found.answers)[0] == 2.0
-    assert {r.asked for r in records} == {"ramp 2s"}
+    assert {r.workload for r in records} == {"ramp 2s"}
 
 
 def test_a_server_that_crashes_in_a_ramp_is_what_failed(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +209,7 @@ def test_what_a_held_connection_costs_is_found_again(bed: Bed) -> None:
     last = seen(records[-1])
     assert last.held is not None
     assert last.held.released is not None
-    assert given_back(IDLE_KB, last.held.rss_kb, last.held.released.rss_kb) == pytest.approx(0.75, abs=0.01)
+    assert freed_share(IDLE_KB, last.held.rss_kb, last.held.released.rss_kb) == pytest.approx(0.75, abs=0.01)
     assert last.held.established == 25_000
 
 
@@ -229,7 +234,7 @@ def test_the_smallest_heap_is_found(bed: Bed) -> None:
         mb = int(call.server.launch.jvm_flags[-1].removeprefix("-Xmx").removesuffix("m"))
         if mb < 195:
             call.server.running = False
-            raise LoadError("generator_failed", "wrk ended without a report")
+            raise LoadError("generator_failed", "wrk exited without a report")
         return None
 
     bed.world.fault = too_small
@@ -268,17 +273,17 @@ def test_scale_takes_no_memory_that_is_not_there(bed: Bed) -> None:
     found = trial(record).result
     assert isinstance(found, ScaleResult)
     assert found.reached == 20_000
-    assert found.stopped_by == "memory: 40,000 would take 391 MB more, 293 MB are free"
+    assert found.stopped_by == "memory: 40,000 would need 391 MB more, but 293 MB are free"
 
 
 # --- sweeps
 
 
 def test_rounds_are_calibrated_once_and_asked_of_all(bed: Bed) -> None:
-    bed.world.seconds_a_round = 2e-7
+    bed.world.seconds_per_round = 2e-7
     bed.world.cpu_s_a_load = 1_000.0
     made = planned("cpu", rounds=1, cases=["0.5ms", "2ms+2ms"], tiers=["5", "50"])
-    made = calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console().status)
+    made = calibrate_plan(made, started_entries(made, catalog()), bed.runtime, bed.store, Display())
     assert {case.name: case.path for case in made.programs["cpu"].cases} == {
         "0.5ms": "/cpu?rounds=2500",
         "2ms+2ms": "/cpu?rounds=10000&ms=2",
@@ -288,25 +293,25 @@ def test_rounds_are_calibrated_once_and_asked_of_all(bed: Bed) -> None:
     assert {seen(r).load.path for r in records if r.case == "2ms+2ms"} == {"/cpu?rounds=10000&ms=2"}
     together = {frozenset(r.together) for r in records if r.entry != BARE}
     assert together == {frozenset({PLATFORM, VIRTUAL})}, "variants of a server are compared in turns"
-    assert calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console().status) == made
+    assert calibrate_plan(made, started_entries(made, catalog()), bed.runtime, bed.store, Display()) == made
 
 
 def test_rounds_that_take_far_less_than_the_work_of_their_case_give_no_figures(bed: Bed) -> None:
-    """As where they were timed on a JVM that had just started: 10,000 answers for 2 s of CPU are 0.2 ms each."""
-
+    # This happens if the rounds were timed on a JVM that had just started: 10,000 responses in 2 s of CPU time are 0.2
+    # ms each.
     def answered(call: Call) -> LoadOutcome:
         return outcome(call.spec, [[round(call.spec.connections * call.spec.duration_s / 10_000 * 1e6), 10_000]])
 
     bed.world.fault = answered
     made = planned("cpu", rounds=1, cases=["0.1ms", "5ms"], tiers=["5"], variants=["platform", "virtual"])
-    records = bed.run(calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console().status))
+    records = bed.run(calibrate_plan(made, started_entries(made, catalog()), bed.runtime, bed.store, Display()))
     assert {(r.case, r.failure and r.failure.kind) for r in records} == {("0.1ms", None), ("5ms", "little_work")}
 
 
 def test_windows_are_as_long_as_twenty_answers_to_a_connection_take(bed: Bed) -> None:
     bed.world.fault = lambda call: outcome(call.spec, [[10_000, round(100 * call.spec.duration_s)]])
     made = planned("cpu", rounds=1, cases=["5ms"], tiers=["5", "50", "200"], variants=["platform", "virtual"])
-    bed.run(calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console().status))
+    bed.run(calibrate_plan(made, started_entries(made, catalog()), bed.runtime, bed.store, Display()))
     windows: dict[int, list[float]] = {}
     for call in bed.world.windows:
         windows.setdefault(call.spec.connections, []).append(call.spec.duration_s)
@@ -325,7 +330,7 @@ def test_bodies_are_asked_by_a_thread_for_each_connection_in_turns(bed: Bed) -> 
 
 
 def test_a_wait_for_the_service_is_seen_whole(bed: Bed) -> None:
-    """Two waits of 5 s fit into each window, however short those of throughput are."""
+    # Two waits of 5 s fit into each window, however short the windows for throughput are.
     records = bed.run(planned("service", cases=["5s", "0ms"], tiers=["8"], rounds=1))
     assert {r.entry for r in records} == {PLATFORM, VIRTUAL}
     durations: dict[str, set[float]] = {}
@@ -362,13 +367,13 @@ def test_a_generator_that_fell_behind_makes_no_data(bed: Bed) -> None:
     assert isinstance(found.result, OpenResult)
     assert found.result.behind is not None
     assert found.flags == [Flag.GENERATOR_BEHIND]
-    assert "no data" in found.result.told
+    assert "no figures" in found.result.summary
 
 
 def test_fixed_rates_are_shares_of_the_slowest_entry(bed: Bed) -> None:
-    """64 users, each answered after 10 ms: 6,400 a second."""
+    # 64 clients, each served after 10 ms, make 6,400 requests per second.
     made = planned("rate", rounds=1, cases=["50pct", "90pct"])
-    made = calibrated(made, entries_of(made, catalog()), bed.runtime, bed.store, builders.console().status)
+    made = calibrate_plan(made, started_entries(made, catalog()), bed.runtime, bed.store, Display())
     assert made.programs["rate"].capacity_rps == pytest.approx(6_400)
     assert [case.rate for case in made.programs["rate"].cases] == [3_200, 5_760]
     found = [trial(r).result for r in bed.run(made) if r.case == "90pct"]
@@ -406,9 +411,9 @@ def test_apache_bench_on_a_server_that_closes_connections_is_flagged(bed: Bed, c
 def test_a_capacity_of_bad_responses_is_none(bed: Bed) -> None:
     bed.world.attack_fails = 1_000
     with pytest.raises(LoadError, match=r"1,000 of \S+ responses were bad: status 503"):
-        calibrated(
-            planned("rate", rounds=1), entries_of(planned("rate"), catalog()), bed.runtime, bed.store,
-            builders.console().status,
+        calibrate_plan(
+            planned("rate", rounds=1), started_entries(planned("rate"), catalog()), bed.runtime, bed.store,
+            Display(),
         )  # fmt: skip
 
 
@@ -428,7 +433,7 @@ def test_starts_of_containers_are_timed_by_their_line(tmp_path: Path) -> None:
 def test_a_clock_that_was_set_fails_the_trial(
     bed: Bed, scenario: str, step_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also by waking up: the time of day has gone on then, and the harness's own clock has not."""
+    # Waking from sleep counts, too: the time of day has advanced then, and the harness's own clock has not.
     at = itertools.count()
     monkeypatch.setattr(base, "clock_offset", lambda: step_s * next(at))
     kinds = {record.failure.kind for record in bed.run(planned(scenario, rounds=1)) if record.failure}

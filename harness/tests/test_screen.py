@@ -1,4 +1,4 @@
-"""What a terminal shows at its width, and what a pipe gets."""
+"""Tests of what a terminal shows at its width, and of what a pipe gets."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import pytest
 from builders import record
 from rich.console import Console
 
-from zoo.cli import screen
-from zoo.cli.progress import Live
+from zoo.cli.display import UNBROKEN, TerminalDisplay, make_console
+from zoo.core.flag import Flag
+from zoo.core.record import Record
 from zoo.host import doctor
-from zoo.model.flag import Flag
-from zoo.model.record import Record
 from zoo.report.formatting import RANGE, format_duration
 from zoo.report.section import Section, Table
 from zoo.report.text import terminal
@@ -64,9 +63,9 @@ RECORDS = [
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("finished", RECORDS)
 def test_a_finished_cell_breaks_between_words(finished: Record, width: int) -> None:
-    console, pipe = on_terminal(width), Console(file=io.StringIO(), width=screen.UNBROKEN)
+    console, pipe = on_terminal(width), Console(file=io.StringIO(), width=UNBROKEN)
     for each in (console, pipe):
-        Live(each, total_s=600).record(finished)
+        TerminalDisplay(each).record(finished)
     shown, whole = text_of(console), text_of(pipe)
     assert len(whole.splitlines()) == 1
     assert words_of(shown) == words_of(whole)
@@ -77,8 +76,9 @@ def test_the_bar_is_gone_when_the_run_ends_or_is_interrupted() -> None:
     for ending in (None, KeyboardInterrupt):
         console = on_terminal(80)
         try:
-            with Live(console, total_s=600) as live:
-                live.phase("round 1", "warm-up")
+            display = TerminalDisplay(console)
+            with display.progress(600):
+                display.phase("round 1", "warm-up")
                 if ending:
                     raise ending
         except KeyboardInterrupt:
@@ -89,11 +89,12 @@ def test_the_bar_is_gone_when_the_run_ends_or_is_interrupted() -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_bar_stays_on_one_line_and_says_how_long_it_takes(width: int) -> None:
-    console = on_terminal(width)
-    with Live(console, total_s=100) as live:
-        live.phase("round 1  java-liberty:virtual  hello 1k", "warm-up window 3: 48,000 req/s")
-        live.tick(60)
-        live.record(record(VIRTUAL))
+    console, now = on_terminal(width), 1_000.0
+    display = TerminalDisplay(console, lambda: now)
+    with display.progress(100, cells=24):
+        display.phase("round 1  java-liberty:virtual  hello 1k", "warm-up window 3: 48,000 req/s")
+        now += 60
+        display.record(record(VIRTUAL))
     frames = text_of(console).splitlines()
     bars = [frame for frame in frames if frame.rstrip().endswith("about 40 s left")]
     assert bars
@@ -106,9 +107,10 @@ def test_a_pipe_gets_one_line_a_cell_and_no_control_characters(
     colour: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", colour)
-    with Live(screen.make(), total_s=600) as live:
-        live.phase("round 1", "warm-up")
-        live.record(RECORDS[-1])
+    display = TerminalDisplay(make_console())
+    with display.progress(600):
+        display.phase("round 1", "warm-up")
+        display.record(RECORDS[-1])
     out = capsys.readouterr().out
     assert "\x1b" not in out
     (line,) = out.splitlines()
@@ -120,18 +122,20 @@ def test_a_pipe_gets_one_line_a_cell_and_no_control_characters(
     [(600, "(about 10 min left)"), (89, "(about 90 s left)"), (40, "(about 40 s left)"), (6, "(about 10 s left)")],
 )
 def test_the_time_left_is_in_seconds_below_a_minute_and_a_half(left_s: float, text: str) -> None:
-    console = Console(file=io.StringIO(), width=screen.UNBROKEN)
-    with Live(console, total_s=1_000) as live:
-        live.reached(1_000 - left_s)
-        live.record(record(VIRTUAL))
+    console = Console(file=io.StringIO(), width=UNBROKEN)
+    display = TerminalDisplay(console, lambda: 1_000.0)
+    with display.progress(1_000):
+        display.reached(1_000 - left_s)
+        display.record(record(VIRTUAL))
     assert text_of(console).rstrip().endswith(text)
 
 
 def test_at_the_end_no_time_is_left() -> None:
-    console = Console(file=io.StringIO(), width=screen.UNBROKEN)
-    with Live(console, total_s=1_000) as live:
-        live.reached(1_000)
-        live.record(record(VIRTUAL))
+    console = Console(file=io.StringIO(), width=UNBROKEN)
+    display = TerminalDisplay(console, lambda: 1_000.0)
+    with display.progress(1_000):
+        display.reached(1_000)
+        display.record(record(VIRTUAL))
     assert "left" not in text_of(console)
 
 
@@ -145,7 +149,7 @@ def test_a_duration_is_never_0_minutes(seconds: float, text: str) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_report_breaks_between_words(width: int) -> None:
     console = on_terminal(width)
-    terminal.show(
+    terminal.print_sections(
         [Section("Scenario hello", ["A paragraph that is long enough to be broken. " * 4], [WIDE], [WHY])], console
     )
     shown = text_of(console).replace("\u00a0", " ")
@@ -157,7 +161,7 @@ def test_a_report_breaks_between_words(width: int) -> None:
 
 def test_a_table_keeps_its_form_where_it_has_room() -> None:
     console = on_terminal(160)
-    terminal.show([Section("Scenario hello", tables=[WIDE])], console)
+    terminal.print_sections([Section("Scenario hello", tables=[WIDE])], console)
     row = next(text for text in text_of(console).splitlines() if VIRTUAL in text)
     assert "shared_cores" in row
     assert "49,000–51,000" in row
@@ -165,9 +169,9 @@ def test_a_table_keeps_its_form_where_it_has_room() -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_doctors_table_breaks_between_words(width: int) -> None:
-    console, pipe = on_terminal(width), Console(file=io.StringIO(), width=screen.UNBROKEN)
+    console, pipe = on_terminal(width), Console(file=io.StringIO(), width=UNBROKEN)
     for each in (console, pipe):
-        doctor.show(doctor.checks(builders.run().host), each)
+        doctor.print_checks(doctor.checks(builders.run().host), each)
     shown, whole = ({word.strip(":") for word in words_of(text_of(each))} for each in (console, pipe))
     heads = {"what", "means"} if width < doctor.ROOM else set()
     assert shown - {"\\"} == whole - heads

@@ -15,9 +15,9 @@ from fakes import (
     FakeAttacker,
     FakeBenchmarker,
     FakeClock,
+    FakeDisplay,
     FakeGenerator,
     FakeInstruments,
-    FakeReporter,
     FakeRuntime,
     FakeServer,
     World,
@@ -25,27 +25,27 @@ from fakes import (
 )
 from sessions import session
 
-from zoo.analysis.summary import cells, rows
+from zoo.bench.session import RunningServer
+from zoo.bench.window import Window
+from zoo.core import blocks as resume
+from zoo.core import capacity
+from zoo.core import windows as timing
+from zoo.core.blocks import Block, Design
+from zoo.core.condition import Condition
+from zoo.core.defaults import Profile
+from zoo.core.entry_id import aa_id
+from zoo.core.errors import RuntimeFailure
+from zoo.core.flag import Flag
+from zoo.core.measurement import GeneratorUse, Measurement
+from zoo.core.record import Record
+from zoo.core.run_folder import Store, StoreError
 from zoo.load.base import Generator, LoadOutcome
 from zoo.load.spec import LoadError
-from zoo.measure.session import Running
-from zoo.measure.window import Window
-from zoo.model.condition import Condition
-from zoo.model.entry_id import twin
-from zoo.model.errors import RuntimeFailure
-from zoo.model.flag import Flag
-from zoo.model.measurement import GeneratorUse, Measurement
-from zoo.model.record import Record
-from zoo.plan import blocks as resume
-from zoo.plan import capacity
-from zoo.plan import windows as timing
-from zoo.plan.blocks import Block, Design
-from zoo.plan.defaults import Profile
 from zoo.runtime.base import Launch
-from zoo.store.run_folder import Store, StoreError
+from zoo.stats.summary import cells, rows
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
-TIERS = [capacity.tier(name) for name in ("100", "1k", "25k")]
+TIERS = [capacity.parse_tier(name) for name in ("100", "1k", "25k")]
 Fault = Callable[[Call], LoadOutcome | None]
 PROFILE = Profile(
     rounds=1,
@@ -70,13 +70,13 @@ CONDITIONS = {"": OWN, "heap=50m": Condition(jdk="25.0.1", jvm_flags=["-Xmx50m"]
 
 
 class Bed:
-    """A session on a made-up machine, its store in a real folder."""
+    """A session on a simulated machine, with its store in a real folder."""
 
     def __init__(self, folder: Path) -> None:
         self.world = World()
-        self.reporter = FakeReporter()
+        self.display = FakeDisplay()
         self.store = Store.create(folder / "results", builders.run())
-        self.running: dict[str, Running] = {}
+        self.running: dict[str, RunningServer] = {}
         self.conditions = CONDITIONS
 
     def run(self, blocks: list[Block], done: frozenset[tuple[str, str, str, int]] = frozenset()) -> list[Record]:
@@ -85,7 +85,7 @@ class Bed:
             made,
             runtimes={name: FakeRuntime(self.world) for name in self.conditions},
             conditions=self.conditions,
-            bench=replace(made.bench, profile=PROFILE, reporter=self.reporter, emulated=emulated),
+            bench=replace(made.bench, profile=PROFILE, display=self.display, emulated=emulated),
             running=self.running,
         ).run(blocks, done)
         return self.store.records()
@@ -101,7 +101,7 @@ def one_block(entry: str = VIRTUAL, scenario: str = "hello") -> list[Block]:
 
 
 def once(fault: Fault, when: Callable[[Call], bool]) -> Fault:
-    """A fault of the first call that fits, and of no other."""
+    """Return a fault for the first matching call only."""
     left = [True]
 
     def maybe(call: Call) -> LoadOutcome | None:
@@ -114,7 +114,7 @@ def once(fault: Fault, when: Callable[[Call], bool]) -> Fault:
 
 
 def crashed(call: Call) -> LoadOutcome:
-    """The server ends within a window, of which its generator still reports."""
+    """End the server within a window that its generator still reports."""
     call.server.running = False
     return outcome(call.spec, [[2_000, 500]])
 
@@ -129,11 +129,11 @@ def seen(record: Record) -> Measurement:
 
 
 def kinds(records: list[Record]) -> dict[str, str | None]:
-    """Failure kind by tier, None for a measured one."""
+    """Return the failure kind by tier, or None for a measured one."""
     return {r.tier: r.failure.kind if r.failure else None for r in records}
 
 
-# --- all goes well
+# --- no faults
 
 
 def test_a_whole_run_measures_every_cell_once_a_round_in_the_planned_order(bed: Bed) -> None:
@@ -147,7 +147,7 @@ def test_a_whole_run_measures_every_cell_once_a_round_in_the_planned_order(bed: 
     assert not bed.world.running
     assert bed.world.most_running == 1, "two servers at once would measure each other"
     assert bed.world.sampling == 0
-    assert bed.reporter.records == records
+    assert bed.display.records == records
 
 
 def test_a_record_is_on_disk_before_the_next_cell_begins(bed: Bed) -> None:
@@ -234,7 +234,7 @@ def test_a_sleeping_cell_is_warmed_without_its_wait_and_measured_with_it(bed: Be
 
 
 def test_the_readings_before_a_window_are_no_news_to_a_compiler(bed: Bed) -> None:
-    """One that has seen requests of one kind alone throws its code away at the first other one."""
+    # A compiler that has seen only one kind of request discards its code at the first request of another kind.
     first = seen(bed.run(one_block())[0])
     assert [turn.goodput / turn.loaded_s for turn in first.windows] == pytest.approx([50_000] * len(first.windows))
 
@@ -256,7 +256,7 @@ def test_a_jvm_is_warmed_longer_and_first_gently_and_every_server_briefly_at_eac
 def test_an_emulated_server_is_warmed_until_all_its_requests_can_be_held(
     bed: Bed, slow: int, loads: int, held: bool
 ) -> None:
-    """25,000 requests are read within 10 s or, in the first loads, within 50 s."""
+    # 25,000 requests are read within 10 s or, in the first loads, within 50 s.
     bed.conditions = {"": Condition(runtime="vm", network="vm", accelerator="tcg")}
     bed.world.fault = lambda call: (
         outcome(call.spec, [[5_000_000 if len(bed.world.calls) <= slow else 50_000, 2_500]])
@@ -316,8 +316,7 @@ def test_the_time_to_open_many_connections_is_no_part_of_the_load(bed: Bed) -> N
 
 
 def test_load_while_other_connections_are_opened_counts_as_load(bed: Bed) -> None:
-    """A thread of wrk begins when its own connections are open. Else a rate would be more than there were responses."""
-
+    # A thread of wrk starts when its own connections are open. If that did not count, the rate would be too high.
     def early(call: Call) -> LoadOutcome | None:
         if not call.measured or call.spec.connections < 25_000:
             return None
@@ -338,8 +337,8 @@ def test_a_window_spent_on_connecting_is_flagged(bed: Bed) -> None:
 
 @pytest.mark.parametrize("waited_s", [0, 14])
 def test_a_tier_begins_when_nothing_of_the_tier_before_is_left(bed: Bed, waited_s: int) -> None:
-    """A thread that waits in a request learns only at its end that the client is gone; and it waits on where an event
-    loop has closed the connection for it."""
+    # A thread that waits in a request notices only at its end that the client is gone. If an event loop has closed the
+    # connection, the thread keeps waiting.
     begun: list[float] = []
     bed.world.fault = lambda call: begun.append(bed.world.seconds) if call.measured else None
     bed.world.closes_after_s = waited_s
@@ -445,7 +444,7 @@ def test_a_server_that_ends_right_after_its_probe_fails_its_cells(bed: Bed) -> N
 def test_a_crash_in_warm_up_names_the_crash_not_the_generator(bed: Bed) -> None:
     def crash(call: Call) -> LoadOutcome:
         call.server.running = False
-        raise LoadError("generator_failed", "wrk ended without a report")
+        raise LoadError("generator_failed", "wrk exited without a report")
 
     bed.world.fault = crash
     records = bed.run(one_block())
@@ -486,9 +485,9 @@ def test_a_full_disk_ends_the_run_and_its_servers(bed: Bed) -> None:
 
 
 def test_connections_that_others_close_meanwhile_hide_no_hung_server(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The samples count the whole network's connections, the look in mid-run those of the server."""
+    # The samples count the connections of the whole network; the check in mid-run counts those of the server.
     bed.world.fault = once(lambda call: outcome(call.spec, []), in_window(1_000))
-    monkeypatch.setattr(Window, "opened", 0)
+    monkeypatch.setattr(Window, "sampled_connections", 0)
     failure = bed.run(one_block())[1].failure
     assert failure is not None
     assert failure.kind == "hung"
@@ -503,24 +502,38 @@ def test_no_request_and_no_error_is_a_hung_server(bed: Bed) -> None:
     assert (bed.store.raw / "java-a-virtual-hello-1k-r1-threads.json").is_file()
 
 
+def no_response(call: Call) -> LoadOutcome | None:
+    return outcome(call.spec, []) if in_window(25_000)(call) else None
+
+
+@pytest.mark.parametrize(("connect_s", "duration_s"), [(9.0, 23.0), (30.0, 45.0)])
+def test_a_window_too_short_to_open_its_connections_is_run_longer(
+    bed: Bed, connect_s: float, duration_s: float
+) -> None:
+    bed.world.connect_s = connect_s
+    bed.world.fault = once(no_response, in_window(25_000))
+    load = seen(bed.run(one_block())[2]).load
+    assert load.duration_s == duration_s
+    assert load.connect_s == pytest.approx(connect_s, abs=0.2)
+
+
 @pytest.mark.parametrize(
-    ("connect_s", "message"),
+    ("connect_s", "kind", "message"),
     [
-        (30.0, "only 11,666 of 25,000 connections were open when the window ended, and wrk waits for all"),
-        (
-            9.0,
-            "opening 25,000 connections took 9.0 of 14.0 s, and no request was answered in the rest: "
-            "DURATION= makes windows longer",
-        ),
+        (9.0, "hung", "no request was answered in 23 s, and none failed"),
+        (30.0, "not_connected", "opening 25,000 connections took 30.0 of 45.0 s, and no request was answered in the"),
+        (300.0, "not_connected", "only 5,833 of 25,000 connections were open when the window ended, and wrk waits for"),
     ],
 )
-def test_a_window_too_short_to_open_its_connections_is_no_hung_server(bed: Bed, connect_s: float, message: str) -> None:
+def test_a_window_without_a_response_is_run_longer_only_once(
+    bed: Bed, connect_s: float, kind: str, message: str
+) -> None:
     bed.world.connect_s = connect_s
-    bed.world.fault = once(lambda call: outcome(call.spec, []), in_window(25_000))
+    bed.world.fault = no_response
     failure = bed.run(one_block())[2].failure
     assert failure is not None
-    assert failure.kind == "not_connected"
-    assert failure.message == message
+    assert failure.kind == kind
+    assert failure.message.startswith(message)
 
 
 def test_connect_errors_fail_the_cell_and_say_how_many(bed: Bed) -> None:
@@ -551,8 +564,7 @@ def test_bad_answers_are_flagged_and_left_out_of_goodput(bed: Bed) -> None:
 )
 @pytest.mark.parametrize("measured", [False, True])
 def test_too_many_bad_responses_fail_the_cell(bed: Bed, bad: dict[str, int], measured: bool) -> None:
-    """In a window, or before it: a server that answers errors is not warm."""
-
+    # This applies in a window and before it: a server that sends errors is not warm.
     def faulty(call: Call) -> LoadOutcome:
         made = outcome(call.spec, [[2_000, 400_000]], status=bad.get("status", 0))
         return replace(made, bytes=made.bytes + bad.get("bytes", 0))
@@ -573,15 +585,16 @@ def test_a_server_that_closes_connections_is_flagged(bed: Bed, share: float, rai
     assert cell.connections.reopened == bed.world.reopens
 
 
-@pytest.mark.parametrize(("cpu_s", "kind"), [(0.0, "wrong_process"), (2.0, None)])
-def test_a_process_that_does_nothing_under_load_is_another_one(bed: Bed, cpu_s: float, kind: str | None) -> None:
+@pytest.mark.parametrize(("cpu_s", "kind"), [(0.0, "wrong_process"), (0.5, "wrong_process"), (2.0, None)])
+def test_a_process_that_does_too_little_under_load_is_another_one(bed: Bed, cpu_s: float, kind: str | None) -> None:
     bed.world.cpu_s_a_load = cpu_s
     records = bed.run(one_block(BARE))
     assert kinds(records)["100"] == kind
     if kind:
         assert records[0].failure is not None
         assert records[0].failure.message == (
-            "400,000 responses took process 1001 0.00 s of CPU time: another process sends them"
+            f"400,000 responses took process 1001 only {cpu_s:.2f} s of CPU time, so another process sends them: "
+            "name its PID (PID=)"
         )
 
 
@@ -607,7 +620,7 @@ def test_a_window_that_something_cut_short_is_no_data(bed: Bed) -> None:
 
 
 def two_hosts(call: Call, apart_s: float) -> LoadOutcome:
-    """What two generators did, the second of which began later."""
+    """Return the outcome of two generators, the second of which started later."""
     made = outcome(call.spec, [[2_000, 500]])
     link = {"cpu_s": 1.0, "busiest_thread": 0.5, "round_trip_us": 100.0, "bandwidth_mb_s": 100.0}
     begun = [GeneratorUse(host=f"{at}", connections=1, requests=1, began_s=at, **link) for at in (0.0, apart_s)]
@@ -616,14 +629,14 @@ def two_hosts(call: Call, apart_s: float) -> LoadOutcome:
 
 @pytest.mark.parametrize(("apart_s", "kind"), [(0.39, None), (0.41, "generators_apart")])
 def test_a_window_whose_generators_begin_apart_is_no_data(bed: Bed, apart_s: float, kind: str | None) -> None:
-    """By a twentieth of its 8 s at most."""
+    # At most 5% of the window's 8 s are allowed.
     bed.world.fault = once(lambda call: two_hosts(call, apart_s), in_window(1_000))
     records = bed.run(one_block())
     assert kinds(records) == {"100": None, "1k": kind, "25k": None}
     if kind:
         failure = records[1].failure
         assert failure is not None
-        assert failure.message == "the generators began 0.41 s apart in a load of 8 s"
+        assert failure.message == "the generators started 0.41 s apart in a load of 8 s"
 
 
 def test_generators_may_begin_a_warm_up_apart(bed: Bed) -> None:
@@ -702,7 +715,7 @@ def test_a_fault_of_the_harness_itself_leaves_nothing_running(bed: Bed) -> None:
     assert not bed.world.running
 
 
-# --- going on
+# --- resuming
 
 
 def test_resuming_measures_just_what_is_missing_in_the_stored_order(bed: Bed) -> None:
@@ -723,7 +736,7 @@ def test_resuming_measures_just_what_is_missing_in_the_stored_order(bed: Bed) ->
     started = len(bed.world.servers)
     records = bed.run(blocks, done)
     assert [r.key for r in records] == every
-    assert len(bed.world.servers) - started == len(blocks) - 4  # four blocks were whole
+    assert len(bed.world.servers) - started == len(blocks) - 4  # four blocks were complete
 
 
 def test_a_complete_run_is_not_measured_again(bed: Bed) -> None:
@@ -738,7 +751,7 @@ def test_an_entry_measured_twice_a_round_has_two_ids_and_files_of_its_own(bed: B
     twice = {"twins": [BARE], "twin_scenarios": ["hello"]}
     records = bed.run(builders.blocks([BARE], ["hello", "sleep"], TIERS[:1], rounds=2, seed=1, **twice))
     ids = [(r.entry, r.scenario) for r in records]
-    assert sorted(set(ids)) == [(BARE, "hello"), (BARE, "sleep"), (twin(BARE), "hello")]
+    assert sorted(set(ids)) == [(BARE, "hello"), (BARE, "sleep"), (aa_id(BARE), "hello")]
     assert len(ids) == len(bed.world.servers) == 6
     assert {s.launch.entry.id for s in bed.world.servers} == {BARE}
     files = [str(seen(r).load.histogram) for r in records]
@@ -751,7 +764,7 @@ def test_the_fake_generator_is_one() -> None:
     assert generator.pids() == []
 
 
-# --- servers alive at once
+# --- servers running side by side
 
 
 def in_turns(rounds: int = 1) -> list[Block]:
@@ -788,7 +801,7 @@ def test_a_cell_in_turns_is_the_sum_of_its_windows(bed: Bed) -> None:
 
 
 def test_a_window_waits_for_what_the_one_before_left_to_do(bed: Bed) -> None:
-    """Answers that nobody waits for any more would take the next server's time."""
+    # Responses for clients that are gone would take CPU time from the next server.
     bed.world.works_on_s = 3.0
     begun: list[float] = []
 
@@ -873,9 +886,9 @@ def test_going_on_measures_a_failed_cell_again_beside_those_of_its_turns(bed: Be
     failed = [r.entry for r in before if r.failure]
     assert len(failed) == 1
 
-    records = bed.run(in_turns(), resume.measured(before))
+    records = bed.run(in_turns(), resume.measured_keys(before))
     assert [(r.entry, r.tier) for r in records[len(before) :]] == [(PLATFORM, "1k"), (VIRTUAL, "1k")]
-    assert resume.measured(records) == {r.key for r in before}
+    assert resume.measured_keys(records) == {r.key for r in before}
 
 
 # --- conditions
@@ -893,14 +906,14 @@ def test_an_entry_under_two_conditions_is_measured_in_turns_with_itself(bed: Bed
     assert all(r.measurement for r in records)
 
 
-# --- a server that something else started
+# --- an external server
 
 
 TARGET = "target:9000"
 
 
 class Target(FakeServer):
-    """Nobody said which process it is; it does not know the contract; ending it is not the harness's."""
+    """An external server: its process is unknown, it lacks the contract, and the harness must not stop it."""
 
     def probe(self) -> None:
         return None
@@ -926,10 +939,10 @@ def target(bed: Bed) -> Target:
         FakeGenerator(world),
         FakeAttacker(world),
         FakeBenchmarker(world),
-        home="/page?x=1",
     )
+    made.home = "/page?x=1"
     world.servers.append(made)
-    bed.running[TARGET] = Running(made, Condition(runtime="target"))
+    bed.running[TARGET] = RunningServer(made, Condition(runtime="target"))
     return made
 
 
@@ -954,5 +967,5 @@ def test_the_same_running_server_can_be_measured_twice_a_round(bed: Bed) -> None
     hosted = target(bed)
     twins = {"twins": [TARGET], "twin_scenarios": ["hello"], "design": Design.TURNS}
     records = bed.run(builders.blocks([TARGET], ["hello"], TIERS[:1], 1, 1, **twins, guests=[TARGET]))
-    assert [(r.entry, r.failure) for r in records] == [(TARGET, None), (twin(TARGET), None)]
+    assert [(r.entry, r.failure) for r in records] == [(TARGET, None), (aa_id(TARGET), None)]
     assert {call.server for call in bed.world.calls} == {hosted}

@@ -1,9 +1,10 @@
-"""The Python environment: made whatever the user's pip and Python are set to, and only ever of the clone it is in."""
+"""Tests of the Python environment: it works with any pip and Python settings, and each clone has its own."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,18 +25,19 @@ METADATA = {
 
 
 def clone(at: Path) -> Path:
-    """A checkout whose harness prints where its code is."""
+    """Create a checkout whose harness prints where its code is."""
     (at / "harness" / "zoo").mkdir(parents=True)
     (at / "harness" / "zoo" / "__init__.py").touch()
     (at / "harness" / "zoo" / "__main__.py").write_text("import thing; print(__file__)", encoding="utf-8")
     (at / "harness" / "requirements.lock").touch()
+    (at / "harness" / "requirements-dev.lock").touch()
     shutil.copy(ROOT / "harness" / "setup.sh", at / "harness")
     shutil.copy(ROOT / "Makefile", at)
     return at
 
 
 def locked(at: Path, wheel: Path) -> Path:
-    """The clone, which needs this package."""
+    """Lock this package as a requirement of the clone, and return the clone."""
     with zipfile.ZipFile(wheel, "w") as archive:
         for name, text in METADATA.items():
             archive.writestr(name, text)
@@ -53,7 +55,7 @@ def setup(at: Path, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 def source(at: Path, **env: str) -> str:
-    """The file of the harness that the environment in this clone runs."""
+    """Return the file of the harness that the environment in this clone runs."""
     done = run(Path("/"), str(at / ".venv" / "bin" / "zoo"), **env)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -61,7 +63,7 @@ def source(at: Path, **env: str) -> str:
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """Settings that each break an environment, next to a mirror that is needed: the folder `wheels`."""
+    """Return settings each of which breaks an environment, next to a mirror that is needed: the folder `wheels`."""
     home = tmp_path_factory.mktemp("home")
     (home / ".config" / "pip").mkdir(parents=True)
     (home / "wheels").mkdir()
@@ -77,7 +79,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, hostile: Mapping[str, str]) -> Path:
-    """A clone with its environment, made under these settings, in a folder whose name is two words."""
+    """Create a clone with its environment under these settings, in a folder with a space in its name."""
     wheel = Path(hostile["HOME"], "wheels", "thing-1.0-py3-none-any.whl")
     at = locked(clone(tmp_path_factory.mktemp("made") / "the zoo"), wheel)
     done = setup(at, **hostile)
@@ -109,7 +111,7 @@ def test_a_folder_that_cannot_be_written_is_the_reason_given(tmp_path: Path) -> 
     (at / "file").touch()
     done = run(at, "sh", "harness/setup.sh", "file/.venv")
     assert done.returncode == 2
-    assert done.stderr.startswith("setup: the environment cannot be written: ")
+    assert done.stderr.startswith("setup: cannot write the environment: ")
     assert "Not a directory" in done.stderr
     assert "venv module" not in done.stderr
 
@@ -133,9 +135,10 @@ def test_a_python_without_venv_is_the_reason_given(tmp_path: Path) -> None:
     assert "the venv module is missing; on Debian or Ubuntu: apt-get install python3-venv" in done.stderr
 
 
-# --- what make does about it
+# --- the environment in make
 
 STUB = """
+[ "${2:-}" != development ] || { echo "development in $PWD" && touch .venv/.development && exit; }
 mkdir -p .venv/bin && touch .venv/bin/python .venv/bin/zoo && chmod +x .venv/bin/*
 echo "in $PWD" && pwd -P >.venv/.ready
 """
@@ -143,14 +146,14 @@ echo "in $PWD" && pwd -P >.venv/.ready
 
 @pytest.fixture
 def stubbed(tmp_path: Path) -> Path:
-    """A clone in which the environment is made in no time."""
+    """Create a clone whose environment is created in no time."""
     at = clone(tmp_path / "the zoo")
     (at / "harness" / "setup.sh").write_text(STUB, encoding="utf-8")
     return at
 
 
 def listed(at: Path) -> list[str]:
-    """Where environments were made before the command."""
+    """Return where environments were created before the command."""
     done = run(at, "make", "list")
     assert done.returncode == 0, done.stderr
     return [line.removeprefix("in ") for line in done.stdout.splitlines() if line.startswith("in ")]
@@ -166,3 +169,24 @@ def test_make_sets_up_again_in_a_copied_clone_and_where_python_is_gone(stubbed: 
     assert [listed(copy), listed(copy)] == [[str(copy)], []]
     (copy / ".venv" / "bin" / "python").unlink()
     assert listed(copy) == [str(copy)]
+
+
+def test_only_tests_and_lint_add_the_packages_of_development(stubbed: Path) -> None:
+    def added(*goals: str) -> list[str]:
+        done = run(stubbed, "make", *goals)
+        return [line for line in done.stdout.splitlines() if line.startswith(("in ", "development in "))]
+
+    assert added("list") == [f"in {stubbed}"]
+    assert added("lint-python") == [f"development in {stubbed}"]
+    assert added("lint-python") == []
+    (stubbed / "harness" / "requirements.lock").touch()
+    assert added("lint-python") == [f"in {stubbed}", f"development in {stubbed}"]
+
+
+def test_the_locks_have_nothing_in_common_and_users_get_no_tool_of_development() -> None:
+    used, developing = (
+        set(re.findall(r"^([a-z][a-z0-9_-]*)==", (ROOT / "harness" / name).read_text(encoding="utf-8"), re.MULTILINE))
+        for name in ("requirements.lock", "requirements-dev.lock")
+    )
+    assert not used & developing
+    assert {"mypy", "pytest", "ruff", "selenium", "schemathesis", "hypothesis"} <= developing

@@ -1,4 +1,4 @@
-"""The site of reports: every link leads to a page or file of it, and nothing to a network."""
+"""Tests of the site of reports: every link leads to one of its pages or files, and none to a network."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium_axe_python.axe import Axe
 
-from zoo.catalog.load import load_catalog
+from zoo.core.manifest_files import load_catalog
+from zoo.core.run_folder import Store
 from zoo.reference import site
 from zoo.reference.runs import Reference
-from zoo.store.run_folder import Store
 
 pytestmark = pytest.mark.browser
 
@@ -30,7 +30,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     to = tmp_path_factory.mktemp("site")
     said: list[str] = []
     catalog = load_catalog(ROOT)
-    written = site.write(to, [RUN], Reference(ROOT, catalog).folders, ROOT, catalog, said.append)
+    written = site.write_site(to, [RUN], Reference(ROOT, catalog).folders, ROOT, catalog, said.append)
     assert written == to / "index.html"
     assert said == [f"{Store.open(RUN).run().id}: report"]
     return to
@@ -63,7 +63,7 @@ def test_the_index_leads_to_the_report_and_to_the_claims(made: Path) -> None:
 
 
 def test_a_site_of_a_zoo_without_a_ledger_has_its_reports(tmp_path: Path) -> None:
-    written = site.write(tmp_path / "to", [RUN], {}, tmp_path, load_catalog(ROOT), lambda _: None)
+    written = site.write_site(tmp_path / "to", [RUN], {}, tmp_path, load_catalog(ROOT), lambda _: None)
     assert [href for href in links(written) if href] == [f"runs/{Store.open(RUN).run().id}/"]
 
 

@@ -1,4 +1,4 @@
-"""Real child processes that come up at a known time and hold a known amount of memory."""
+"""Tests with real child processes that start at a known time and hold a known amount of memory."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import pytest
 from fakes import ManualTime
 
 import zoo.scenarios.startup.trial as starts
-from zoo.catalog.manifest import Entry, Manifest, Server
-from zoo.model.errors import RuntimeFailure
+from zoo.core.errors import RuntimeFailure
+from zoo.core.manifest import Entry, Manifest, Server
 from zoo.runtime.base import Launch
 from zoo.scenarios.startup.spec import Start
-from zoo.scenarios.startup.trial import record, start_once
+from zoo.scenarios.startup.trial import record_archive, start_once
 
 SERVER = """
 import os, signal, socketserver, sys, time
@@ -78,7 +78,8 @@ def test_the_first_answer_is_found_when_it_is_possible(tmp_path: Path) -> None:
 
 
 def test_a_connection_that_is_closed_while_the_server_starts_is_no_answer(tmp_path: Path) -> None:
-    """Once with a reset, once without a byte; then the port is closed again until the server is ready."""
+    # The connection is closed once with a reset and once without a byte. Then the port is closed until the server is
+    # ready.
     script = """
     import socket, struct
     with socket.create_server(("127.0.0.1", int(os.environ["PORT"]))) as early:
@@ -95,7 +96,7 @@ def test_a_connection_that_is_closed_while_the_server_starts_is_no_answer(tmp_pa
 
 
 def test_polling_adds_no_more_than_a_millisecond_to_a_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A port is open after 0.4 s; then a first request waits for its answer, which takes another 0.25 s."""
+    # A port opens after 0.4 s. Then a first request waits for its response, which takes another 0.25 s.
     clock, port_open_s, answer_s = ManualTime(now=1_000.0), 0.4, 0.25
     tried: list[float] = []
 
@@ -162,14 +163,14 @@ def test_an_archive_is_recorded_with_every_path_and_used(tmp_path: Path, monkeyp
 def test_what_a_training_run_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Start, "recording", lambda self, archive: ("--archive", str(archive)))
     asked = launch(tmp_path, "")
-    record(asked, None, Start.CDS, tmp_path)
+    record_archive(asked, None, Start.CDS, tmp_path)
     assert (asked.entry.server.folder / "asked").read_text().split() == ["/", *starts.TRAINING]
 
 
 def test_an_archive_that_is_not_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Start, "recording", lambda self, archive: ())
-    with pytest.raises(RuntimeFailure, match="made no aot archive") as caught:
-        record(launch(tmp_path, ""), None, Start.AOT, tmp_path)
+    with pytest.raises(RuntimeFailure, match="created no aot archive") as caught:
+        record_archive(launch(tmp_path, ""), None, Start.AOT, tmp_path)
     assert caught.value.kind == "no_archive"
 
 
@@ -201,7 +202,7 @@ def test_a_server_that_will_not_end_is_killed(tmp_path: Path, monkeypatch: pytes
 
 
 def test_an_interrupt_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes when the port was found closed, and is about to be tried again."""
+    # The interrupt comes after the port was found closed, just before the next attempt.
     before = children()
     seen: list[set[int]] = []
 

@@ -1,4 +1,4 @@
-"""Formulas by hand, and their coverage by simulation: seeds are fixed, rates are those of thousands of made-up runs."""
+"""Formulas by hand, and their coverage by simulation. Seeds are fixed; rates come from thousands of simulated runs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.analysis.stats import Ratio, holm, outlier, rounds_for, sd_at_most, student_ratio, unpaired_ratio
-from zoo.analysis.stats.ratio import stdev, variance
+from zoo.stats import Ratio, find_outlier, holm, rounds_for, sd_upper_bound, student_ratio, unpaired_ratio
+from zoo.stats.pair_interval import stdev, variance
 
 POSITIVE = st.floats(1e-3, 1e6)
 ROUNDS = st.lists(st.tuples(POSITIVE, POSITIVE), min_size=2, max_size=8)
@@ -22,7 +22,7 @@ Estimate = Callable[[list[float], list[float]], Ratio]
 
 
 def coverage(ratios: Iterable[Ratio], true: float) -> float:
-    """Share of intervals that hold the true ratio."""
+    """Return the share of intervals that contain the true ratio."""
     held = [r.low <= true <= r.high for r in ratios if r.low is not None and r.high is not None]
     return sum(held) / len(held)
 
@@ -32,7 +32,7 @@ def nominal(share: float) -> bool:
 
 
 def paired(a: Sequence[float], b: Sequence[float]) -> Ratio:
-    """Round by round."""
+    """Return the ratio of a to b, paired by round."""
     return student_ratio([math.log(x / y) for x, y in zip(a, b, strict=True)])
 
 
@@ -100,7 +100,7 @@ def test_the_inverse_gives_the_inverse_interval(rounds: list[tuple[float, float]
     assert back.low is not None
     assert back.high is not None
     assert math.log(there.value) == pytest.approx(-math.log(back.value), abs=1e-9)
-    # by reciprocals, for a wide interval can reach 0 or infinity
+    # by reciprocals, because a wide interval can reach 0 or infinity
     assert there.low == pytest.approx(1 / back.high if back.high else math.inf, rel=1e-6, abs=1e-300)
     assert there.high == pytest.approx(1 / back.low if back.low else math.inf, rel=1e-6)
 
@@ -109,7 +109,7 @@ def test_the_inverse_gives_the_inverse_interval(rounds: list[tuple[float, float]
 def test_the_paired_interval_covers_the_true_ratio_in_95_of_100_runs(n: int) -> None:
     random = np.random.default_rng(20260102 + n)
     true = 1.3
-    base = random.lognormal(10, 0.3, size=(RUNS, n))  # what both share in a round: the machine's mood
+    base = random.lognormal(10, 0.3, size=(RUNS, n))  # what both share in a round: the state of the machine
     noise_a, noise_b = random.lognormal(0, 0.05, size=(2, RUNS, n))
     pairs = zip((base * true * noise_a).tolist(), (base * noise_b).tolist(), strict=True)
     assert nominal(coverage((paired(a, b) for a, b in pairs), true))
@@ -128,7 +128,7 @@ def test_two_runs_by_hand() -> None:
     assert ratio.low == pytest.approx((2 - half) / (1 - g), rel=1e-6)
     assert ratio.high == pytest.approx((2 + half) / (1 - g), rel=1e-6)
     assert ratio.rounds == 3
-    # the bounds are where |12 - 6θ| = t·√(4/3 + θ²/3), which is what defines them
+    # The bounds are where |12 - 6θ| = t·√(4/3 + θ²/3), which defines them.
     for bound in (ratio.low, ratio.high):
         assert bound is not None
         assert abs(12 - 6 * bound) == pytest.approx(t * math.sqrt(4 / 3 + bound**2 / 3), rel=1e-6)
@@ -219,7 +219,7 @@ def test_a_family_without_any_difference_is_left_alone_in_95_of_100_runs(n: int)
         known = [p for p in ps if p is not None]
         alone += min(known) < 0.05
         errors += any(a.rejected for a in holm(known))
-    assert alone / runs > 0.3  # what happens without the correction
+    assert alone / runs > 0.3  # without the correction
     assert errors / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
 
 
@@ -228,7 +228,7 @@ def test_true_differences_do_not_raise_the_rate_of_false_ones() -> None:
     runs = 4_000
     false = random.uniform(0, 1, size=(runs, 6))
     shared = false.copy()
-    shared[:, 1:] = shared[:, :1]  # as dependent as can be
+    shared[:, 1:] = shared[:, :1]  # completely dependent
     for nulls in (false, shared):
         errors = sum(any(a.rejected for a in holm([0.0, 1e-9, 1e-6, *run])[3:]) for run in nulls.tolist())
         assert errors / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
@@ -268,13 +268,13 @@ def test_a_precision_that_cannot_be_is_refused(sd: float, width: float) -> None:
 def test_a_pilot_bounds_the_true_deviation_in_80_of_100_cases(n: int) -> None:
     random = np.random.default_rng(20260106 + n)
     sds = random.normal(0, 0.05, size=(20_000, n)).std(axis=1, ddof=1)
-    factor = sd_at_most(1.0, n)
+    factor = sd_upper_bound(1.0, n)
     assert np.mean(sds * factor >= 0.05) == pytest.approx(0.80, abs=0.01)
 
 
 def test_one_round_tells_nothing_about_its_deviation() -> None:
     with pytest.raises(ValueError, match="two observations"):
-        sd_at_most(0.1, 1)
+        sd_upper_bound(0.1, 1)
 
 
 # --- outliers
@@ -282,21 +282,21 @@ def test_one_round_tells_nothing_about_its_deviation() -> None:
 
 def test_a_round_that_stands_apart_is_found_whatever_the_unit() -> None:
     rounds = [100.0, 101.0, 99.0, 100.5, 60.0, 99.5, 100.2]
-    assert outlier(rounds) == 4
-    assert outlier([r * 1e6 for r in rounds]) == 4
-    assert outlier([1 / r for r in rounds]) == 4
+    assert find_outlier(rounds) == 4
+    assert find_outlier([r * 1e6 for r in rounds]) == 4
+    assert find_outlier([1 / r for r in rounds]) == 4
 
 
 @pytest.mark.parametrize("values", [[], [1.0, 1.0, 1.0, 9.0], [5.0] * 6, [0.0, 1.0, 1.0, 1.0, 1.0]])
 def test_too_few_rounds_equal_ones_and_zeros_have_no_outlier(values: list[float]) -> None:
-    assert outlier(values) is None
+    assert find_outlier(values) is None
 
 
 @pytest.mark.parametrize("n", [5, 8, 20])
 def test_one_in_a_hundred_sound_sets_is_flagged(n: int) -> None:
     random = np.random.default_rng(20260107 + n)
     sets = random.lognormal(10, 0.05, size=(10_000, n)).tolist()
-    assert sum(outlier(s) is not None for s in sets) / len(sets) == pytest.approx(0.01, abs=0.004)
+    assert sum(find_outlier(s) is not None for s in sets) / len(sets) == pytest.approx(0.01, abs=0.004)
 
 
 def test_a_fixed_limit_on_robust_scores_flags_far_more_sets_of_five() -> None:

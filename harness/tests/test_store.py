@@ -1,4 +1,4 @@
-"""A run's folder on disk, the form of its records, and the documents generated from it."""
+"""Tests of a run's folder on disk, the format of its records, and the documents generated from it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from builders import record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.analysis.held import Cost
-from zoo.analysis.stats.interval import Interval
-from zoo.catalog.manifest import Catalog
-from zoo.model.entry_id import twin, varied
-from zoo.model.flag import Flag
-from zoo.model.record import Record
-from zoo.model.run import Run, schema
+from zoo.core.entry_id import aa_id, with_condition
+from zoo.core.flag import Flag
+from zoo.core.manifest import Catalog
+from zoo.core.record import Record
+from zoo.core.run import Run, schema
+from zoo.core.run_folder import Store, StoreError
 from zoo.reference import readmes
-from zoo.reference.documents import DocumentError, refresh
+from zoo.reference.documents import DocumentError, refresh_documents
 from zoo.reference.readmes import CHARTS
-from zoo.reference.runs import COMMITTED, Committed, CommittedRun
+from zoo.reference.runs import COMMITTED, CommittedRun, StoredRun
 from zoo.report.summary import Summary
-from zoo.store.run_folder import Store, StoreError
+from zoo.stats.interval import Interval
+from zoo.stats.memory_per_request import Cost
 
 PLATFORM, VIRTUAL, BARE = "java-a:platform", "java-a:virtual", "rust-n:bare"
 
@@ -67,7 +67,7 @@ def test_latest_points_to_the_newest_run_and_a_run_found_by_it_stays_that_run(tm
 
 
 def test_a_folder_without_a_run_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"nowhere: no run there .* make bench-quick"):
+    with pytest.raises(StoreError, match=r"nowhere contains no run .* make bench-quick"):
         Store.open(tmp_path / "nowhere")
 
 
@@ -88,17 +88,17 @@ def test_a_last_line_cut_off_anywhere_is_left_out_and_mended(
     data = lines(store).read_bytes()
     lines(store).write_bytes(data[:-cut])
     assert store.records() == [record(PLATFORM)]
-    store.mend()
+    store.truncate_incomplete_record()
     assert lines(store).read_bytes() == whole
     store.append(record(BARE))
     assert store.records() == [record(PLATFORM), record(BARE)]
 
 
 def test_mending_a_sound_run_changes_nothing(store: Store) -> None:
-    store.mend()
+    store.truncate_incomplete_record()
     store.append(record(PLATFORM))
     before = lines(store).read_bytes()
-    store.mend()
+    store.truncate_incomplete_record()
     assert lines(store).read_bytes() == before
 
 
@@ -120,7 +120,7 @@ def test_raw_data_is_compressed_json_below_the_run(store: Store) -> None:
     assert (store.folder / where).read_bytes() == first  # no time in it: equal data, equal file
 
 
-# --- the form of records
+# --- the format of records
 
 
 def test_a_full_disk_is_told_with_the_file(store: Store) -> None:
@@ -128,9 +128,9 @@ def test_a_full_disk_is_told_with_the_file(store: Store) -> None:
     for path in (lines(store), full):
         path.unlink(missing_ok=True)
         path.symlink_to("/dev/full")
-    with pytest.raises(StoreError, match=f"{lines(store)} cannot be written: No space left on device"):
+    with pytest.raises(StoreError, match=f"cannot write {lines(store)}: No space left on device"):
         store.append(builders.record("java-a:virtual"))
-    with pytest.raises(StoreError, match=f"{full} cannot be written: No space left on device"):
+    with pytest.raises(StoreError, match=f"cannot write {full}: No space left on device"):
         store.write_raw("a", list(range(1000)))
 
 
@@ -158,7 +158,7 @@ FIRST_SCREEN = RESULTS + RESULTS.replace("results", "switch") + RESULTS.replace(
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A repository with three entries in two servers."""
+    """Return a repository with three entries in two servers."""
     for server in builders.catalog().servers:
         (tmp_path / server.name).mkdir()
         (tmp_path / server.name / "README.md").write_text(f"# {server.name}\n{RESULTS}", encoding="utf-8")
@@ -168,7 +168,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def at(root: Path) -> Catalog:
-    """The catalog with its folders below `root`."""
+    """Return the catalog with its folders below `root`."""
     servers = builders.catalog().servers
     return Catalog(tuple(type(s)(root / s.folder, s.manifest) for s in servers))
 
@@ -188,16 +188,16 @@ def sleeping(entry: str, *flags: Flag, ceiling_rps: float | None = None) -> list
 
 def test_stale_documents_are_named_and_left_alone_when_only_checked(root: Path) -> None:
     before = (root / "README.md").read_text(encoding="utf-8")
-    stale = refresh(root, at(root), write=False)
-    schemas = {root / "docs" / f"{name}.schema.json" for name in ("records", "jdbc", "jvm")}
+    stale = refresh_documents(root, at(root), write=False)
+    schemas = {root / "docs" / f"{name}.schema.json" for name in ("records", "jvm")}
     assert set(stale) == {root / "README.md", *schemas}
     assert (root / "README.md").read_text(encoding="utf-8") == before
     assert not (root / "docs").exists()
 
 
 def test_what_was_generated_is_fresh_until_something_changes(root: Path) -> None:
-    refresh(root, at(root), write=True)
-    assert refresh(root, at(root), write=False) == []
+    refresh_documents(root, at(root), write=True)
+    assert refresh_documents(root, at(root), write=False) == []
     text = (root / "README.md").read_text(encoding="utf-8")
     assert "| [`java-a:virtual`](java-a/) | virtual-thread | a virtual-thread |" in text
     assert "old" not in text
@@ -205,14 +205,14 @@ def test_what_was_generated_is_fresh_until_something_changes(root: Path) -> None
     assert text.endswith("text between\nafter\n")
     assert json.loads((root / "docs" / "records.schema.json").read_text(encoding="utf-8")) == schema()
     (root / "README.md").write_text(text.replace("virtual-thread |", "green-thread |"), encoding="utf-8")
-    assert refresh(root, at(root), write=False) == [root / "README.md"]
+    assert refresh_documents(root, at(root), write=False) == [root / "README.md"]
 
 
 @pytest.mark.parametrize("text", ["# Zoo\n", README.format(results="") * 2])
 def test_a_document_without_its_markers_once_is_an_error(root: Path, text: str) -> None:
     (root / "README.md").write_text(text, encoding="utf-8")
     with pytest.raises(DocumentError, match="markers of the generated part 'entries' once"):
-        refresh(root, at(root), write=False)
+        refresh_documents(root, at(root), write=False)
 
 
 def test_results_of_the_reference_run_stand_in_the_readmes(root: Path) -> None:
@@ -224,22 +224,22 @@ def test_results_of_the_reference_run_stand_in_the_readmes(root: Path) -> None:
         for tier in ("100", "1k", "25k")
     ]
     reference(root, [*hello, *pooled, *sleeping(VIRTUAL), *sleeping(BARE, Flag.STARVED)])
-    stale = refresh(root, at(root), write=True)
+    stale = refresh_documents(root, at(root), write=True)
     assert {root / s.name / "README.md" for s in builders.catalog().servers} <= set(stale)
-    assert refresh(root, at(root), write=False) == []
+    assert refresh_documents(root, at(root), write=False) == []
     whole, java = ((root / name).read_text(encoding="utf-8") for name in ("README.md", "java-a/README.md"))
     assert "| [java-a](java-a/) | " in whole
     assert "```text\nvirtual ÷ platform threads of the same server:" in whole
     variants = {row.split("|")[1].strip(): row for row in java.splitlines() if row.startswith("| `")}
     assert set(variants) == {"`platform`", "`virtual`"}
     assert "≥ 50,000" in variants["`virtual`"]  # as fast as the bare reference
-    assert "**Older build**" in java
+    assert "**Measured with an earlier build**" in java
 
 
 def test_charts_of_the_reference_run_are_shown_in_the_readme(root: Path) -> None:
     hello = [record(e, t) for e in (PLATFORM, VIRTUAL, BARE) for t in ("100", "1k", "25k")]
     reference(root, [*hello, *sleeping(VIRTUAL)])
-    refresh(root, at(root), write=True)
+    refresh_documents(root, at(root), write=True)
     charts = {path.name for path in (root / "docs" / "charts").iterdir()}
     assert charts == {"forest-model-hello-cpu-per-request.svg"}
     text = (root / "README.md").read_text(encoding="utf-8")
@@ -250,7 +250,7 @@ def test_charts_of_the_reference_run_are_shown_in_the_readme(root: Path) -> None
 
 def test_what_was_made_of_the_reference_run_is_stale_when_it_differs_or_is_not_wanted(root: Path) -> None:
     reference(root, [record(e) for e in (PLATFORM, VIRTUAL)])
-    refresh(root, at(root), write=True)
+    refresh_documents(root, at(root), write=True)
     html, chart = (
         root / COMMITTED / "bench-all" / "report.html",
         root / CHARTS / "forest-model-hello-cpu-per-request.svg",
@@ -259,60 +259,63 @@ def test_what_was_made_of_the_reference_run_is_stale_when_it_differs_or_is_not_w
         path.write_text(path.read_text(encoding="utf-8").replace("java-a", "java-b"), encoding="utf-8")
     old = chart.with_name("old.svg")
     old.touch()
-    assert set(refresh(root, at(root), write=True)) == {html, chart, old}
+    assert set(refresh_documents(root, at(root), write=True)) == {html, chart, old}
     assert not old.exists()
-    assert refresh(root, at(root), write=False) == []
+    assert refresh_documents(root, at(root), write=False) == []
 
 
 def test_a_server_that_the_reference_run_did_not_have_needs_no_results(root: Path) -> None:
     reference(root, [record(PLATFORM)])
-    refresh(root, at(root), write=True)
+    refresh_documents(root, at(root), write=True)
     assert RESULTS in (root / "rust-n" / "README.md").read_text(encoding="utf-8")
-    assert refresh(root, at(root), write=False) == []
+    assert refresh_documents(root, at(root), write=False) == []
 
 
 def test_what_committed_runs_prove_stands_in_the_method(root: Path) -> None:
-    method = root / "docs" / "method.md"
-    method.parent.mkdir()
-    names = ("aa", "slowdown", "designs")
-    method.write_text("".join(f"<!-- generated: {n} -->\n<!-- end -->\n" for n in names), encoding="utf-8")
+    explanation = root / "docs" / "explanation"
+    explanation.mkdir(parents=True)
+    certainty, method = explanation / "certainty.md", explanation / "method.md"
+    for document, names in ((certainty, ("aa", "slowdown")), (method, ("designs",))):
+        document.write_text("".join(f"<!-- generated: {n} -->\n<!-- end -->\n" for n in names), encoding="utf-8")
     run = builders.run([PLATFORM, VIRTUAL], ["hello"], ["1k"]).model_copy(
         update={"finished_at": "2026-01-02T03:14:05+00:00"}
     )
     for folder in (COMMITTED / "aa", COMMITTED / "designs/jvm-rounds"):
         made = Store.create(root / "made", run)
-        for entry in (PLATFORM, VIRTUAL, twin(VIRTUAL)):
+        for entry in (PLATFORM, VIRTUAL, aa_id(VIRTUAL)):
             for number, wobble in enumerate((1.0, 1.01, 0.99), 1):
                 made.append(record(entry, round_number=number, rps=50_000 * wobble))
         (root / folder).parent.mkdir(parents=True, exist_ok=True)
         made.folder.rename(root / folder)
-    assert method in refresh(root, at(root), write=True)
-    text = method.read_text(encoding="utf-8")
-    assert "0 of 4 intervals leave out 1" in text
+    assert {certainty, method} <= set(refresh_documents(root, at(root), write=True))
+    text = certainty.read_text(encoding="utf-8") + method.read_text(encoding="utf-8")
+    assert "0 of 4 intervals exclude 1" in text
     assert f"| {VIRTUAL} ÷ {PLATFORM} | rounds | req/s | 3 in 10.0 min |" in text
     assert "<!-- generated: slowdown -->\n<!-- end -->" in text, "of which no run is committed"
-    assert refresh(root, at(root), write=False) == []
+    assert refresh_documents(root, at(root), write=False) == []
 
 
 def test_what_cores_of_their_own_change_stands_in_the_method(root: Path) -> None:
-    method = root / "docs" / "method.md"
-    method.parent.mkdir()
+    method = root / "docs" / "explanation" / "method.md"
+    method.parent.mkdir(parents=True)
     method.write_text("<!-- generated: cores-split -->\n<!-- end -->\n", encoding="utf-8")
-    apart = varied(PLATFORM, "cores=split")
+    apart = with_condition(PLATFORM, "cores=split")
     made = Store.create(root / "made", builders.run([PLATFORM], ["hello"], ["1k"]))
     for number, wobble in enumerate((1.0, 1.01, 0.99), 1):
         made.append(record(PLATFORM, round_number=number, rps=50_000 * wobble))
         made.append(record(apart, round_number=number, rps=30_000))
     (root / COMMITTED).mkdir(parents=True, exist_ok=True)
     made.folder.rename(root / COMMITTED / "cores-split")
-    assert method in refresh(root, at(root), write=True)
-    assert re.search(rf"^\| {apart} \| hello \| 1k \| 3 \| slower 3\d–4\d %", method.read_text(encoding="utf-8"), re.M)
+    assert method in refresh_documents(root, at(root), write=True)
+    assert re.search(
+        rf"^\| {apart} \| hello \| 1k \| 3 \| \d\d% slower \(3\d–4\d%\)", method.read_text(encoding="utf-8"), re.M
+    )
 
 
-def held_run(started_at: str, kb: dict[str, float]) -> Committed:
+def held_run(started_at: str, kb: dict[str, float]) -> StoredRun:
     run = builders.run(list(kb), ["held"]).model_copy(update={"started_at": started_at})
     listed = CommittedRun(name=started_at, command="bench", quoted_by=["README.md"])
-    made = Committed(listed, listed.path, reference=None)
+    made = StoredRun(listed, listed.path, Catalog(()))
     costs = {(e, "rss"): Cost(Interval(cost, None, None, 1), 1.0) for e, cost in kb.items()}
     vars(made).update(run=run, costs=costs)
     return made
@@ -321,17 +324,17 @@ def held_run(started_at: str, kb: dict[str, float]) -> Committed:
 def test_a_held_connection_costs_what_the_newest_run_says_and_lean_buffers_are_set_beside_it(root: Path) -> None:
     run = builders.run([PLATFORM, VIRTUAL, BARE])
     summary = Summary.of(run, [record(entry) for entry in (PLATFORM, VIRTUAL, BARE)])
-    lean = varied(VIRTUAL, readmes.LEAN)
+    lean = with_condition(VIRTUAL, readmes.LEAN)
 
-    def results(*held: Committed) -> str:
-        return readmes.variants(summary, held, at(root), "java-a", "report.html")
+    def results(*held: StoredRun) -> str:
+        return readmes.render_variants(summary, held, at(root), "java-a", "report.html")
 
     newest = held_run("2026-02-01", {VIRTUAL: 128.0, lean: 100.0})
     part = results(newest, held_run("2026-01-01", {VIRTUAL: 70.0}))
     assert re.search(r"^\| `virtual` .* \| 128 \|$", part, re.M)
-    told = "With `BUFFERS=lean`, `virtual` takes 100 kB per waiting request instead of 128, in the same run."
+    told = "With `BUFFERS=lean`, a waiting request takes 100 kB in `virtual` instead of 128 kB, in the same run."
     assert told in part
-    assert part.count("Held connections:") == 1
+    assert part.count("Waiting requests: ") == 1
     part = results(newest, held_run("2026-03-01", {VIRTUAL: 140.0}))
     assert re.search(r"^\| `virtual` .* \| 140 \|$", part, re.M)
     assert told in part

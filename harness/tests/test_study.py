@@ -1,4 +1,4 @@
-"""What a document tells of the runs of a study about one server."""
+"""Tests of the text in a document about the runs of a study on one server."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 import builders
 from test_experiments import RECORDS, opened, run, tried
 
-from zoo.model.record import Record
-from zoo.reference.findings import study
+from zoo.core.record import Record
+from zoo.core.run_folder import Store
+from zoo.reference.findings import render_study
 from zoo.reference.runs import COMMITTED, Reference
 from zoo.report.text.markdown import render
 from zoo.report.view import View
 from zoo.scenarios.rate import RATE
-from zoo.store.run_folder import Store
 
 
 def told(root: Path, scenario: str, records: list[Record]) -> str:
@@ -21,21 +21,23 @@ def told(root: Path, scenario: str, records: list[Record]) -> str:
     store = Store.create(root / COMMITTED / "java-a", run(scenario).model_copy(update={"id": scenario}))
     for record in records:
         store.append(record)
-    return study(Reference(root, builders.catalog()).matching("java-a/*"), builders.catalog())
+    return render_study(Reference(root, builders.catalog()).matching("java-a/*"), builders.catalog())
 
 
 def test_a_sweep_has_its_answer_then_the_figures_and_comparisons(tmp_path: Path) -> None:
     text = told(tmp_path, "cpu", RECORDS["cpu"])
-    answer = text.index("- java-a, requests a second of virtual threads over the pool of platform threads: slower in 2")
-    comparison = text.index("| java-a:virtual | cpu 0.5ms+2ms | 5 | 3 | slower")
+    answer = text.index(
+        "- java-a, requests per second of virtual threads compared with the pool of platform threads: slower in 2"
+    )
+    comparison = text.index("| java-a:virtual | cpu 0.5ms+2ms | 5 | 3 | ")
     figures = text.index("| java-a:virtual | 1,480 (740–2,220) | 1,480 (740–2,220) |")
-    where = text.index("[Committed run](../results/reference/java-a/cpu), 3 round(s): Some CPU")
+    where = text.index("[Committed run](results/reference/java-a/cpu), 3 round(s): Some CPU")
     assert answer < where < text.index("<details><summary>Tables</summary>") < figures < comparison
 
 
 def test_a_trial_has_its_table_and_no_comparison(tmp_path: Path) -> None:
     text = told(tmp_path, "ramp", RECORDS["ramp"])
-    assert "95 % are served: after 2 s by virtual threads and not within 10 s" in text
+    assert "95% are answered: after 2 s by virtual threads and not within 10 s" in text
     assert "| java-a:virtual | 2 | 100 | 100 | 60 |" in text
     assert "÷" not in text.partition("<details>")[0]
 
@@ -56,7 +58,7 @@ def loaded(entry: str, rate: int, number: int, rss_mb: float, direct_mb: float) 
 
 
 def behind(made: Record, **seen: int) -> Record:
-    """A cell whose generator did not keep to its schedule, and what was seen of that."""
+    """Return a cell whose generator did not keep to its schedule, with the observed figures."""
     assert made.trial is not None
     result = made.trial.result.model_copy(update={"behind": "too little, too late", **seen})
     return made.model_copy(update={"trial": made.trial.model_copy(update={"result": result})})

@@ -1,4 +1,4 @@
-"""Runs over a swarm of three nodes: a manager, which has the server, and two with a generator each."""
+"""Tests of runs over a swarm of three nodes: a manager with the server, and two nodes with one generator each."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import pytest
 from container_runs import PATIENCE_S, bench, ended, failed, records, under_load
 from engines import SpareEngine, address, joined_engines, registry, swarm_of
 
-from zoo.host.engine import Engine, EngineError, image
+from zoo.host.engine import Engine, EngineError, image_name
 from zoo.runtime.container import GENERATOR, SAFE
 from zoo.runtime.swarm.relay import CERTIFY, RELAY, Relay
 
 pytestmark = pytest.mark.swarm
 
-WORDS = ("--runtime", "swarm", "--server", "rust-axum", "--variant", "hyper", "--tiers", "51")
+WORDS = ("--runtime", "swarm", "--server", "rust-axum", "--variant", "hyper", "--connections", "51")
 
 SECOND = address(100)
-"""A further address of the server's node: half of the connections go there."""
+"""Second address of the server's node, which gets half of the connections."""
 
 
 class Cluster:
-    """Three nodes, and how the names of the images begin that all of them can fetch."""
+    """Three nodes, and the prefix of the image names that all of them can pull."""
 
     def __init__(self, nodes: list[SpareEngine], images: str) -> None:
         self.nodes = nodes
@@ -34,12 +34,12 @@ class Cluster:
         self.images = images
 
     def bench(self, results: Path, *words: str) -> subprocess.Popen[str]:
-        """The server's processor time is limited: what shares this machine's cores with the nodes has its turn, too."""
+        """Start a run whose server gets limited CPU time, so that nodes on the same cores get their share."""
         named = {"SWARM_CONTEXT": self.nodes[0].host, "ZOO_IMAGES": self.images, "SERVER_CPUS": "0.2"}
         return bench(results, *WORDS, *words, **named, SERVER_ADDRESS=f"{address(0)},{SECOND}")
 
     def left(self, nodes: int = 3) -> list[str]:
-        """Services and secrets, and what runs on the first nodes once they are gone."""
+        """Return services and secrets, and the containers left on the first nodes after waiting for them to end."""
         found = [*self.manager.call("service", "ls", "--quiet").split()]
         found += self.manager.call("secret", "ls", "--quiet").split()
         deadline = time.monotonic() + PATIENCE_S
@@ -68,7 +68,7 @@ def test_two_nodes_load_a_third(cluster: Cluster, tmp_path: Path) -> None:
     code, output = ended(cluster.bench(tmp_path, "--duration", "20"))
     hello, sleep = sorted(records(tmp_path), key=lambda record: record.scenario)
     for record in (hello, sleep):
-        if record is sleep and record.failure is not None:  # a busy machine begins a window of 2 s too far apart
+        if record is sleep and record.failure is not None:  # on a busy machine, 2 s windows may start too far apart
             assert record.failure.kind == "generators_apart", output
             continue
         assert record.measurement is not None, record.failure
@@ -99,9 +99,9 @@ OTHER = f"{shlex.join(CERTIFY)} > /tmp/pem 2> /tmp/said && openssl s_client -cer
 
 @pytest.mark.parametrize("client", ["openssl s_client", OTHER], ids=["no-certificate", "another-certificate"])
 def test_a_relay_takes_nobody_but_the_run_s_agent(cluster: Cluster, client: str) -> None:
-    """What it says to a caller is what the harness asks, so a stranger must not get that far."""
+    # A relay passes on what the harness asks for, so a stranger must not get that far.
     words = ("run", "--rm", "--network=host", *SAFE)
-    generator = image(GENERATOR)
+    generator = image_name(GENERATOR)
     Engine().copy_images([generator], cluster.manager)
     pem = cluster.manager.call(*words, generator, *CERTIFY)
     pipe = subprocess.PIPE
@@ -125,7 +125,7 @@ def test_a_generator_that_dies_fails_the_cell(cluster: Cluster, tmp_path: Path) 
 
 
 def test_a_node_that_is_cut_off_fails_the_cell(cluster: Cluster, tmp_path: Path) -> None:
-    """Its cable is pulled under load: nobody says goodbye. The last test with these nodes."""
+    # The cable is unplugged under load, so the connection drops silently. This must be the last test with these nodes.
     run = cluster.bench(tmp_path, "--duration", "60", "--scenario", "hello")
     node = cluster.nodes[2]
     under_load(node.engine, run)

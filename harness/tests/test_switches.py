@@ -1,4 +1,4 @@
-"""Context switches: looks at scripted threads, captured texts, and real processes whose threads end."""
+"""Tests of context switches: scripted threads, captured texts, and real processes whose threads end."""
 
 import subprocess
 import sys
@@ -14,23 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from waits import until
 
-from zoo.analysis import flags
 from zoo.claims.quantities import QUANTITIES
-from zoo.model.samples import Switches
+from zoo.core.samples import Switches
 from zoo.report import sweeps
 from zoo.sample import switches
 from zoo.sample.sampler import Sampler
 from zoo.sample.switches import (
-    LOOK_EVERY_S,
-    LOOK_SHARE,
+    READ_EVERY_S,
+    READ_SHARE,
     Counter,
     Counts,
     Name,
-    Watcher,
+    SwitchReader,
     parse_sched,
     parse_status,
     threads,
 )
+from zoo.stats import flags
 
 SCHED = """java (77, #threads: 30)
 -------------------------------------------------------------------
@@ -69,7 +69,7 @@ for line in sys.stdin:
 
 
 class Worker:
-    """A process of two threads; each goes to sleep as many times as it is told, and ends when told 0."""
+    """A process of two threads. Each sleeps as many times as it reads, and ends when it reads 0."""
 
     def __init__(self) -> None:
         words = [sys.executable, "-c", WORKS]
@@ -99,7 +99,7 @@ def worker() -> Iterator[Worker]:
 
 
 class Clock(ManualTime):
-    """Ages of threads are read of the kernel's own."""
+    """Manual time in which threads' ages come from the kernel's own clock."""
 
     CLOCK_BOOTTIME = getattr(time, "CLOCK_BOOTTIME", 7)  # only Linux has it
 
@@ -108,11 +108,14 @@ class Clock(ManualTime):
 
 
 def looked(*looks: dict[int, tuple[int, int]], every_s: float = 1.0) -> Switches:
-    """The sum over looks at threads of one process, 10 s old: voluntary and involuntary switches by number."""
+    """Return the switches summed over readings of one process's threads, which are 10 s old at the first reading.
+
+    Each reading maps a thread's number to its voluntary and involuntary switches.
+    """
     first, *others = [{(1, str(number)): Counts(*pair, 0) for number, pair in seen.items()} for seen in looks]
     counter = Counter(0.0, first, ages=dict.fromkeys(first, 10.0))
     for place, seen in enumerate(others, start=1):
-        counter.look(place * every_s, seen)
+        counter.add(place * every_s, seen)
     found = counter.total()
     assert found is not None
     return found
@@ -143,7 +146,7 @@ def test_a_number_given_to_another_thread_is_another_thread() -> None:
 
 def test_migrations_are_unknown_where_one_thread_does_not_tell() -> None:
     counter = Counter(0, {(1, "1"): Counts(0, 0, 5), (1, "2"): Counts(0, 0, 5)}, ages={})
-    counter.look(1, {(1, "1"): Counts(0, 0, 9), (1, "2"): Counts(0, 0, None)})
+    counter.add(1, {(1, "1"): Counts(0, 0, 9), (1, "2"): Counts(0, 0, None)})
     found = counter.total()
     assert found is not None
     assert found.migrations is None
@@ -160,7 +163,7 @@ lives = st.lists(st.tuples(st.integers(0, 8), st.integers(2, 9), st.integers(0, 
 def test_of_threads_that_come_and_go_no_more_is_unseen_than_their_last_intervals_had(
     spans: list[tuple[int, int, int]],
 ) -> None:
-    """Each lives for a span of looks at a rate of its own; it does half an interval more before it ends."""
+    # Each thread lives for a span of readings, with its own rate. It works for half an interval more before it ends.
     spans = [*spans, (0, 20, 1)]
     looks = [
         {n: (rate * (t - born), 0) for n, (born, span, rate) in enumerate(spans) if born <= t < born + span}
@@ -190,7 +193,7 @@ def test_odd_texts_do_no_harm(text: str) -> None:
 def test_a_thread_that_ends_is_counted_until_the_last_look_at_it(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three looks a second apart; after the second one a thread ends, and may have done as much again."""
+    # There are three readings, one second apart. After the second one a thread ends, and may have done as much again.
     clock, seen = Clock(), []
 
     def look(pids: Iterable[int]) -> dict[Name, Counts]:
@@ -199,16 +202,16 @@ def test_a_thread_that_ends_is_counted_until_the_last_look_at_it(
 
     monkeypatch.setattr(switches, "time", clock)
     monkeypatch.setattr(switches, "threads", look)
-    watcher = Watcher()
-    watcher.look([worker.pid])
+    watcher = SwitchReader()
+    watcher.read([worker.pid])
     stays, ends = worker.names
     worker.sleep(100, 50)
     clock.now += 1
-    watcher.look([worker.pid])
+    watcher.read([worker.pid])
     worker.sleep(100, 0)
     until(lambda: ends not in threads([worker.pid]))
     clock.now += 1
-    watcher.look([worker.pid])
+    watcher.read([worker.pid])
     first, second, last = seen
     found = watcher.total()
     assert found is not None
@@ -229,7 +232,7 @@ def test_a_sampler_counts_until_its_end(worker: Worker) -> None:
     assert (found.missed, found.ended) == (0, 0)
 
 
-@pytest.mark.parametrize(("look_s", "every_s"), [(0.0001, LOOK_EVERY_S), (0.1, 0.1 / LOOK_SHARE)])
+@pytest.mark.parametrize(("look_s", "every_s"), [(0.0001, READ_EVERY_S), (0.1, 0.1 / READ_SHARE)])
 def test_looking_at_many_threads_is_done_seldom(monkeypatch: pytest.MonkeyPatch, look_s: float, every_s: float) -> None:
     clock, looks = Clock(), []
 
@@ -241,15 +244,15 @@ def test_looking_at_many_threads_is_done_seldom(monkeypatch: pytest.MonkeyPatch,
 
     monkeypatch.setattr(switches, "time", clock)
     monkeypatch.setattr(switches, "threads", look)
-    watcher = Watcher()
-    watcher.look([1])
+    watcher = SwitchReader()
+    watcher.read([1])
     while clock.now < 1_000:
         clock.sleep(0.2)
-        watcher.look_if_due([1])
+        watcher.read_if_due([1])
     gaps = [after - before for before, after in pairwise(looks)]
     assert len(gaps) > 10
     assert all(every_s - 1e-6 <= gap <= every_s + 0.2 + look_s for gap in gaps)
-    assert clock.cpu_s <= 1_000 * LOOK_SHARE
+    assert clock.cpu_s <= 1_000 * READ_SHARE
 
 
 def test_threads_are_looked_at_one_by_one(worker: Worker) -> None:
@@ -278,7 +281,7 @@ def test_the_kernel_tells_as_much_of_this_process_in_either_file() -> None:
 def test_what_ended_threads_may_have_done_decides_whether_there_is_a_figure(
     missed: int | None, counted: int | None
 ) -> None:
-    assert flags.switches(900, 100, missed) == counted
+    assert flags.context_switches(900, 100, missed) == counted
     seen = builders.measurement()
     assert seen.work is not None
     work = seen.work.model_copy(
@@ -291,6 +294,6 @@ def test_what_ended_threads_may_have_done_decides_whether_there_is_a_figure(
     )
     seen = seen.model_copy(update={"work": work})
     expected = counted and counted / seen.load.goodput
-    assert sweeps.switches(seen) == expected
-    assert sweeps.migrations(seen) == (counted and 20 / seen.load.goodput)
+    assert sweeps.switches_per_request(seen) == expected
+    assert sweeps.migrations_per_request(seen) == (counted and 20 / seen.load.goodput)
     assert QUANTITIES["switches per request"].read({"measurement": seen.model_dump()}) == expected

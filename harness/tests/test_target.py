@@ -1,4 +1,4 @@
-"""Servers that something else started: what is refused, and what is read of them. No load."""
+"""Tests of external servers without load: what is rejected, and what is read from them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ import psutil
 import pytest
 from fakes import ManualTime
 
-from zoo.host.network import Accepting, Listener, is_local, reached, resolve
+from zoo.core.entry_id import is_target
+from zoo.core.run import Target
+from zoo.host.network import Listener, PortProcesses, is_local, match_listeners, resolve
 from zoo.load.spec import LoadSpec
-from zoo.model.entry_id import is_target
-from zoo.model.run import Target
-from zoo.runtime.target import HostedTarget, TargetError, check, condition, home, listening, origin, targets
+from zoo.runtime.target import Address, HostedTarget, TargetError, check, condition, listening_pids, targets
 
 NOWHERE = "http://192.0.2.1:9000/"
-"""An address for documentation, which nobody has."""
+"""An address reserved for documentation, which no host has."""
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers every path at once."""
+    """A handler that responds to every path immediately."""
 
     def do_GET(self) -> None:
         self.send_response({"/moved": 302, "/broken": 500}.get(self.path, 200))
@@ -41,7 +41,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Sleeper(Handler):
-    """Nothing else takes time on its clock."""
+    """A handler on whose clock nothing but its sleep takes time."""
 
     clock = ManualTime()
 
@@ -52,7 +52,7 @@ class Sleeper(Handler):
 
 @contextmanager
 def served(handler: type[Handler]) -> Iterator[str]:
-    """The URL of a server in this very process."""
+    """Yield the URL of a server in this process."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -82,9 +82,9 @@ def test_a_target_is_named_after_its_port_and_keeps_its_path() -> None:
         "target:9000": Target(url="http://127.0.0.1:9000/a?b=c", pid=7),
         "target:80": Target(url="http://localhost", pid=8),
     }
-    assert [(origin(t.url), home(t.url)) for t in found.values()] == [
-        ("http://127.0.0.1:9000", "/a?b=c"),
-        ("http://localhost", "/"),
+    assert [(at.host, at.port, at.path) for at in map(Address, found.values())] == [
+        ("127.0.0.1:9000", 9000, "/a?b=c"),
+        ("localhost", 80, "/"),
     ]
 
 
@@ -99,7 +99,7 @@ def test_no_entry_of_the_zoo_is_taken_for_a_target() -> None:
     "url", ["127.0.0.1:9000", "ftp://127.0.0.1/", "http://", "http://a:x/", "http://me@127.0.0.1/", "http://a/#b"]
 )
 def test_what_is_no_url_of_a_server_is_refused(url: str) -> None:
-    with pytest.raises(TargetError, match=r"a target is a URL such as http://127\.0\.0\.1:9000/, got "):
+    with pytest.raises(TargetError, match=r"a target must be a URL such as http://127\.0\.0\.1:9000/, got "):
         targets([url], [])
 
 
@@ -111,18 +111,18 @@ def test_https_is_said_to_be_unsupported() -> None:
 def test_a_path_beyond_ascii_is_encoded_and_a_host_is_refused() -> None:
     [target] = targets(["http://127.0.0.1:9000/caf\u00e9 au lait?a=1,2&b=%20"], []).values()
     assert target.url == "http://127.0.0.1:9000/caf%C3%A9%20au%20lait?a=1,2&b=%20"
-    with pytest.raises(TargetError, match="write the host in ASCII"):
+    with pytest.raises(TargetError, match="the host is not ASCII"):
         targets(["http://caf\u00e9:9000/"], [])
 
 
 def test_targets_that_cannot_be_told_apart_or_lack_a_process_are_refused() -> None:
-    with pytest.raises(TargetError, match="two targets on port 9000"):
+    with pytest.raises(TargetError, match="two targets use port 9000"):
         targets(["http://127.0.0.1:9000/a", "http://127.0.0.1:9000/b"], [])
-    with pytest.raises(TargetError, match="as many PIDs as targets are expected, got 1 for 2"):
+    with pytest.raises(TargetError, match="each target needs its own PID, got 1 for 2 targets"):
         targets(["http://127.0.0.1:9000/", "http://127.0.0.1:9001/"], [7])
 
 
-# --- what is refused
+# --- what is rejected
 
 
 def test_only_this_machine_is_loaded_unasked() -> None:
@@ -136,16 +136,16 @@ def test_only_this_machine_is_loaded_unasked() -> None:
 
 def test_a_server_that_does_not_answer_or_answers_something_else_is_refused(url: str) -> None:
     check({"target:9000": Target(url=url)}, ["hello"], remote=False)
-    assert "answered 302, expected 2xx" in refused(Target(url=f"{url}moved"))
-    assert "answered 500, expected 2xx" in refused(Target(url=f"{url}broken"))
+    assert "returned 302, expected 2xx" in refused(Target(url=f"{url}moved"))
+    assert "returned 500, expected 2xx" in refused(Target(url=f"{url}broken"))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    assert "gave no answer" in refused(Target(url=f"http://127.0.0.1:{port}/"))
+    assert "returned no response" in refused(Target(url=f"http://127.0.0.1:{port}/"))
 
 
 def test_a_server_that_does_not_wait_cannot_sleep(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("zoo.runtime.target.time", Sleeper.clock)
-    assert "cannot take part in sleep: GET /sleep?ms=200 was answered after" in refused(Target(url=url), ("sleep",))
+    assert "cannot take part in sleep: GET /sleep?ms=200 returned after" in refused(Target(url=url), ("sleep",))
     with served(Sleeper) as waiting:
         check({"target:9000": Target(url=waiting)}, ["sleep"], remote=False)
 
@@ -154,13 +154,16 @@ def test_another_process_than_the_server_is_refused(url: str) -> None:
     check({"target:9000": Target(url=url, pid=os.getpid())}, ["hello"], remote=False)
     with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as other:
         told = refused(Target(url=url, pid=other.pid))
-    assert told == f"target:9000: process {other.pid} does not listen at {url.rstrip('/')}; {os.getpid()} does"
-    assert refused(Target(url=url, pid=other.pid)) == f"target:9000: there is no process {other.pid}"
+    assert told == f"target:9000: process {other.pid} does not listen at {url.rstrip('/')}, but {os.getpid()} does"
+    assert (
+        refused(Target(url=url, pid=other.pid))
+        == f"target:9000: process {other.pid} does not exist; set PID to the server's process"
+    )
 
 
 @contextmanager
 def two_servers() -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
-    """A port, at which this process has 127.0.0.1 and a child has ::1."""
+    """Yield a port on which this process listens at 127.0.0.1 and a child at ::1."""
     code = (
         "import socket, sys; s = socket.socket(socket.AF_INET6); s.bind(('::1', int(sys.argv[1]))); s.listen();"
         "print(1, flush=True); sys.stdin.read()"
@@ -180,13 +183,13 @@ def test_a_process_that_listens_at_another_address_of_the_name_is_refused() -> N
         target = Target(url=f"http://127.0.0.1:{port}/", pid=other.pid)
         told = refused(target)
         assert told == (
-            f"target:9000: process {other.pid} does not listen at http://127.0.0.1:{port}; {os.getpid()} does; "
-            f"{other.pid} listens at ::1, so name that address in the URL"
+            f"target:9000: process {other.pid} does not listen at http://127.0.0.1:{port}, but {os.getpid()} does; "
+            f"{other.pid} listens at ::1, so use that address in the URL"
         )
 
 
 def test_a_name_is_resolved_once_and_keeps_its_place_in_the_host_header(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two addresses the first that accepts connections."""
+    # The first of two addresses that accepts connections is used.
     hosts: list[str] = []
 
     class Telling(Handler):
@@ -224,26 +227,26 @@ def test_a_name_is_resolved_once_and_keeps_its_place_in_the_host_header(monkeypa
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        ("127.0.0.1", Accepting(frozenset({1}), {2: "0.0.0.0", 3: "::1", 4: "::", 5: "192.0.2.1"})),
-        ("127.0.0.2", Accepting(frozenset({2}), {1: "::ffff:127.0.0.1", 3: "::1", 4: "::", 5: "192.0.2.1"})),
-        ("::1", Accepting(frozenset({3}), {1: "::ffff:127.0.0.1", 2: "0.0.0.0", 4: "::", 5: "192.0.2.1"})),
-        ("::2", Accepting(frozenset({4}), {1: "::ffff:127.0.0.1", 2: "0.0.0.0", 3: "::1", 5: "192.0.2.1"})),
+        ("127.0.0.1", PortProcesses(frozenset({1}), {2: "0.0.0.0", 3: "::1", 4: "::", 5: "192.0.2.1"})),
+        ("127.0.0.2", PortProcesses(frozenset({2}), {1: "::ffff:127.0.0.1", 3: "::1", 4: "::", 5: "192.0.2.1"})),
+        ("::1", PortProcesses(frozenset({3}), {1: "::ffff:127.0.0.1", 2: "0.0.0.0", 4: "::", 5: "192.0.2.1"})),
+        ("::2", PortProcesses(frozenset({4}), {1: "::ffff:127.0.0.1", 2: "0.0.0.0", 3: "::1", 5: "192.0.2.1"})),
     ],
 )
-def test_the_socket_with_the_very_address_gets_the_connection(address: str, expected: Accepting) -> None:
+def test_the_socket_with_the_very_address_gets_the_connection(address: str, expected: PortProcesses) -> None:
     sockets = [
         Listener(own, 80, pid)
         for own, pid in (("::ffff:127.0.0.1", 1), ("0.0.0.0", 2), ("::1", 3), ("::", 4), ("192.0.2.1", 5))
     ]
-    assert reached([*sockets, Listener("127.0.0.1", 81, 6)], address, 80) == expected
+    assert match_listeners([*sockets, Listener("127.0.0.1", 81, 6)], address, 80) == expected
 
 
 def test_a_wildcard_socket_of_both_families_gets_connections_of_both() -> None:
-    assert reached([Listener("::", 80, 7)], "127.0.0.1", 80).there == {7}
+    assert match_listeners([Listener("::", 80, 7)], "127.0.0.1", 80).accepting == {7}
 
 
 def test_one_of_several_processes_that_share_a_port_is_refused(tmp_path: Path) -> None:
-    """Each would get a part of the load; the parent of all stands for them."""
+    # Each process would get part of the load. Their common parent represents all of them.
     code = (
         "import http.server, socket, sys, threading, subprocess\n"
         "s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)\n"
@@ -268,7 +271,7 @@ def test_one_of_several_processes_that_share_a_port_is_refused(tmp_path: Path) -
         told = refused(Target(url=f"http://127.0.0.1:{port}/", pid=first))
         check({"t": Target(url=f"http://127.0.0.1:{port}/", pid=os.getpid())}, ["hello"], remote=False)
     assert told == (
-        f"target:9000: {second} listens at http://127.0.0.1:{port} too, and its share of the work would be missing; "
+        f"target:9000: {second} also listens at http://127.0.0.1:{port}, and its share of the work would be missing; "
         f"PID={os.getpid()} would measure all of them"
     )
 
@@ -284,7 +287,7 @@ def test_a_process_that_is_named_is_read(url: str) -> None:
     recording = hosted.instruments.sample(hosted.pid)
     samples = recording.stop()
     assert len(samples.t) == len(samples.rss_kb) == len(samples.threads) > 0
-    assert hosted.alive()
+    assert hosted.is_alive()
 
 
 def test_without_a_process_the_host_is_read_and_nothing_else(url: str) -> None:
@@ -304,7 +307,7 @@ def test_without_a_process_the_host_is_read_and_nothing_else(url: str) -> None:
 
 def test_connections_beyond_loopback_are_not_counted() -> None:
     tools = HostedTarget(Target(url=NOWHERE)).instruments
-    assert tools.established("http://192.0.2.1:9000") is None
+    assert tools.count_established("http://192.0.2.1:9000") is None
     assert tools.counters(0) is None
     samples = tools.sample(0).stop()
     assert set(samples.established) <= {None}
@@ -314,15 +317,15 @@ def test_a_server_says_what_it_is_only_by_the_contract(url: str) -> None:
     hosted = HostedTarget(Target(url=f"{url}some/page?x=1"))
     assert hosted.probe() is None
     assert (hosted.url, hosted.home) == (url.rstrip("/"), "/some/page?x=1")
-    assert hosted.instruments.answers(hosted.url)
+    assert hosted.instruments.is_responsive(hosted.url)
 
 
 def test_without_a_process_a_server_lives_as_long_as_its_port(url: str) -> None:
-    assert HostedTarget(Target(url=url)).alive()
+    assert HostedTarget(Target(url=url)).is_alive()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    assert not HostedTarget(Target(url=f"http://127.0.0.1:{port}/")).alive()
+    assert not HostedTarget(Target(url=f"http://127.0.0.1:{port}/")).is_alive()
 
 
 def test_a_process_that_listens_is_found(url: str) -> None:
-    assert listening(Target(url=url)) == {os.getpid()}
+    assert listening_pids(Target(url=url)) == {os.getpid()}

@@ -1,6 +1,6 @@
-"""Servers from outside the zoo, measured as a person does it: real servers, real wrk.
+"""Tests of external servers, measured as a user would: real servers, real wrk.
 
-Needs rust-axum built. One after the other, as only one run at a time is allowed.
+They need rust-axum built, and run one after the other, because only one run at a time is allowed.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import pytest
 from fixtures.scripted_server import ScriptedServer
 
 from zoo.cli.checkout import ROOT
-from zoo.model.measurement import Measurement
-from zoo.model.record import Record
-from zoo.store.run_folder import Store
+from zoo.core.measurement import Measurement
+from zoo.core.record import Record
+from zoo.core.run_folder import Store
 
 pytestmark = pytest.mark.run
 
@@ -34,14 +34,14 @@ HYPER = "rust-axum:hyper"
 PATIENCE_S = 300
 REDIRECTS_AFTER = 200
 LOADED = 1_000
-"""Requests beyond the probes of a run, so that some are the load's."""
+"""Requests beyond the probes of a run, so that some of them belong to the load."""
 SAMPLES_BEYOND = 100
-"""A quantile with fewer samples beyond it is not told."""
+"""Minimum number of samples beyond a quantile. With fewer, the quantile is not reported."""
 
 
 @contextmanager
 def running(script: Path, *words: str, **env: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server of our own and its URL, which its first line names."""
+    """Run a test server, and yield it with its URL, which is in its first line."""
     command = [sys.executable, str(script), *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **env}) as server:
         try:
@@ -54,7 +54,7 @@ def running(script: Path, *words: str, **env: str) -> Iterator[tuple[subprocess.
 
 @pytest.fixture
 def server() -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Obeys the contract as far as `/` and `/info`."""
+    """Yield a server that implements the contract for `/` and `/info` only."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with running(SLOWED / "server.py", PORT=str(port)) as found:
@@ -63,7 +63,7 @@ def server() -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 def bench(results: Path, *words: str, zoo: Path | None = None) -> tuple[int, str]:
     command = [sys.executable, "-m", "zoo", "bench", "--scenario", "hello", "--quick", "--results", str(results)]
-    command += ["--design", "turns"]  # which a quick run does not have unasked
+    command += ["--design", "turns"]  # a quick run does not alternate unless requested
     env = {**os.environ, "COLUMNS": "200", "RUNTIME": "process", **({"ZOO": str(zoo)} if zoo else {})}
     done = subprocess.run(
         [*command, *words],
@@ -94,7 +94,9 @@ def test_a_running_server_is_paired_with_an_entry_in_interleaved_windows(
     tmp_path: Path, server: tuple[subprocess.Popen[str], str]
 ) -> None:
     process, url = server
-    code, output = bench(tmp_path, "--target", url, "--pid", str(process.pid), "--variant", HYPER, "--tiers", "20")
+    code, output = bench(
+        tmp_path, "--target", url, "--pid", str(process.pid), "--variant", HYPER, "--connections", "20"
+    )
     assert code == 0, output
     (name,) = set(found := records(tmp_path)) - {HYPER}
     mine, other = seen(found[name]), seen(found[HYPER])
@@ -112,7 +114,7 @@ def test_a_running_server_is_paired_with_an_entry_in_interleaved_windows(
     assert mine.server is not None
     assert mine.server.ready_s is None
     assert f"{name} ÷ {HYPER}" in report(tmp_path)
-    assert f"{name} is {url}, process {process.pid}. Something else started it" in report(tmp_path)
+    assert f"{name} is {url}, process {process.pid}. It was already running" in report(tmp_path)
     assert process.poll() is None, "whoever started it stops it"
 
 
@@ -120,17 +122,17 @@ def test_without_a_process_what_it_uses_is_not_measured_and_that_is_said(
     tmp_path: Path, server: tuple[subprocess.Popen[str], str]
 ) -> None:
     process, url = server
-    code, output = bench(tmp_path, "--target", url, "--variant", HYPER, "--tiers", "20")
+    code, output = bench(tmp_path, "--target", url, "--variant", HYPER, "--connections", "20")
     assert code == 0, output
-    assert f"no process is named; PID={process.pid} would" in output
+    assert f"no process is named; set PID={process.pid}" in output
     (name,) = set(found := records(tmp_path)) - {HYPER}
     mine = seen(found[name])
     assert (mine.memory, mine.work, mine.noise.foreign_share) == (None, None, None)
     assert mine.load.goodput > 0
     assert mine.load.latency.p50_us is not None
     assert seen(found[HYPER]).memory is not None
-    assert "no process was named (PID=), so its memory, CPU and threads were not measured" in report(tmp_path)
-    assert "its process is not known (PID= names it)" in report(tmp_path)
+    assert "its process is unknown (no PID=), so its memory, CPU and threads were not measured" in report(tmp_path)
+    assert "its process is unknown (PID= names it)" in report(tmp_path)
     assert (tmp_path / "latest" / "report.html").stat().st_size > 1_000
 
 
@@ -138,7 +140,7 @@ def test_a_target_that_ends_in_mid_run_is_a_failed_cell(
     tmp_path: Path, server: tuple[subprocess.Popen[str], str]
 ) -> None:
     process, url = server
-    words = ["--target", url, "--pid", str(process.pid), "--tiers", "20", "--duration", "20"]
+    words = ["--target", url, "--pid", str(process.pid), "--connections", "20", "--duration", "20"]
     command = [sys.executable, "-m", "zoo", "bench", "--quick", "--results", str(tmp_path), *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
         deadline = time.monotonic() + PATIENCE_S
@@ -156,15 +158,14 @@ def test_a_target_that_ends_in_mid_run_is_a_failed_cell(
 
 
 def _requests(url: str) -> int:
-    """Return how many requests the server has handled, this one included."""
+    """Return how many requests the server has handled, including this one."""
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{url}info", timeout=5) as answer:
         text = answer.read().decode()
     return int(text.partition('"requests": ')[2].partition(",")[0])
 
 
 def test_a_target_that_begins_to_redirect_is_a_failed_cell(tmp_path: Path) -> None:
-    """Its statuses are below 400, so wrk takes them for good responses."""
-
+    # Redirects have a status below 400, so wrk counts them as good responses.
     def script(number: int) -> bytes:
         if number > REDIRECTS_AFTER:
             return b"HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n"
@@ -172,7 +173,7 @@ def test_a_target_that_begins_to_redirect_is_a_failed_cell(tmp_path: Path) -> No
 
     with ScriptedServer() as server:
         server.script = script
-        code, output = bench(tmp_path, "--target", f"{server.url}/", "--tiers", "10")
+        code, output = bench(tmp_path, "--target", f"{server.url}/", "--connections", "10")
     [record] = records(tmp_path).values()
     assert record.failure is not None
     assert record.failure.kind == "bad_responses"
@@ -183,8 +184,8 @@ def test_a_target_that_begins_to_redirect_is_a_failed_cell(tmp_path: Path) -> No
 
 def test_a_refused_target_leaves_no_run(tmp_path: Path) -> None:
     for words, message in (
-        (["--target", "http://192.0.2.1:9000/"], "not on this machine; --remote (REMOTE=1)"),
-        (["--target", "http://127.0.0.1:9/", "--vary", "heap=50m"], "no --vary beside --target"),
+        (["--target", "http://192.0.2.1:9000/"], "add --remote (REMOTE=1)"),
+        (["--target", "http://127.0.0.1:9/", "--vary", "heap=50m"], "remove --vary"),
         (["--target", "http://127.0.0.1:9/", "--runtime", "container"], "RUNTIME=process"),
     ):
         code, output = bench(tmp_path, *words)
@@ -193,7 +194,7 @@ def test_a_refused_target_leaves_no_run(tmp_path: Path) -> None:
 
 
 def test_a_folder_outside_the_repository_is_measured_with_an_entry_of_the_zoo(tmp_path: Path) -> None:
-    code, output = bench(tmp_path, "--variant", "slowed:slowed", "--variant", HYPER, "--tiers", "20", zoo=SLOWED)
+    code, output = bench(tmp_path, "--variant", "slowed:slowed", "--variant", HYPER, "--connections", "20", zoo=SLOWED)
     assert code == 0, output
     found = records(tmp_path)
     assert set(found) == {"slowed:slowed", HYPER}
@@ -204,10 +205,19 @@ def test_a_folder_outside_the_repository_is_measured_with_an_entry_of_the_zoo(tm
 
 
 def test_percentiles_agree_with_the_log_of_a_server_that_stalls(tmp_path: Path) -> None:
-    """Nearest ranks of the same requests: those of the window, whose connections are the last ones."""
+    # Both are nearest ranks of the same requests: those of the window, which came over the last connections.
     connections, seconds, log = 1_000, 25, tmp_path / "log"
     with running(FIXTURES / "stalling_server.py", str(log)) as (process, url):
-        words = ["--target", url, "--pid", str(process.pid), "--tiers", str(connections), "--duration", str(seconds)]
+        words = [
+            "--target",
+            url,
+            "--pid",
+            str(process.pid),
+            "--connections",
+            str(connections),
+            "--duration",
+            str(seconds),
+        ]
         code, output = bench(tmp_path, *words)
         assert code == 0, output
         process.send_signal(signal.SIGTERM)

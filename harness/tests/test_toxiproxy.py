@@ -1,4 +1,4 @@
-"""The slow wire: with a Toxiproxy that is made up, and with the real one where it is there."""
+"""Tests of the slow wire: with a simulated Toxiproxy, and with a real one if it is installed."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 
 from zoo.cli.checkout import ROOT
-from zoo.model.errors import RuntimeFailure
-from zoo.runtime.databases import Serving
+from zoo.core.errors import RuntimeFailure
+from zoo.runtime.databases import RunningDatabase
 from zoo.runtime.toxiproxy import find_toxiproxy, slow_wire
 
 TOOLS = ROOT / ".tools"
 
 
 class Asked(http.server.ThreadingHTTPServer):
-    """A Toxiproxy that notes what it is asked."""
+    """A Toxiproxy that records its requests."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -55,8 +55,8 @@ def toxiproxy() -> Iterator[Asked]:
         server.shutdown()
 
 
-def serving(url: str) -> Serving:
-    return Serving({"JDBC_URL": url, "JDBC_USER": "zoo"})
+def serving(url: str) -> RunningDatabase:
+    return RunningDatabase({"JDBC_URL": url, "JDBC_USER": "zoo"})
 
 
 def test_it_is_the_one_named_else_that_in_tools_else_that_on_the_path(tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_a_toxiproxy_that_was_there_before_gets_a_proxy_and_loses_it_again(toxip
     ("url", "environ", "said"),
     [
         ("jdbc:postgresql://h/zoo", {}, "make toxiproxy"),
-        ("jdbc:postgresql://h/zoo", {"TOXIPROXY_URL": "127.0.0.1:8474"}, "TOXIPROXY_URL must be like http://"),
+        ("jdbc:postgresql://h/zoo", {"TOXIPROXY_URL": "127.0.0.1:8474"}, "TOXIPROXY_URL must be a URL such as http://"),
         ("jdbc:postgresql://h/zoo", {"TOXIPROXY_URL": "http://127.0.0.1:1"}, "does not answer at http://127.0.0.1:1"),
-        ("jdbc:postgresql://a:1,b:2/zoo", {"TOXIPROXY_URL": "http://127.0.0.1:1"}, "needs a URL with one host"),
+        ("jdbc:postgresql://a:1,b:2/zoo", {"TOXIPROXY_URL": "http://127.0.0.1:1"}, "needs a JDBC URL with one host"),
     ],
 )
 def test_what_cannot_be_says_why(tmp_path: Path, url: str, environ: dict[str, str], said: str) -> None:
@@ -119,7 +119,7 @@ def test_each_round_trip_takes_the_latency_more() -> None:
                     client.sendall(b"x")
                     assert client.recv(1) == b"x"
                     assert time.monotonic() - start >= 0.020
-            assert found.died() is None
+            assert found.exit_reason() is None
 
 
 def echo(server: socket.socket) -> None:

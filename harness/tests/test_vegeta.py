@@ -12,12 +12,12 @@ from fixtures.scripted_server import OPENS_AFTER_S, ScriptedServer
 from waits import PATIENCE_S
 
 from zoo.load.spec import LoadError
-from zoo.load.vegeta import Attack, Vegeta, aligned, command, failure, processes, read_hits
-from zoo.scenarios.open.analysis import account
+from zoo.load.vegeta import Attack, Vegeta, align_hits, classify_failure, command, count_processes, read_hits
+from zoo.scenarios.open.analysis import analyse
 from zoo.scenarios.ramp.analysis import WINDOW_S, answers, ramp
 
 LATE_S = 60.0
-"""No answer takes so long, on however busy a machine."""
+"""Time that no response takes, however busy the machine."""
 
 
 @pytest.fixture
@@ -34,11 +34,11 @@ def is_running(pid: int) -> bool:
 
 
 def test_a_constant_rate_whatever_the_server_does(server: ScriptedServer) -> None:
-    """100 a second for 1 s, each answered after 300 ms: 100 requests, 30 of them under way at a time."""
+    # 100 per second for 1 s, each answered after 300 ms: 100 requests, 30 of them in flight at a time.
     vegeta = Vegeta()
     ticks: list[float] = []
     attacked = vegeta.run(Attack(f"{server.url}/wait/300", 1, LATE_S, rate=100, keep_alive=False), ticks.append)
-    found = account(attacked.hits, 100, 1)
+    found = analyse(attacked.hits, 100, 1)
     assert (found.due, found.ok, found.failures) == (100, found.sent, {})
     assert 0 < found.sent <= 101, "on a busy machine some are left out"
     assert found.sent == server.answered == server.connections, "a connection for each request"
@@ -53,7 +53,7 @@ def test_a_constant_rate_whatever_the_server_does(server: ScriptedServer) -> Non
 
 
 def test_connections_are_kept_where_asked_for(server: ScriptedServer) -> None:
-    """One request under way at a time needs one connection."""
+    # One request in flight at a time needs one connection.
     attacked = Vegeta().run(Attack(f"{server.url}/", 0.3, LATE_S, rate=100, connections=1))
     (hits,) = attacked.hits
     assert len(hits.sent_us) == server.answered > server.connections == 1
@@ -62,7 +62,7 @@ def test_connections_are_kept_where_asked_for(server: ScriptedServer) -> None:
 def test_what_the_server_does_not_answer_times_out(server: ScriptedServer) -> None:
     attack = Attack(f"{server.url}/hang", 0.3, 0.5, rate=50, keep_alive=False)
     attacked = Vegeta().run(attack)
-    found = account(attacked.hits, 50, 0.3)
+    found = analyse(attacked.hits, 50, 0.3)
     assert found.failures == {"timeout": found.sent}
     assert found.sent > 0
     assert found.ok_share == found.ok_per_s == 0
@@ -73,28 +73,28 @@ def test_what_the_server_does_not_answer_times_out(server: ScriptedServer) -> No
 
 def test_bad_statuses_and_refused_connections_are_told_apart(server: ScriptedServer) -> None:
     attacked = Vegeta().run(Attack(f"{server.url}/status/503", 0.3, LATE_S, rate=50))
-    assert set(account(attacked.hits, 50, 0.3).failures) == {"status 503"}
+    assert set(analyse(attacked.hits, 50, 0.3).failures) == {"status 503"}
     with ScriptedServer() as gone:
         url = gone.url
     attacked = Vegeta().run(Attack(url, 0.3, LATE_S, rate=50))
-    assert set(account(attacked.hits, 50, 0.3).failures) == {"refused"}
+    assert set(analyse(attacked.hits, 50, 0.3).failures) == {"refused"}
 
 
 def test_more_connections_than_one_process_may_open(server: ScriptedServer) -> None:
-    """60 a second, each open for 1 s, in processes of at most 36 connections."""
+    # 60 per second, each open for 1 s, in processes of at most 36 connections.
     attack = Attack(f"{server.url}/wait/1000", 1, LATE_S, rate=60, connections=100, keep_alive=False)
     attacked = Vegeta(nofile=100).run(attack)
     assert len(attacked.hits) == 3
-    found = account(attacked.hits, 60, 1)
+    found = analyse(attacked.hits, 60, 1)
     assert 0 < found.sent <= 63
     assert found.ok == found.sent == server.answered
     assert min(at for one in attacked.hits for at in one.sent_us) == 0
 
 
 def test_a_generator_with_too_few_workers_falls_behind(server: ScriptedServer) -> None:
-    """Five have at most five answers in 200 ms."""
+    # Five connections get at most five responses in 200 ms.
     attacked = Vegeta().run(Attack(f"{server.url}/wait/200", 1, LATE_S, rate=100, connections=5))
-    found = account(attacked.hits, 100, 1)
+    found = analyse(attacked.hits, 100, 1)
     assert 0 < found.sent <= 5 * (1 / 0.2 + 1)
     assert found.behind is not None
 
@@ -103,9 +103,10 @@ def test_a_generator_with_too_few_workers_falls_behind(server: ScriptedServer) -
 
 
 def test_t95_of_a_real_server_is_found_within_one_window(server: ScriptedServer) -> None:
-    """Nobody's wait begins before the server opens, so everybody's first answer comes one delay after that. The server
-    notes when it had answered 95 % of its users; how much later they have it, and how long they take to send again,
-    they note themselves. A delay of a minute stands for theirs: within it nobody is answered twice."""
+    # No wait starts before the server opens, so every first response comes one delay after that. The server notes when
+    # it has served 95% of its clients. The clients themselves note when they receive the responses and how long they
+    # need to send again. The ramp is computed with a delay of a minute instead of theirs: within it, no client is
+    # served twice.
     delay_s, connections = 0.3, 40
     attack = Attack(f"{server.url}/opening/300", 2, LATE_S, connections=connections)
     attacked = Vegeta().run(attack)
@@ -165,16 +166,16 @@ def test_a_vegeta_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None
 )
 def test_a_load_that_is_none_is_refused(attack: Attack) -> None:
     with pytest.raises(LoadError) as caught:
-        processes(attack, 1_000)
+        count_processes(attack, 1_000)
     assert caught.value.kind == "spec_invalid"
 
 
 def test_how_many_processes() -> None:
     spring = Attack("u", 60, 60, rate=400, keep_alive=False)
-    assert spring.under_way == 24_000
-    assert processes(spring, 19_936) == 2
-    assert processes(replace(spring, timeout_s=10), 19_936) == 1
-    assert processes(Attack("u", 60, 5, connections=1_000), 19_936) == 1
+    assert spring.max_in_flight == 24_000
+    assert count_processes(spring, 19_936) == 2
+    assert count_processes(replace(spring, timeout_s=10), 19_936) == 1
+    assert count_processes(Attack("u", 60, 5, connections=1_000), 19_936) == 1
 
 
 # --- the results
@@ -187,7 +188,7 @@ def row(number: int, sent_ns: int, status: int = 200, error: str = "") -> list[s
 def test_results_are_put_in_the_order_of_sending_and_on_one_clock() -> None:
     first = read_hits([row(1, 5_003_000), row(0, 5_000_000), row(2, 5_004_999, 0, "EOF")])
     second = read_hits([row(0, 4_000_000)])
-    hits = aligned([first, None, second])
+    hits = align_hits([first, None, second])
     assert [one.sent_us for one in hits] == [[1_000, 1_003, 1_004], [0]]
     assert hits[0].took_us == [2_000] * 3
     assert hits[0].failed == {"closed": [2]}
@@ -216,7 +217,7 @@ def test_results_with_a_gap_or_of_another_form_are_no_data(rows: list[list[str]]
     ],
 )
 def test_kinds_of_failures(status: int, error: str, kind: str) -> None:
-    assert failure(status, error) == kind
+    assert classify_failure(status, error) == kind
 
 
 def test_the_version_is_the_one_of_the_module() -> None:

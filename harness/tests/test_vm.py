@@ -1,4 +1,4 @@
-"""The vm runtime on a made-up QEMU: real agent, wrk and server on this host, and the ways in which a guest fails."""
+"""Tests of the vm runtime on a simulated QEMU: real agent, wrk and server on this host, and the failures of a guest."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ import ports
 import psutil
 import pytest
 from builders import run as made_up_run
-from fakes import FakeReporter
 from fixtures import fake_qemu
 from waits import PATIENCE_S, until
 
-from zoo.catalog.load import load_catalog
-from zoo.catalog.manifest import Catalog
+from zoo.bench.display import Display
+from zoo.bench.session import Session
+from zoo.bench.window import Bench, Clock
 from zoo.cli.checkout import ROOT
-from zoo.measure.session import Session
-from zoo.measure.window import Bench, Clock
-from zoo.model.condition import Condition
-from zoo.model.errors import RuntimeFailure
-from zoo.model.record import Record
-from zoo.plan import capacity
-from zoo.plan.defaults import EMULATED
+from zoo.core import capacity
+from zoo.core.condition import Condition
+from zoo.core.defaults import EMULATED
+from zoo.core.errors import RuntimeFailure
+from zoo.core.manifest import Catalog
+from zoo.core.manifest_files import load_catalog
+from zoo.core.record import Record
+from zoo.core.run_folder import Store
 from zoo.runtime.base import Launch
 from zoo.runtime.vm import guest, machine
 from zoo.runtime.vm.machine import GuestKernel, GuestMachine, VmError, choose_accelerator, memory_of
 from zoo.runtime.vm.runtime import Patience, VmRuntime
-from zoo.store.run_folder import Store
 
 FAKE_SERVER = ROOT / "contract" / "suite_proof" / "fake" / "fake.py"
 SHORT = replace(EMULATED, sleep_warmup_s=1, sleep_delay_s=2, idle_s=0.1, rest_s=0.1)
@@ -64,7 +64,7 @@ summary = "one loop"
 
 
 class Bed:
-    """A server's folder, a store, and a QEMU that goes wrong as it is told."""
+    """A server's folder, a store, and a QEMU with the faults that a test chooses."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -85,22 +85,20 @@ class Bed:
     def launch(self) -> Launch:
         return Launch(self.catalog.entries[0], self.log)
 
-    def run(self, mode: str, reporter: FakeReporter | None = None) -> Record:
-        """One sleeping cell, by the session that measures real ones."""
+    def run(self, mode: str, display: Display | None = None) -> Record:
+        """Measure one sleep cell in the same session as real ones."""
         self.store = Store.create(self.folder / "results", made_up_run())
-        block = builders.blocks(["fake:eventloop"], ["sleep"], [capacity.tier("20")], 1, 7)
+        block = builders.blocks(["fake:eventloop"], ["sleep"], [capacity.parse_tier("20")], 1, 7)
         Session(
             catalog=self.catalog,
             runtimes={"": self.runtime(mode)},
             conditions={"": Condition(runtime="vm", network="vm", accelerator="tcg")},
-            bench=Bench(
-                guest.limits(), Clock(), self.store, SHORT, reporter or FakeReporter(), threads=2, emulated=True
-            ),
+            bench=Bench(guest.limits(), Clock(), self.store, SHORT, display or Display(), threads=2, emulated=True),
         ).run(block)
         return self.store.records()[0]
 
     def running(self, word: str) -> list[psutil.Process]:
-        """Processes of this test with this word in their command."""
+        """Return processes of this test with this word in their command."""
         found = []
         for process in psutil.process_iter(["cmdline"]):
             line = " ".join(process.info["cmdline"] or [])
@@ -110,7 +108,7 @@ class Bed:
 
 
 class Hurried:
-    """The module `time` for a wait that is to end: its clock runs fifty times as fast."""
+    """The module `time` for a wait that must end: its clock runs fifty times as fast."""
 
     sleep = staticmethod(time.sleep)
 
@@ -130,11 +128,14 @@ def folder_of_busybox(parent: Path) -> Path:
 
 @pytest.fixture
 def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bed]:
-    """Afterwards no guest is left. (A guest's server is inside it; here it is not, and is ended by hand.)
+    """Yield a bed, and check that no guest is left.
 
-    Nobody waits until few sockets are open where the guest is: that is this host, whose other programs have some.
+    A guest's server is normally inside it. Here it is not, so the test ends it.
+
+    Nothing waits until few sockets are open on the guest, because the guest is this host, whose other programs have
+    some.
     """
-    monkeypatch.setattr("zoo.measure.warm_server.WORK_OFF_S", 0.0)
+    monkeypatch.setattr("zoo.bench.warmup.WORK_OFF_S", 0.0)
     monkeypatch.setenv("PATH", f"{folder_of_busybox(tmp_path)}:{os.environ['PATH']}")
     made = Bed(tmp_path)
     yield made
@@ -176,19 +177,19 @@ def test_a_cell_has_counts_and_memory_and_nothing_that_depends_on_speed(bed: Bed
 def test_the_log_of_a_start_is_the_console(bed: Bed) -> None:
     hosted = bed.runtime("well").start(bed.launch())
     try:
-        assert hosted.alive()
+        assert hosted.is_alive()
         assert hosted.log_tail(1) == f"listening on http://127.0.0.1:{PORT} (fake:eventloop)"
-        assert hosted.instruments.answers(hosted.url)
+        assert hosted.instruments.is_responsive(hosted.url)
         snapshot = hosted.instruments.snapshot(hosted.pid)
         assert snapshot is not None
         assert snapshot.rss_kb > 1_000
     finally:
         code = hosted.stop()
     assert code == 0
-    assert not hosted.alive()
+    assert not hosted.is_alive()
 
 
-# --- a guest that goes wrong
+# --- a guest that fails
 
 
 @pytest.mark.parametrize(
@@ -232,8 +233,8 @@ def test_a_server_that_ends_at_once_is_told_with_its_words(bed: Bed) -> None:
 
 
 def test_an_interrupt_leaves_no_guest(bed: Bed) -> None:
-    class Impatient(FakeReporter):
-        def tick(self, seconds: float) -> None:
+    class Impatient(Display):
+        def live(self, figures: str) -> None:
             assert bed.running("fake_qemu")
             raise KeyboardInterrupt
 
@@ -260,7 +261,7 @@ def test_a_guest_does_not_outlive_a_harness_that_is_killed(bed: Bed) -> None:
     until(lambda: not bed.running("fake_qemu"))
 
 
-# --- what is asked for
+# --- requested options
 
 
 def test_memory_is_half_of_this_machine_unless_told() -> None:
@@ -274,12 +275,12 @@ def test_memory_is_half_of_this_machine_unless_told() -> None:
 
 def test_without_qemu_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(VmError, match="RUNTIME=vm does not work here: there is no qemu-system-x86_64 here"):
+    with pytest.raises(VmError, match="RUNTIME=vm does not work here: there is no qemu-system-x86_64 on this machine"):
         choose_accelerator(tmp_path, {})
 
 
 def test_kvm_is_taken_where_it_runs_a_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A device that can be opened is not enough: some abort, some never start."""
+    # A device that can be opened is not enough: some QEMUs abort, some never start.
     device, binary, kernel = tmp_path / "kvm", tmp_path / "qemu", tmp_path / "vmlinuz"
     monkeypatch.setattr("zoo.runtime.vm.machine.DEVICE", device)
 
@@ -294,7 +295,7 @@ def test_kvm_is_taken_where_it_runs_a_kernel(monkeypatch: pytest.MonkeyPatch, tm
     assert machine.accelerator("tcg", lambda: kernel, str(binary)) == "tcg"
     says("echo 'failed to set MSR 0x10a' >&2; exit 134")
     assert machine.accelerator("auto", lambda: kernel, str(binary)) == "tcg"
-    with pytest.raises(VmError, match="runs no guest here"):
+    with pytest.raises(VmError, match="runs no guest on this machine"):
         machine.accelerator("kvm", lambda: kernel, str(binary))
     with pytest.raises(VmError, match='auto, kvm or tcg, got "xen"'):
         machine.accelerator("xen", lambda: kernel, str(binary))
@@ -343,5 +344,5 @@ def test_a_guest_boots_the_modules_in_order_and_this_python(tmp_path: Path, monk
 
 def test_without_busybox_no_files_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(VmError, match="no busybox here; `make qemu` installs it"):
+    with pytest.raises(VmError, match="busybox is not installed; `make qemu` installs it"):
         machine.write_boot_files(GuestKernel("0", tmp_path / "vmlinuz", ()), tmp_path / "archive")

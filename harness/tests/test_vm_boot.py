@@ -1,6 +1,6 @@
-"""A real guest on a real QEMU: boots, holds connections, and leaves nothing behind. Run by `make test-vm`.
+"""Tests with a real guest on a real QEMU: it boots, holds connections and leaves nothing behind. Run by `make test-vm`.
 
-Needs rust-axum built. An emulated guest takes a minute or two; on a busy machine more.
+They need rust-axum built. An emulated guest takes a minute or two, more on a busy machine.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from zoo.model.record import Record
-from zoo.store.run_folder import Store
+from zoo.core.record import Record
+from zoo.core.run_folder import Store
 
 pytestmark = pytest.mark.vm
 
 PATIENCE_S = 900
 BENCH = [
-    *(sys.executable, "-m", "zoo", "bench", "--runtime", "vm", "--scenario", "sleep", "--tiers", "1k"),
+    *(sys.executable, "-m", "zoo", "bench", "--runtime", "vm", "--scenario", "sleep", "--connections", "1k"),
     *("--server", "rust-axum", "--variant", "hyper"),
 ]
 
@@ -38,7 +38,7 @@ def results(tmp_path: Path) -> Iterator[Path]:
 
 
 def guests(results: Path) -> list[psutil.Process]:
-    """Those whose console is below this folder."""
+    """Return guests whose console is below this folder."""
     found = psutil.process_iter(["name", "cmdline"])
     return [p for p in found if "qemu" in (p.info["name"] or "") and str(results) in " ".join(p.info["cmdline"] or [])]
 
@@ -68,7 +68,7 @@ def test_a_guest_holds_a_thousand_connections(results: Path) -> None:
     assert record.condition.accelerator in ("kvm", "tcg")
     connections = seen.connections
     assert connections.actual == 1_000
-    # a few of the warm-up may still be open, and are counted as such
+    # A few connections of the warm-up may still be open, and are counted as such.
     assert 1_000 <= (connections.established or 0) <= 1_000 + (connections.left_open or 0)
     assert seen.load.goodput >= 1_000
     assert seen.load.errors.connect == seen.load.errors.timeout == 0
@@ -83,11 +83,12 @@ def test_a_guest_holds_a_thousand_connections(results: Path) -> None:
 
 
 def test_a_guest_without_enough_memory_says_so(results: Path) -> None:
-    # with a little more a guest neither boots nor ends for minutes; with this its kernel ends before it has a console
+    # With a little more memory, a guest neither boots nor ends for minutes. With this much, its kernel ends before it
+    # has a console.
     run = bench(results, memory="48m")
     output, _ = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 2, output
-    assert "the guest does not boot with 48m of memory (VM_MEMORY= sets it): the guest ended" in output
+    assert "the guest does not boot with 48m of memory (set VM_MEMORY= to change it): the guest ended" in output
 
 
 def test_a_guest_that_dies_is_a_failed_cell(results: Path) -> None:

@@ -1,4 +1,7 @@
-"""`zoo jdbc` as a person runs it: real databases, JMH. Builds java-jdbc first, and tests its queries on both."""
+"""Tests of `zoo jdbc` as a user runs it, with real databases and JMH.
+
+They first build java-jdbc and test its queries on both databases.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,19 @@ from pathlib import Path
 
 import psutil
 import pytest
-from rich.console import Console
 
-from zoo.catalog import build
-from zoo.cli.build import build_projects
+from zoo.bench.display import Display
 from zoo.cli.checkout import ROOT
-from zoo.cli.jdbc import FOLDER
+from zoo.cli.prepare import build_projects
+from zoo.core.jdbc import JDBC, JdbcCell
+from zoo.core.jdbc import PROGRAM as FOLDER
+from zoo.core.record import Record
+from zoo.core.run_folder import Store
+from zoo.core.trial_results import JdbcResult
+from zoo.host import build
 from zoo.host.jdk import find_jdk
-from zoo.jdbc.launcher import project
-from zoo.jdbc.records import CellRecord, Measurement
-from zoo.jdbc.store import JdbcStore
 from zoo.runtime.databases import MARIADB, POSTGRESQL, Database, database
+from zoo.scenarios.jdbc.launcher import project
 
 SMOKE = [sys.executable, "-m", "zoo", "jdbc", "bench", "--profile", "smoke", "--runtime", "process", "--seed", "1"]
 ONE = ["--database", "postgresql", "--executor", "virtual", "--query", "update-and-group", "--pool", "10"]
@@ -37,7 +42,7 @@ pytestmark = [
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
     jdk = find_jdk(wanted=os.environ.get("JDK"))
-    build_projects([project(ROOT / FOLDER, jdk)], Console(quiet=True))
+    build_projects([project(ROOT / FOLDER, jdk)], Display())
 
 
 def bench(results: Path, *words: str, **env: str) -> subprocess.Popen[str]:
@@ -60,12 +65,12 @@ def ended(run: subprocess.Popen[str]) -> tuple[int, str]:
     return run.returncode, output
 
 
-def records(results: Path) -> list[CellRecord]:
-    return [r for r in JdbcStore.open(results / "latest-jdbc").records() if isinstance(r, CellRecord)]
+def records(results: Path) -> list[Record]:
+    return [r for r in Store.open(results / "latest-jdbc").records() if r.scenario == JDBC]
 
 
 def serving(run: subprocess.Popen[str], results: Path) -> psutil.Process:
-    """The database server of the run, once JMH's forks are at work: their log says so."""
+    """Return the database server of the run, once JMH's forks are running, which their log shows."""
     deadline = time.monotonic() + PATIENCE_S
     while run.poll() is None and time.monotonic() < deadline:
         logs = (results / "latest-jdbc" / "raw").glob("*.log")
@@ -107,9 +112,9 @@ def test_a_database_leaves_nothing_behind(kind: Database) -> None:
         assert server.uids().real != 0
         assert {seen.laddr.ip for seen in server.net_connections() if seen.status == "LISTEN"} == {"127.0.0.1"}
         folder = Path(server.cwd()).parent
-        assert found.died() is None
+        assert found.exit_reason() is None
         server.kill()
-        while (said := found.died()) is None:
+        while (said := found.exit_reason()) is None:
             time.sleep(0.05)
         assert said.startswith(f"{kind.label} ended with exit code -9")
     assert not folder.exists()
@@ -125,10 +130,12 @@ def test_a_command_gets_a_database() -> None:
 def test_a_small_run_measures_both_databases_and_reports(tmp_path: Path) -> None:
     code, output = ended(bench(tmp_path))
     assert code == 0, output
-    found = {r.cell.database: r.measurement for r in records(tmp_path)}
+    found = {JdbcCell.of(r.entry, r.case, r.tier).database: r.trial for r in records(tmp_path)}
     assert set(found) == {"postgresql", "mariadb"}
-    for seen in found.values():
-        assert isinstance(seen, Measurement)
+    for trial in found.values():
+        assert trial
+        seen = trial.result
+        assert isinstance(seen, JdbcResult)
         assert seen.connections == 10
         assert seen.ops_per_s > 10
         assert seen.client_cpu_us > 0
@@ -169,8 +176,8 @@ def test_ctrl_c_ends_everything(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("env", "said"),
     [
-        ({"JDBC_URL": "jdbc:oracle:thin:@x"}, "JDBC_URL must begin with jdbc:postgresql: or jdbc:mariadb:"),
-        ({"JDBC_URL": "jdbc:postgresql://x/y", "RUNTIME": "container"}, "leave out one of them"),
+        ({"JDBC_URL": "jdbc:oracle:thin:@x"}, "it must begin with jdbc:postgresql: or jdbc:mariadb:"),
+        ({"JDBC_URL": "jdbc:postgresql://x/y", "RUNTIME": "container"}, "JDBC_URL exclude each other"),
         ({"RUNTIME": "pod"}, "RUNTIME must be one of auto, process, container"),
     ],
 )

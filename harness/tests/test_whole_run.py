@@ -1,6 +1,6 @@
-"""The command as a person runs it: real server, real wrk, a network namespace where the system allows one.
+"""Tests of the command as a user runs it: real server, real wrk, and a network namespace where the system allows one.
 
-Needs rust-axum built. One after the other, as only one run at a time is allowed.
+They need rust-axum built, and run one after the other, because only one run at a time is allowed.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from pathlib import Path
 import psutil
 import pytest
 from fake_zoo import fake_zoo, measured
-from rich.console import Console
 
-from zoo.cli import build
+from zoo.bench.display import Display
+from zoo.cli import prepare
+from zoo.core.record import Record
+from zoo.core.run_folder import Store
 from zoo.host import network
-from zoo.model.record import Record
-from zoo.store.run_folder import Store
 
 pytestmark = pytest.mark.run
 
 BENCH = [
     *(sys.executable, "-m", "zoo", "bench", "--runtime", "process"),
     *("--server", "rust-axum", "--variant", "hyper", "--quick"),
-    *("--seed", "2"),  # an order that begins with hello, by which the tests know where a run is
+    *("--seed", "2"),  # an order that starts with hello, by which the tests know where a run is
 ]
 PATIENCE_S = 120
 
@@ -61,12 +61,12 @@ def records(results: Path) -> list[Record]:
 
 
 def has_ended(process: psutil.Process) -> bool:
-    """Also where nobody asks for its exit code, as below a process 1 that is a plain shell."""
+    """Return whether a process has ended, even if nothing collects its exit code (process 1 may be a plain shell)."""
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 def wait_for_server(run: subprocess.Popen[str]) -> psutil.Process:
-    """The server process of the run, once its log says that it listens."""
+    """Return the server process of the run, once its log says that it listens."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         assert run.poll() is None, run.communicate()[0]
@@ -79,7 +79,7 @@ def wait_for_server(run: subprocess.Popen[str]) -> psutil.Process:
 
 
 def test_a_small_run_measures_every_cell_and_reports(results: Path) -> None:
-    code, output = ended(bench(results, "--tiers", "50,200"))
+    code, output = ended(bench(results, "--connections", "50,200"))
     assert code == 0, output
     found = records(results)
     assert [(r.scenario, r.tier) for r in found] == [
@@ -106,7 +106,7 @@ def test_a_small_run_measures_every_cell_and_reports(results: Path) -> None:
 
 
 def test_ctrl_c_ends_everything_and_resume_measures_the_rest(results: Path) -> None:
-    run = bench(results, "--tiers", "50")
+    run = bench(results, "--connections", "50")
     wait_for_server(run)
     deadline = time.monotonic() + PATIENCE_S
     while not (results / "latest" / "raw" / "rust-axum-hyper-hello-50-r1-samples.json.gz").exists():
@@ -129,7 +129,7 @@ def test_ctrl_c_ends_everything_and_resume_measures_the_rest(results: Path) -> N
 
 
 def test_the_next_start_ends_what_a_killed_run_has_left(results: Path) -> None:
-    run = bench(results, "--tiers", "50")
+    run = bench(results, "--connections", "50")
     server = wait_for_server(run)
     run.kill()
     assert ended(run)[0] == -signal.SIGKILL
@@ -137,13 +137,13 @@ def test_the_next_start_ends_what_a_killed_run_has_left(results: Path) -> None:
 
     code, output = ended(bench(results, "--resume"))
     assert code == 0, output
-    assert "ended what a killed run had left behind: rust-axum" in output
+    assert "stopped what a killed run had left running: rust-axum" in output
     assert has_ended(server)
     assert [(r.scenario, r.tier) for r in records(results)] == [("hello", "50"), ("sleep", "50")]
 
 
 def test_a_server_killed_in_mid_run_is_a_failed_cell_and_the_run_goes_on(results: Path) -> None:
-    run = bench(results, "--tiers", "50")
+    run = bench(results, "--connections", "50")
     wait_for_server(run).kill()
     code, output = ended(run)
     assert code == 1, output
@@ -155,10 +155,10 @@ def test_a_server_killed_in_mid_run_is_a_failed_cell_and_the_run_goes_on(results
 
 
 def test_a_second_run_beside_the_first_is_refused(results: Path) -> None:
-    first = bench(results, "--tiers", "50")
+    first = bench(results, "--connections", "50")
     try:
         wait_for_server(first)
-        code, output = ended(bench(results, "--tiers", "50"))
+        code, output = ended(bench(results, "--connections", "50"))
         assert code == 2
         assert "another run is being measured" in output
     finally:
@@ -170,7 +170,7 @@ def test_a_second_run_beside_the_first_is_refused(results: Path) -> None:
 def test_a_folder_with_a_manifest_is_all_it_takes_to_add_a_server(results: Path) -> None:
     catalog = fake_zoo(results, {"eventloop": {}})
     assert [entry.id for entry in catalog.entries] == ["fake:eventloop"]
-    build.build_all([e.server for e in catalog.entries], None, Console(quiet=True))
+    prepare.build_all([e.server for e in catalog.entries], None, Display())
     found = measured(results, catalog).values()
     assert [(r.entry, r.model, r.failure) for r in found] == [("fake:eventloop", "event-loop", None)]
 

@@ -1,4 +1,4 @@
-"""How a comparison is put into words: sameness only where the whole interval lies within ±5%."""
+"""Tests of the wording of a comparison: "the same" only if the whole interval is within ±5%."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.analysis.metrics import REQUESTS
-from zoo.analysis.pairs import Comparison
-from zoo.analysis.stats.ratio import Ratio, from_error
-from zoo.analysis.verdict import judge
-from zoo.report.text.wording import compared
+from zoo.report.wording import format_comparison, format_signed_range
+from zoo.stats.metrics import REQUESTS
+from zoo.stats.pair_interval import Ratio, from_error
+from zoo.stats.pairs import Comparison
+from zoo.stats.verdict import judge
 
 
 def words(ratio: Ratio, *, rejected: bool = False) -> str:
-    return compared(
-        Comparison(REQUESTS, ratio, judge(REQUESTS, ratio, rejected=rejected, family=1)), "faster", "slower"
-    )
+    return format_comparison(Comparison(REQUESTS, ratio, judge(REQUESTS, ratio, rejected=rejected, family=1)))
 
 
 @pytest.mark.parametrize(
@@ -39,8 +37,13 @@ def test_the_first_wording_that_applies_is_used(
     assert words(Ratio(value, low, high, 3), rejected=rejected) == text
 
 
-def test_one_round_is_not_compared() -> None:
-    assert words(Ratio(1.2, None, None, 1)) == "not measured, because one round has no interval"
+def test_ends_that_round_to_the_same_figure_are_given_once() -> None:
+    assert format_signed_range(0.0912, 0.0934) == "−91%"
+    assert format_signed_range(0.0912, 0.12) == "−91 to −88%"
+
+
+def test_one_round_has_only_its_ratio() -> None:
+    assert words(Ratio(1.2, None, None, 1)) == "+20%"
 
 
 @given(st.floats(-0.5, 0.5), st.floats(0.001, 0.2), st.booleans())

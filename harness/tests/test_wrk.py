@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from waits import PATIENCE_S, Enough, stopping, until
 
+from zoo.core.histogram import HistogramError
 from zoo.load.base import Generator, LoadOutcome
-from zoo.load.execute import MOST_FILES, BusyThreads, Children
+from zoo.load.execute import MAX_FILES, BusyThreads, Children
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.load.wrk import RESERVED_FILES, SCRIPT, Wrk, command, parse_report, threads_of
-from zoo.model.histogram import HistogramError
 
 ROOT = SCRIPT.parents[1]
 LIMIT_5S = 5_000_001
 LONG_S = 2 * PATIENCE_S
-"""Of a load that is to end before it would by itself."""
+"""Duration of a load that the test ends early."""
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def spec(
 
 
 def load(asked: LoadSpec, enough: Callable[[], object], wrk: Wrk | None = None) -> LoadOutcome:
-    """A load that goes on until there is enough of it, however long that takes here."""
+    """Run a load that continues until `enough` returns true, however long that takes on this machine."""
     wrk = wrk or Wrk()
     return wrk.run(asked, stopping(wrk.pids, enough))
 
@@ -98,7 +99,7 @@ def test_a_run_adds_up(server: ScriptedServer) -> None:
 
 
 def test_a_stall_is_in_wrks_histogram_many_times_and_in_ours_once(server: ScriptedServer) -> None:
-    """What wrk invents of it is what its rule makes of ours, to the last sample."""
+    # The samples that wrk adds are exactly what its rule makes of our histogram, to the last sample.
     outcome = load(spec(f"{server.url}/stall", connections=4), lambda: server.answered_since_stall > 500)
     stall_us = round(STALL_S * 1e6)
     assert outcome.histogram.total == outcome.requests < outcome.corrected.total
@@ -137,7 +138,7 @@ def test_a_wait_is_measured(server: ScriptedServer) -> None:
 
 
 def test_wrk_may_open_as_many_connections_as_the_hard_limit_allows(server: ScriptedServer) -> None:
-    """Whatever the harness's own soft limit is."""
+    # This holds whatever the harness's own soft limit is.
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wrk = Wrk()
     limits: set[int] = set()
@@ -150,21 +151,21 @@ def test_wrk_may_open_as_many_connections_as_the_hard_limit_allows(server: Scrip
     resource.setrlimit(resource.RLIMIT_NOFILE, (2_000, hard))
     outcome = wrk.run(spec(server.url, connections=500), on_tick)
     assert outcome.errors.connect == 0
-    assert limits == {min(hard, MOST_FILES) if hard != resource.RLIM_INFINITY else MOST_FILES}
+    assert limits == {min(hard, MAX_FILES) if hard != resource.RLIM_INFINITY else MAX_FILES}
 
 
 def test_more_connections_than_wrk_may_open_are_refused(
     server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("zoo.load.execute.hard_nofile", lambda: 100 + RESERVED_FILES)
-    with pytest.raises(LoadError, match=r"wrk may open 100 connections here, not 101: .*ulimit") as caught:
+    with pytest.raises(LoadError, match=r"wrk can open 100 connections here, not 101, .*ulimit") as caught:
         Wrk().run(spec(server.url, connections=101))
     assert caught.value.kind == "spec_invalid"
     assert server.connections == 0
 
 
 def test_threads_take_turns_at_the_addresses(server: ScriptedServer) -> None:
-    """wrk first tries one connection."""
+    # wrk first tests one connection.
     addresses = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
     outcome = load(spec(server.url, connections=60), lambda: server.connections >= 61, Wrk(addresses=addresses))
     assert outcome.threads == 3
@@ -174,7 +175,8 @@ def test_threads_take_turns_at_the_addresses(server: ScriptedServer) -> None:
 
 
 def test_too_few_descriptors_show_as_connect_errors(server: ScriptedServer, tmp_path: Path) -> None:
-    """wrk goes on with what it got, so a load that needs more is refused. Its one thread opens all before it asks."""
+    # wrk continues with the connections it got, so a load that needs more is rejected. Its single thread opens all
+    # connections before it sends a request.
     narrow = tmp_path / "wrk"
     narrow.write_text('#!/bin/sh\nulimit -n 20\nexec wrk "$@"\n')
     narrow.chmod(0o755)
@@ -251,7 +253,7 @@ def written(**changes: object) -> dict[str, Any]:
     ],
 )
 def test_a_report_that_contradicts_itself_is_no_data(changes: dict[str, Any], told: str) -> None:
-    assert parse_report(written(), 8, 5).raw.total == 100
+    assert parse_report(written(), 8, 5).histogram.total == 100
     with pytest.raises(HistogramError, match=told):
         parse_report(written(**changes), 8, 5)
 
@@ -267,7 +269,7 @@ def test_a_report_that_contradicts_itself_is_no_data(changes: dict[str, Any], to
     ],
 )
 def test_any_version_of_wrk_is_used(tmp_path: Path, printed: str, version: str) -> None:
-    """A clone without tags names a commit, an archive of the sources nothing."""
+    # A clone without tags names a commit. An archive of the sources names nothing.
     binary = tmp_path / "wrk"
     binary.write_text(f"#!/bin/sh\necho '{printed}'; exit 1\n", encoding="utf-8")
     binary.chmod(0o755)
@@ -311,7 +313,7 @@ def test_an_invalid_report_fails_the_run(tmp_path: Path) -> None:
         ("echo oh dear; exit 3", "generator_failed", "exit code 3\noh dear"),
         ("echo cannot open report.lua", "generator_failed", "without a report.*\ncannot open"),
         ("echo '{' > $ZOO_WRK_JSON", "generator_failed", "without a report"),
-        ("exec sleep 60", "generator_hung", "still ran after 0 s"),
+        ("exec sleep 60", "generator_hung", "still running after 0 s"),
     ],
 )
 def test_a_generator_that_fails(tmp_path: Path, body: str, kind: str, told: str) -> None:
@@ -327,7 +329,7 @@ def test_a_generator_that_fails(tmp_path: Path, body: str, kind: str, told: str)
 
 @given(st.integers(1, 3_000), st.integers(1, 16))
 def test_threads_divide_the_connections(connections: int, threads: int) -> None:
-    """wrk would leave out the rest."""
+    # wrk would leave out the remainder.
     found = threads_of(spec("u", connections, threads=threads))
     assert 1 <= found <= threads
     assert connections % found == 0
@@ -338,6 +340,22 @@ def test_threads_divide_the_connections(connections: int, threads: int) -> None:
 )
 def test_threads(asked: tuple[int, int], threads: int) -> None:
     assert threads_of(spec("u", asked[0], threads=asked[1])) == threads
+
+
+def test_responses_of_each_second_add_up(server: ScriptedServer) -> None:
+    outcome = Wrk().run(replace(spec(server.url, duration_s=3), by_second=True))
+    assert len(outcome.seconds) == 3
+    assert min(outcome.seconds) > 0
+    # The run lasts a little longer than three seconds, and the last requests have no response.
+    assert 0.8 * outcome.requests <= sum(outcome.seconds) <= outcome.requests + outcome.connections
+
+
+def test_a_pause_shows_in_its_second(server: ScriptedServer) -> None:
+    # Each connection gets a response after 1.5 s and another after 3 s.
+    outcome = Wrk().run(replace(spec(f"{server.url}/wait/1500", connections=4, duration_s=4), by_second=True))
+    assert outcome.seconds[0] == 0
+    assert sum(outcome.seconds[1:]) <= 8
+    assert outcome.seconds[1] >= 1
 
 
 def test_the_command_asks_for_whole_seconds() -> None:
@@ -352,7 +370,7 @@ def test_a_load_of_nothing_is_refused(asked: tuple[int, int]) -> None:
 
 
 def test_a_busy_thread_is_seen(tmp_path: Path) -> None:
-    """As a real process is followed."""
+    # A real process is followed.
     burn = "import threading, time; threading.Thread(target=lambda: sum(range(10**10)), daemon=True).start()"
     busy = BusyThreads()
 
@@ -367,7 +385,7 @@ def test_a_busy_thread_is_seen(tmp_path: Path) -> None:
 
 
 def test_the_busiest_thread_is_told_as_a_share_of_a_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the main thread, from the first look at each to the last."""
+    # The share excludes the main thread, and runs from the first reading of each thread to the last.
     clock = ManualTime()
     monkeypatch.setattr("zoo.load.execute.time", clock)
     monkeypatch.setattr("zoo.load.execute.Path", lambda path: tmp_path / path.lstrip("/"))
@@ -395,7 +413,7 @@ def by_hand(
     cwd: Path = ROOT,
     option: tuple[str, ...] = ("-c8",),
 ) -> str:
-    """Ended by Ctrl-C, as by a person who has seen enough."""
+    """End wrk with Ctrl-C, as a user would who has seen enough. Return its output."""
     path = (ROOT / "wrk-scripts" / script).relative_to(cwd)
     command = ["wrk", "-t2", *option, f"-d{LONG_S:.0f}s", "--timeout", "30s", "-s", str(path), url, *words]
     with subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as wrk:
@@ -431,7 +449,7 @@ def test_report_prints_percentiles(server: ScriptedServer, option: tuple[str, ..
 
 
 def test_report_prints_the_stall_once(server: ScriptedServer) -> None:
-    """wrk's own count of samples has it many times."""
+    # wrk's own count of samples contains the stall many times.
     enough = lambda: server.answered_since_stall > 500  # noqa: E731
     printed = by_hand("report.lua", f"{server.url}/stall", enough=enough, option=("-c4",))
     samples, requests = told(r"(\d+) samples, (\d+) requests in", printed)
@@ -447,7 +465,7 @@ def test_hello_and_sleep_from_other_folders(server: ScriptedServer) -> None:
 
 
 def test_no_thread_asks_before_all_are_there() -> None:
-    """wrk's clock starts when the last of them has been created; a connection that it only tries comes before."""
+    # wrk's clock starts when the last thread has been created. A connection that wrk only tests comes before that.
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
         command = ["wrk", "-t150", "-c150", f"-d{LONG_S:.0f}s", "--timeout", "5s", "-s", str(SCRIPT), url]

@@ -1,4 +1,4 @@
-"""Waits for what is to be seen, instead of for a time in which it should have come."""
+"""Waits that end when something is observed, instead of after the time it should have taken."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 PATIENCE_S = 60.0
-"""What has not come by then does not come, on however busy a machine."""
+"""Seconds after which a wait gives up. Even a busy machine is faster."""
 
 
 class Enough(Exception):
-    """Raised in `on_tick` by a test that has seen what it waited for."""
+    """Exception that a test raises in `on_tick` once it has seen what it waited for."""
 
 
 def comes_true(condition: Callable[[], object]) -> bool:
@@ -31,10 +31,10 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def stopping(pids: Callable[[], Iterable[int]], enough: Callable[[], object]) -> Callable[[float], None]:
-    """An `on_tick` that has wrk end its load as soon as there is enough of it.
+    """Return an `on_tick` that makes wrk end its load as soon as `enough` returns true.
 
-    Ctrl-C makes wrk end and report. It listens to it only when its threads run, and may miss one just before it
-    sleeps, so it is told again at each tick.
+    Ctrl-C makes wrk end and report. wrk handles it only while its threads run, and may miss one that comes just before
+    it sleeps, so each tick sends it again.
     """
 
     def on_tick(elapsed: float) -> None:

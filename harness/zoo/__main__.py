@@ -20,9 +20,9 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from zoo.cli import app  # noqa: PLC0415 (only now is Ctrl-C seen to)
 
-    command = app.of(sys.argv[1:])  # imports the command's own libraries
+    command = app.app_for(sys.argv[1:])  # imports the command's own libraries
     signal.signal(signal.SIGINT, before)
-    command()
+    command(prog_name="zoo")
 
 
 if __name__ == "__main__":

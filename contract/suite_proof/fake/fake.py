@@ -1,8 +1,8 @@
-"""A server that obeys the contract, and breaks one rule of it when BREAK names that rule.
+"""Fake server that implements the contract, but breaks one of its rules if BREAK names that rule.
 
-It exists to prove that the suite can fail. `fault("x")` marks each place where a rule can be broken; the names are
-listed with the tests that must catch them in `test_suite_can_fail.py`. Where the contract leaves a choice to
-frameworks, `platform` takes another one than the other variants.
+It proves that the suite can fail. `fault("x")` marks each place where a rule can be broken. The names are listed in
+`test_suite_can_fail.py`, with the tests that must catch them. If the contract leaves a choice to frameworks, the
+`platform` variant makes a different one from the other variants.
 """
 
 import asyncio
@@ -23,7 +23,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -48,20 +47,20 @@ MAX_HEAD = 2048 if fault("small-head") else 2**23 if fault("huge-header-accepted
 
 
 class BadStart(Exception):
-    """A value in the environment that cannot be used."""
+    """Invalid value in the environment."""
 
 
 class BadRequest(Exception):
-    """A parameter that cannot be used."""
+    """Invalid parameter in a request."""
 
 
 class Garbage(Exception):
-    """Bytes that are no request."""
+    """Bytes that are not a request."""
 
 
 @cache
 def first_answer() -> float:
-    """When the first answer was made."""
+    """Return the time of the first response."""
     return time.time()
 
 
@@ -134,7 +133,7 @@ def parameter(query: dict[str, str], name: str, maximum: int, default: int | Non
 
 
 def digest(rounds: int) -> str:
-    if rounds == 10_000_000:  # which takes Python several seconds
+    if rounds == 10_000_000:  # computing it takes Python several seconds
         return "6b4ab10d92373474a97d10639e667f6b734af012f9be29997f1befd1c7166199"
     value = bytes(32)
     for _ in range(rounds + fault("wrong-digest")):
@@ -151,7 +150,7 @@ def pattern(size: int) -> bytes:
 
 
 class Fake:
-    """The server: asyncio takes connections, `self.run` does a request's work in the variant's way."""
+    """Fake server: asyncio accepts connections, and `run` does a request's work as the variant requires."""
 
     def __init__(self, config: Settings) -> None:
         self.config = config
@@ -167,7 +166,7 @@ class Fake:
         self.loose = config.variant == "platform"
 
     async def run(self, work: Callable[[], T], nap: float = 0) -> T:
-        """Sleep and work: on a thread of the pool where the variant has one, else in the loop."""
+        """Sleep, then work: on a pool thread if the variant has a pool, otherwise in the event loop."""
         if self.config.variant == "platform" and not fault("platform-without-threads"):
 
             def job() -> T:
@@ -182,7 +181,7 @@ class Fake:
                 await asyncio.sleep(nap)
         elif fault("thread-each"):
             await asyncio.get_running_loop().run_in_executor(self.many, time.sleep, nap)
-        else:  # asyncio may wake early by its clock's resolution
+        else:  # asyncio may wake up early, by its clock's resolution
             until = time.monotonic() + nap
             while (left := until - time.monotonic()) > 0:
                 await asyncio.sleep(left)
@@ -236,8 +235,6 @@ class Fake:
 
     def info(self) -> dict[str, Any]:
         variant = self.config.variant
-        status = Path("/proc/self/status").read_text(encoding="utf-8")
-        threads = re.search(r"^Threads:\s+(\d+)", status, re.MULTILINE)
         told: dict[str, Any] = {
             "server": "fake",
             "variant": "eventloop" if fault("wrong-variant") else variant,
@@ -248,10 +245,8 @@ class Fake:
             "runtime_version": ".".join(map(str, sys.version_info[:3])),
             "transport": "" if fault("no-transport") else "epoll",
             "pid": os.getpid(),
-            "processors": os.cpu_count(),
             "thread": threading.current_thread().name,
             "virtual": (variant == "virtual") is not fault("virtual-lies"),
-            "os_threads": 99 if fault("threads-frozen") else int(threads[1]) if threads else 0,
             "heap_used": 0 if fault("heap-without-jvm") else None,
             "heap_committed": None,
             "heap_max": None,
@@ -263,7 +258,6 @@ class Fake:
                 "max_threads": self.config.max_threads if variant == "platform" else None,
                 "max_connections": None,
                 "backlog": 65_535 if fault("backlog-ignored") else self.config.backlog,
-                "nofile": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
             },
         }
         if fault("extra-key"):
@@ -273,7 +267,7 @@ class Fake:
         return told
 
     def encode(self, request: Request, answer: Answer, keep: bool) -> list[bytes]:
-        """The head, and the body where there is one."""
+        """Return the head, and the body if there is one."""
         head = request.method == "HEAD" and not fault("head-with-body")
         shift = 60 * (fault("date-ahead") - fault("old-date"))
         date = formatdate(first_answer() if fault("frozen-date") else time.time() + shift, usegmt=True)
@@ -297,8 +291,8 @@ class Fake:
         return ["\r\n".join([*lines, "", ""]).encode(), *([] if head else [body])]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection until it ends."""
-        writer.transport.set_write_buffer_limits(0)  # an answer is sent when nothing of it is left here
+        """Serve one connection until it ends."""
+        writer.transport.set_write_buffer_limits(0)  # a response counts as sent when this buffer is empty
         served = 0
         held: list[bytes] = []
         try:
@@ -383,8 +377,6 @@ class Fake:
         return "127.0.0.1" if fault("host-ignored") else "0.0.0.0" if fault("host-everywhere") else self.config.host
 
     async def stop(self, server: asyncio.Server, tasks: set[asyncio.Task[None]]) -> int:
-        if fault("exits-143"):
-            os._exit(143)
         if fault("drops-in-flight"):
             os._exit(0)
         if not fault("accepts-while-draining"):
@@ -397,7 +389,7 @@ class Fake:
         await asyncio.sleep(0.05)
         if fault("says-goodbye"):
             print("bye", flush=True)
-        return 143 if fault("exits-143-at-last") else 0
+        return 0
 
 
 @cache
@@ -406,7 +398,7 @@ def in_chunks(body: bytes) -> bytes:
 
 
 def chunks(body: bytes) -> Iterator[bytes]:
-    """Two of them where there is enough, and the empty one that ends them."""
+    """Yield the body in two chunks if it is long enough, and the empty chunk that ends it."""
     for part in (*filter(None, (body[:3], body[3:])), b""):
         yield b"%x\r\n%s\r\n" % (len(part), part)
 
@@ -418,7 +410,7 @@ def raise_limit() -> None:
 
 
 async def send(writer: asyncio.StreamWriter, parts: list[bytes]) -> None:
-    """A piece when the one before has gone, so that a reader that stops holds no more than that."""
+    """Send each piece after the previous one has left, so that a stalled reader holds no more than one."""
     data = parts[0] + parts[1] if len(parts) == 2 and len(parts[1]) < PIECE else b""
     for part in [data] if data else parts:
         view = memoryview(part)
@@ -428,12 +420,12 @@ async def send(writer: asyncio.StreamWriter, parts: list[bytes]) -> None:
 
 
 async def read_request(reader: asyncio.StreamReader) -> Request | None:
-    """The next request, its body thrown away; None at the end of the connection."""
+    """Return the next request and discard its body; return None at the end of the connection."""
     try:
         if fault("needs-whole-head") or fault("half-sent-blocks"):
             head = await reader.read(MAX_HEAD)
             if fault("half-sent-blocks") and head and not head.endswith(b"\r\n\r\n"):
-                time.sleep(3600)  # holds up everybody
+                time.sleep(3600)  # blocks all connections
             return parse(head)
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError as end:
@@ -481,7 +473,7 @@ async def skip_body(reader: asyncio.StreamReader, request: Request) -> None:
     if fault("body-read-as-request"):
         return
     if fault("slow-body-blocks") and request.headers.get("content-length") == "100000":
-        time.sleep(3600)  # holds up everybody
+        time.sleep(3600)  # blocks all connections
     if request.headers.get("transfer-encoding"):
         while True:
             line = (await reader.readline()).strip()
@@ -502,7 +494,7 @@ async def skip_body(reader: asyncio.StreamReader, request: Request) -> None:
 
 
 async def start(config: Settings) -> None:
-    """Ends the process by itself: asyncio would first cancel, noisily, what idle connections wait for."""
+    """Serve, then exit directly: asyncio would first cancel the idle connections and log that."""
     code = await Fake(config).main()
     sys.stdout.flush()
     os._exit(code)
@@ -517,7 +509,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         if fault("two-line-error"):
             print("usage: PORT=... fake.py", file=sys.stderr)
-        return 1 if fault("bad-env-exits-1") else 2
+        return 0 if fault("bad-env-exits-0") else 2
     asyncio.run(start(config))
     return 0
 

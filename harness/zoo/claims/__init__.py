@@ -1,1 +1,1 @@
-"""Published claims: the rules that decide them, and the verdicts that runs give."""
+"""Published claims: the rules that decide them, and the verdicts that follow from runs."""

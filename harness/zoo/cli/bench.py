@@ -1,138 +1,202 @@
-"""Begins a run, or goes on with one."""
+"""Commands that measure servers, or the JVM without a server, and write a run."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 from zoo import COMMAND
-from zoo.analysis import extra_rounds
-from zoo.catalog.build import built_here, source_hash
-from zoo.catalog.manifest import Catalog
-from zoo.cli import build, checkout, options
-from zoo.cli.checkout import be_alone, warn_of_environment
+from zoo.bench import bare_jvm
+from zoo.bench.session import carry_out, new_run
+from zoo.cli import checkout, options, prepare, report
+from zoo.cli.checkout import acquire_run_lock, warn_of_environment
+from zoo.cli.display import console, display
 from zoo.cli.options import Results, Resume
 from zoo.cli.plan import announce
-from zoo.cli.screen import console
+from zoo.core import capacity
+from zoo.core import plan as request
+from zoo.core.blocks import check_unchanged
+from zoo.core.capacity import parse_tier as tier_of
+from zoo.core.condition import Condition
+from zoo.core.errors import BenchError
+from zoo.core.host_facts import Limits
+from zoo.core.interrupts import interruptible
+from zoo.core.manifest import Catalog
+from zoo.core.plan import BenchOptions
+from zoo.core.record import PROTOCOL
+from zoo.core.run import PlanFacts, Target
+from zoo.core.run_folder import Store, StoreError
 from zoo.host import doctor, facts, network
-from zoo.measure.session import new_run
-from zoo.model.condition import Condition
-from zoo.model.errors import BenchError
-from zoo.model.host import Limits
-from zoo.model.record import PROTOCOL
-from zoo.model.run import PlanFacts, Target
-from zoo.plan import capacity, request
-from zoo.plan.blocks import check_unchanged
-from zoo.plan.capacity import tier as tier_of
-from zoo.plan.request import Wish
+from zoo.host.build import servers_to_build, source_hash
+from zoo.host.jdk import find_jdk
+from zoo.report.formatting import format_duration
+from zoo.report.text import soak_and_jvm, terminal
 from zoo.runtime import conditions, runtimes
 from zoo.runtime import target as targeting
-from zoo.store.run_folder import Store
+from zoo.stats import extra_rounds
 
 
 @options.from_models
-def command(
-    wish: Wish,
+def bench_command(
+    wish: BenchOptions,
     resume: Resume = False,
     strict: Annotated[
-        bool, typer.Option("--strict-tiers", help="refuse a tier that this host cannot hold, instead of clamping it")
+        bool,
+        typer.Option(
+            "--strict", help="fail if this machine cannot hold the connections, instead of measuring at fewer"
+        ),
     ] = False,
     results: Results = None,
 ) -> None:
-    """Measure entries, or a server that already runs, and write a run below results/.
+    """Measure server variants, or a server that already runs, and write a run below results/.
 
-    Example: zoo bench --server java-tomcat --variant platform --variant virtual --scenario hello --tiers 100,1k
-
-    Example: zoo bench --resume --rounds 6
-
-    Example: zoo bench --target http://127.0.0.1:9000/ --pid 4711 --server rust-axum --variant hyper --tiers 100
+    Examples:
+        zoo bench --server java-tomcat --variant platform,virtual --scenario hello --connections 100,1k
+        zoo bench --resume --rounds 6
+        zoo bench --target http://127.0.0.1:9000/ --pid 4711 --variant rust-axum:hyper --connections 100
     """
     catalog = checkout.catalog()
     runs = results or checkout.ROOT / "results"
     if resume:
-        be_alone(runs)
+        acquire_run_lock(runs)
         store = Store.open(runs / "latest")
-        store.mend()
+        store.truncate_incomplete_record()
         if wish.rounds is not None:
-            _lengthen(store, wish.rounds)
+            _add_rounds(store, wish.rounds)
         run = store.run()
         planned = run.plan
-        check_unchanged(run.protocol, PROTOCOL, run.builds, _builds(planned, catalog))
+        check_unchanged(run.protocol, PROTOCOL, run.builds, _source_hashes(planned, catalog))
         targeting.check(planned.targets, planned.scenarios, remote=True)
     else:
-        planned = options.planned_of(wish, catalog)
-        run = new_run(checkout.ROOT, wish, planned, facts.gather(), _builds(planned, catalog), catalog)
+        planned = options.make_plan(wish, catalog)
+        run = new_run(checkout.ROOT, wish, planned, facts.gather(), _source_hashes(planned, catalog), catalog)
         for one in {c.runtime: c for c in _conditions(planned)}.values():
-            _refuse_clamped(planned, runtimes.limits_for(checkout.ROOT, one, run.host), strict)
-        be_alone(runs)
-    entries = request.entries_of(planned, catalog)
-    built = built_here(entries, _conditions(planned))
+            _check_connections(planned, runtimes.limits_for(checkout.ROOT, one, run.host), strict)
+        acquire_run_lock(runs)
+    entries = request.started_entries(planned, catalog)
+    built = servers_to_build(entries, _conditions(planned))
     if built:
-        build.build_all(built, conditions.jdk_for(entries), console)
+        prepare.build_all(built, conditions.jdk_for(entries), display)
     if not resume:
-        store = Store.create(runs, run.model_copy(update={"builds": _builds(planned, catalog)}))
-    _enter(store, catalog)
+        store = Store.create(runs, run.model_copy(update={"builds": _source_hashes(planned, catalog)}))
+    _start_measuring(store, catalog)
 
 
-def _builds(planned: PlanFacts, catalog: Catalog) -> dict[str, str]:
-    """The hash of the sources of each server that is measured."""
-    measured = {e.server.name: e.server for e in request.entries_of(planned, catalog)}
+def _source_hashes(planned: PlanFacts, catalog: Catalog) -> dict[str, str]:
+    """Return the source hash of each server that is measured."""
+    measured = {e.server.name: e.server for e in request.started_entries(planned, catalog)}
     return {name: source_hash(server) for name, server in sorted(measured.items())}
 
 
-def _lengthen(store: Store, rounds: int) -> None:
-    """Give the run further rounds, whether it is at its end or not."""
+def _add_rounds(store: Store, rounds: int) -> None:
+    """Plan additional rounds for the run, whether it is finished or not."""
     run = store.run()
-    store.write_run(run.model_copy(update={"plan": extra_rounds.lengthened(run.plan, rounds), "finished_at": None}))
+    store.write_run(run.model_copy(update={"plan": extra_rounds.extend_rounds(run.plan, rounds), "finished_at": None}))
 
 
 def _conditions(planned: PlanFacts) -> list[Condition]:
-    """The run's own, and those that vary."""
+    """Return the run's own condition and its variations."""
     return [planned.condition, *planned.variations.values()]
 
 
-def _refuse_clamped(planned: PlanFacts, limits: Limits, strict: bool) -> None:
-    for name in planned.counts:
+def _check_connections(planned: PlanFacts, limits: Limits, strict: bool) -> None:
+    for name in planned.connection_counts:
         tier = tier_of(name)
-        allowed = capacity.connections(limits, tier.connections)
+        allowed = capacity.feasible_connections(limits, tier.connections)
         if allowed.limited_by is None:
             continue
         if strict or allowed.actual < 1:
-            raise BenchError(f"tier {name} cannot be run here: {allowed.limited_by} allows {allowed.actual:,}")
-        more = "zoo doctor tells more"
+            raise BenchError(
+                f"{name} connections are not possible here: {allowed.limited_by} allows {allowed.actual:,}; "
+                "zoo doctor suggests a fix"
+            )
+        hint = "zoo doctor suggests a fix"
         if allowed.setting and limits.server_host:
-            more = f"there: {doctor.host_limit_fix(allowed.setting, tier.connections)}"
-        console.print(f"tier {name} runs at {allowed.actual:,} connections here: {allowed.limited_by} ({more})")
+            hint = f"there: {doctor.host_limit_fix(allowed.setting, tier.connections)}"
+        console.print(f"{name} connections become {allowed.actual:,} here because of {allowed.limited_by} ({hint})")
 
 
-def _enter(store: Store, catalog: Catalog) -> NoReturn:
-    """Become the process that measures: in a network namespace of its own, where the system allows one."""
+def _start_measuring(store: Store, catalog: Catalog) -> NoReturn:
+    """Replace this process by the one that measures, in its own network namespace if the system allows one."""
     planned = store.run().plan
     announce(planned, catalog)
-    if started := request.entries_of(planned, catalog):
+    if started := request.started_entries(planned, catalog):
         warn_of_environment(name for entry in started for name in entry.settings)
-    console.print(f"run: {checkout.shown(store.folder)} (Ctrl-C keeps what is done)")
+    console.print(f"run: {checkout.format_path(store.folder)} (Ctrl-C keeps finished cells)")
     wrapper = network.namespace_command() if planned.condition.network == "private" else None
     if planned.condition.network == "private" and wrapper is None:
-        raise BenchError("this run was begun in a network namespace of its own, which is refused now; start a new run")
+        raise BenchError(
+            "this run cannot continue: it used a private network namespace, which is not allowed now; start a new run"
+        )
     if planned.targets:
-        _tell_of_targets(planned.targets)
+        _print_target_notes(planned.targets)
     elif planned.condition.network == "host":
-        console.print("no network namespace of its own (unshare is refused here): the host's ports and counters")
+        console.print(
+            "unshare is not allowed here, so the run uses the host's network: its ports and counters are shared"
+        )
     private = "--private" if wrapper else "--no-private"
     command = [*(wrapper or []), *COMMAND, "measure", str(store.folder), private]
     sys.stdout.flush()
     os.execvp(command[0], command)
 
 
-def _tell_of_targets(found: Mapping[str, Target]) -> None:
-    console.print("on the host's network, where the target listens: its ports and counters are not the run's alone")
-    for name, target in found.items():
+def _print_target_notes(targets_by_name: Mapping[str, Target]) -> None:
+    console.print("the run uses the host's network, where the target listens: its ports and counters are shared")
+    for name, target in targets_by_name.items():
         if target.pid is None:
-            known = ", ".join(map(str, sorted(targeting.listening(target))))
-            hint = f"; PID={known} would" if known else ""
-            console.print(f"{name}: memory, CPU and threads are not measured, as no process is named{hint}")
+            known = ", ".join(map(str, sorted(targeting.listening_pids(target))))
+            hint = f"; set PID={known}" if known else ""
+            console.print(f"{name}: memory, CPU and threads are not measured because no process is named{hint}")
+
+
+def measure_command(
+    folder: Path,
+    private: Annotated[bool, typer.Option(help="this process is in a private network namespace")],
+) -> None:
+    """Measure the missing cells of the run in this folder."""
+    if private:
+        for name in network.prepare_namespace():
+            console.print(f"{name} could not be set in the run's network namespace")
+    catalog = checkout.catalog()
+    _measure(Store.open(folder), catalog)
+
+
+def _measure(store: Store, catalog: Catalog) -> None:
+    try:
+        records = carry_out(checkout.ROOT, store, catalog, display)
+    except KeyboardInterrupt:
+        report.show_report(store, catalog, quiet=True)
+        console.print("\ninterrupted; finished cells are kept. Continue with: make bench RESUME=1")
+        raise typer.Exit(130) from None
+    except StoreError as fault:
+        raise StoreError(
+            f"{fault}; finished cells are kept. Fix this, then continue with: make bench RESUME=1"
+        ) from fault
+    report.conclude_report(store, catalog)
+    failed = sum(record.failure is not None for record in records)
+    if failed:
+        console.print(f"{failed} cell(s) failed; see the report and the logs in {checkout.format_path(store.raw)}")
+        raise typer.Exit(1)
+
+
+def jvm_command(results: Results = None) -> None:
+    """Measure the JVM without a server, in a few minutes: start, end, memory at rest, heap of a parked virtual thread.
+
+    Examples:
+        zoo jvm
+        JDK=21 zoo jvm
+    """
+    runs = results or checkout.ROOT / "results"
+    acquire_run_lock(runs)
+    warn_of_environment()
+    jdk = find_jdk(wanted=os.environ.get("JDK"))
+    console.print(f"{jdk.label}, about {format_duration(bare_jvm.seconds())}")
+    with interruptible(), display.progress(bare_jvm.seconds()):
+        folder, found = bare_jvm.measure_all(checkout.ROOT, runs, jdk)
+    terminal.print_sections([soak_and_jvm.jvm_section(jdk.label, found)], console)
+    console.print(f"\nrun: {checkout.format_path(folder)}")

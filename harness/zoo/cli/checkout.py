@@ -1,4 +1,4 @@
-"""The checkout that the commands work in, its servers, and its lock: one run at a time is measured."""
+"""The checkout that the commands work in, its servers, and its lock, which allows only one run at a time."""
 
 from __future__ import annotations
 
@@ -8,54 +8,61 @@ from contextlib import suppress
 from pathlib import Path
 
 import zoo
-from zoo.catalog.load import load_catalog
-from zoo.catalog.manifest import Catalog
-from zoo.cli.screen import console
+from zoo.cli.display import console, display
+from zoo.core.errors import BenchError
+from zoo.core.manifest import Catalog
+from zoo.core.manifest_files import load_catalog
+from zoo.core.run_folder import check_writable
 from zoo.host import run_lock
 from zoo.host.engine import Engine
-from zoo.host.environment import left_behind
+from zoo.host.environment import describe_disturbing
 from zoo.host.run_metadata import revision
-from zoo.model.errors import BenchError
 from zoo.runtime import orphans
-from zoo.store.run_folder import check_writable
 
 ROOT = zoo.ROOT
 
 
 def check_place() -> None:
-    """`BenchError` in another checkout than that of this harness, which would measure its own servers."""
-    with suppress(FileNotFoundError):  # a working folder that was removed
-        here = Path.cwd()
-        other = next((at for at in (here, *here.parents) if (at / "harness/zoo/__init__.py").is_file()), None)
+    """Raise `BenchError` in a checkout other than this harness's own.
+
+    Otherwise the harness would measure its own servers, not those of the checkout that the user is in.
+    """
+    with suppress(FileNotFoundError):  # the working folder may have been removed
+        folder = Path.cwd()
+        other = next((at for at in (folder, *folder.parents) if (at / "harness/zoo/__init__.py").is_file()), None)
         if other and not other.samefile(zoo.ROOT):
-            raise BenchError(f"this is the harness of {zoo.ROOT}; in {other} run: make setup && .venv/bin/zoo")
+            raise BenchError(f"this command belongs to {zoo.ROOT}, not to {other}; there, run ./zoo")
 
 
 def catalog() -> Catalog:
-    """The zoo, and what ZOO names beside it."""
-    beside = os.environ.get("ZOO")
-    return load_catalog(ROOT, Path(beside) if beside else None)
+    """Return the servers of the zoo and those in the folder that ZOO names."""
+    folder = os.environ.get("ZOO")
+    return load_catalog(ROOT, Path(folder) if folder else None)
 
 
-def shown(path: Path) -> str:
-    """The path as a person would type it in the checkout."""
+def format_path(path: Path) -> str:
+    """Return the path as a user would type it at the root of the checkout."""
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
 
 def warn_of_environment(reaching: Iterable[str] = ()) -> None:
-    """Print which disturbing variables of the caller's shell do not reach what is measured; `reaching` do."""
-    line = left_behind(os.environ, reaching)
+    """Print the variables of the caller's shell that could disturb a server but are not passed on.
+
+    The variables in `reaching` are passed on.
+    """
+    line = describe_disturbing(os.environ, reaching)
     if line:
-        console.print(line, markup=False, highlight=False)
+        display.line(line)
 
 
-def be_alone(runs: Path) -> None:
-    """`StoreError` where no run can be written below `runs`, `BenchError` while another run is being measured.
+def acquire_run_lock(runs: Path) -> None:
+    """Acquire the lock of the checkout.
 
-    Says what a killed run has left, and why the commit is not known where it is not.
+    Raise `StoreError` if no run can be written below `runs`, and `BenchError` while another run is being measured.
+    Print what a killed run left behind, and why the commit is unknown if it is.
     """
     check_writable(runs)
-    if left := [*run_lock.acquire_run_lock(ROOT), *orphans.left(Engine())]:
-        console.print(f"ended what a killed run had left behind: {', '.join(left)}")
+    if stopped := [*run_lock.acquire_run_lock(ROOT), *orphans.remove_leftovers(Engine())]:
+        console.print(f"stopped what a killed run had left running: {', '.join(stopped)}")
     if unknown := revision(ROOT).unknown:
-        console.print(f"the run is stored without a commit: {unknown}", markup=False, highlight=False)
+        display.line(f"the run is stored without a commit: {unknown}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,67 +10,91 @@ from typing import Annotated
 
 import typer
 
-from zoo.catalog.load import load_catalog
-from zoo.catalog.manifest import Catalog
 from zoo.claims.ledger import Claim, Ledger
-from zoo.cli import checkout, child_process
+from zoo.cli import checkout, child_process, options
 from zoo.cli.command import ZooCommand, group
-from zoo.cli.screen import console
-from zoo.model.option import split_values
+from zoo.cli.display import console, display
+from zoo.core.errors import BenchError
+from zoo.core.manifest import Catalog
+from zoo.core.manifest_files import load_catalog
 from zoo.reference import claims_page, rerun, runs
-from zoo.reference.rerun import Chosen
+from zoo.reference.rerun import TimedRun
 from zoo.reference.runs import CommittedRun
 from zoo.report.formatting import format_duration
-from zoo.report.ledger_text import sections
+from zoo.report.ledger_text import ledger_sections
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text import terminal
 
-app = group("Which published claims hold on this machine.")
+app = group("Judge published claims on this machine.")
 
-Articles = Annotated[list[str] | None, typer.Option("--article", help="an article's letter; repeat for more")]
-Ids = Annotated[list[str] | None, typer.Option("--claim", help="a claim's id, such as R7; repeat for more")]
+Articles = Annotated[
+    list[str] | None, typer.Option("--article", callback=options.split(), help="articles by their letter, such as R,T")
+]
+Ids = Annotated[
+    list[str] | None, typer.Option("--claim", callback=options.split(), help="claims by their id, such as R7,R8")
+]
+
+
+@app.command("show", cls=ZooCommand)
+def show(
+    article: Articles = None,
+    claim: Ids = None,
+    to: Annotated[Path | None, typer.Option(help="folder for the page; by default results/claims/")] = None,
+) -> None:
+    """Show which claims hold, from the runs that `zoo claims run` made on this machine. Measure nothing.
+
+    Examples:
+        zoo claims show
+        zoo claims show --article R,T
+    """
+    selection = Selection.of(article, claim)
+    _judge(selection, to)
+    missing = len(selection.runs) - len(rerun.claim_runs(selection.runs, checkout.ROOT))
+    if missing:
+        display.line(
+            f"{missing} of {len(selection.runs)} runs are not measured on this machine: make claims-plan shows how "
+            "long they take, make claims-run measures them"
+        )
 
 
 @app.command("plan", cls=ZooCommand)
 def show_plan(article: Articles = None, claim: Ids = None) -> None:
-    """Show the runs that the claims name and that are not measured on this machine yet, and their time.
+    """Print the runs that the claims need and that this machine lacks, and how long they take.
 
-    Example: zoo claims plan --article R
+    Examples:
+        zoo claims plan --article R
     """
-    _planned(_Asked.of(article, claim))
+    _plan(Selection.of(article, claim))
 
 
 @app.command("run", cls=ZooCommand)
-def measure(article: Articles = None, claim: Ids = None) -> None:
-    """Measure the runs that are not there yet, then judge. Ctrl-C loses at most the run that is measured.
+def measure(
+    article: Articles = None,
+    claim: Ids = None,
+    yes: Annotated[bool, typer.Option("--yes", help="start without asking, as scripts must")] = False,
+) -> None:
+    """Measure the runs that this machine lacks, then judge the claims. Print the duration and ask first.
 
-    Example: zoo claims run --article T
+    Ctrl-C loses at most the run that is being measured.
+
+    Examples:
+        zoo claims run --claim R7,R8
+        zoo claims run --article T --yes
     """
-    asked = _Asked.of(article, claim)
-    chosen = _planned(asked)
+    selection = Selection.of(article, claim)
+    chosen = _plan(selection)
+    if chosen and not yes:
+        _confirm(chosen)
     incomplete = [run.name for number, (run, _) in enumerate(chosen) if not _measure(chosen, number)]
-    _judge(asked, None)
+    _judge(selection, None)
     if incomplete:
-        console.print(f"not all of it was measured: {', '.join(incomplete)}", highlight=False)
+        display.line(f"incomplete runs: {', '.join(incomplete)}")
         raise typer.Exit(1)
 
 
-@app.command("verdict", cls=ZooCommand)
-def judge(
-    article: Articles = None,
-    claim: Ids = None,
-    to: Annotated[Path | None, typer.Option(help="where the page is written; results/claims/ without it")] = None,
-) -> None:
-    """Judge the claims by the runs that `zoo claims run` made on this machine, without measuring.
-
-    Example: zoo claims verdict --article R
-    """
-    _judge(_Asked.of(article, claim), to)
-
-
 @dataclass(frozen=True)
-class _Asked:
-    """The claims of a command, and the runs that they name."""
+class Selection:
+    """The claims that a command selects, and the runs that they name."""
 
     ledger: Ledger
     claims: list[Claim]
@@ -77,38 +102,53 @@ class _Asked:
     catalog: Catalog
 
     @classmethod
-    def of(cls, article: list[str] | None, claim: list[str] | None) -> _Asked:
+    def of(cls, article: list[str] | None, claim: list[str] | None) -> Selection:
         catalog = load_catalog(checkout.ROOT)
         found = claims_page.read_ledger(checkout.ROOT, catalog)
-        claims, table = found.of(split_values(article or ()), split_values(claim or ())), runs.load(checkout.ROOT)
+        claims, table = found.select(article or (), claim or ()), runs.load(checkout.ROOT)
         names = dict.fromkeys(name for each in claims for name in each.runs)
         return cls(found, claims, [run for name in names for run in table.matching(name)], catalog)
 
 
-def _planned(asked: _Asked) -> list[Chosen]:
-    """The runs that are to be measured, after they were shown."""
-    there = rerun.made_for_claims(asked.runs, checkout.ROOT)
-    missing = [(run, rerun.time_of(run, checkout.ROOT)) for run in asked.runs if run.name not in there]
+def _plan(selection: Selection) -> list[TimedRun]:
+    """Return the runs to measure, after showing them."""
+    measured = rerun.claim_runs(selection.runs, checkout.ROOT)
+    missing = [(run, rerun.time_of(run, checkout.ROOT)) for run in selection.runs if run.name not in measured]
     rows, reasons = [], []
-    for run, found in missing:
-        if found.impossible:
-            reasons.append(f"{run.name}: {found.impossible}")
-        minutes = NONE if found.impossible else f"{found.seconds / 60:.0f}"
-        rows.append([run.name, " ".join(claim.id for claim in asked.claims if run.name in claim.runs), minutes])
-    chosen = [(run, found) for run, found in missing if not found.impossible]
+    for run, time in missing:
+        if time.impossible:
+            reasons.append(f"{run.name}: {time.impossible}")
+        minutes = NONE if time.impossible else f"{time.seconds / 60:.0f}"
+        rows.append([run.name, " ".join(claim.id for claim in selection.claims if run.name in claim.runs), minutes])
+    chosen = [(run, time) for run, time in missing if not time.impossible]
     summary = (
-        f"{len(missing)} of {len(asked.runs)} runs for {len(asked.claims)} claims are not measured on this machine. "
-        f"To measure them takes about {format_duration(sum(found.seconds for _, found in chosen))}."
+        f"{len(missing)} of {len(selection.runs)} runs for {len(selection.claims)} claims are not measured on this "
+        f"machine. To measure them takes about {format_duration(sum(time.seconds for _, time in chosen))}."
     )
     if reasons:
-        summary += f" {len(reasons)} runs cannot be measured by their command here; the reasons are below the table."
+        summary += f" {len(reasons)} runs cannot be measured here; the reasons are below the table."
     table = Table("", ["run", "for", "minutes"], rows, text=2)
-    terminal.show([Section("What is to be measured", [summary], [table] if rows else [], reasons)], console)
+    terminal.print_sections([Section("Runs to measure", [summary], [table] if rows else [], reasons)], console)
     return chosen
 
 
-def _measure(chosen: Sequence[Chosen], number: int) -> bool:
-    """Whether all of it was measured. A run with failed cells is kept, because failures may decide a claim."""
+def _confirm(chosen: Sequence[TimedRun]) -> None:
+    """Ask whether to start, and exit unless the answer is yes; raise `BenchError` if there is no terminal to ask on."""
+    duration = format_duration(sum(time.seconds for _, time in chosen))
+    if not sys.stdin.isatty():
+        raise BenchError(
+            f"nothing was measured: this takes about {duration}, and there is no terminal to ask; add --yes (YES=1)"
+        )
+    if not typer.confirm(f"Measure {len(chosen)} run(s) for about {duration}?"):
+        console.print("nothing was measured")
+        raise typer.Exit(1)
+
+
+def _measure(chosen: Sequence[TimedRun], number: int) -> bool:
+    """Measure a run, and return whether all of it was measured.
+
+    A run with failed cells is kept, because failures may decide a claim.
+    """
     run = chosen[number][0]
     code = child_process.run_listed(chosen, number, rerun.begin_for_claims(run, checkout.ROOT))
     if code in (0, 1):
@@ -116,11 +156,11 @@ def _measure(chosen: Sequence[Chosen], number: int) -> bool:
     return code == 0
 
 
-def _judge(asked: _Asked, to: Path | None) -> None:
+def _judge(selection: Selection, to: Path | None) -> None:
     folder = to or checkout.ROOT / rerun.FOR_CLAIMS
-    made = rerun.made_for_claims(asked.runs, checkout.ROOT)
-    said, left = claims_page.judge_claims(asked.claims, made, folder.resolve(), asked.catalog)
-    terminal.show(sections(asked.ledger, said), console)
-    for why in left:
-        console.print(f"left out: {why}", highlight=False)
-    console.print(f"\nledger: {claims_page.write(folder, asked.ledger, said)}", highlight=False)
+    run_folders = rerun.claim_runs(selection.runs, checkout.ROOT)
+    verdicts, left_out = claims_page.judge_claims(selection.claims, run_folders, folder.resolve(), selection.catalog)
+    terminal.print_sections(ledger_sections(selection.ledger, verdicts), console)
+    for reason in left_out:
+        display.line(f"left out: {reason}")
+    display.line(f"\nledger: {claims_page.write_ledger(folder, selection.ledger, verdicts)}")

@@ -1,4 +1,4 @@
-"""Compares two runs cell by cell."""
+"""The command that compares two runs cell by cell."""
 
 from __future__ import annotations
 
@@ -7,70 +7,75 @@ from typing import Annotated
 
 import typer
 
-from zoo.analysis import two_runs
-from zoo.analysis.pairs import Pair
-from zoo.analysis.two_runs import Contrast
-from zoo.catalog.load import load_catalog
-from zoo.catalog.manifest import Catalog
 from zoo.cli import checkout
-from zoo.cli.screen import console
-from zoo.jdbc import analysis as jdbc
-from zoo.jdbc.store import JdbcStore, is_jdbc
-from zoo.model.errors import BenchError
-from zoo.plan.capacity import percent
+from zoo.cli.display import console
+from zoo.cli.json_output import AsJson, pairs_data, print_json
+from zoo.core.capacity import parse_percent
+from zoo.core.errors import BenchError
+from zoo.core.jdbc import measures_databases
+from zoo.core.manifest import Catalog
+from zoo.core.manifest_files import load_catalog
+from zoo.core.run_folder import Store
 from zoo.report.section import Section
 from zoo.report.text import terminal
-from zoo.report.text.comparisons import between_runs
-from zoo.store.run_folder import Store
+from zoo.report.text.comparisons import run_comparison_sections
+from zoo.stats import databases, two_runs
+from zoo.stats.pairs import Pair
 
 
-def command(
-    first: Annotated[Path, typer.Argument(envvar="ZOO_A", help="the folder of the run to compare with")],
-    second: Annotated[Path, typer.Argument(envvar="ZOO_B", help="the folder of the run that may be better or worse")],
-    anyway: Annotated[bool, typer.Option("--anyway", help="also what is not comparable")] = False,
+def compare_command(
+    first: Annotated[
+        Path, typer.Argument(envvar="ZOO_A", help="folder of the run to compare with, such as the older one")
+    ],
+    second: Annotated[Path, typer.Argument(envvar="ZOO_B", help="folder of the run that may be faster or slower")],
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="compare runs even if their machines, plans or protocols differ")
+    ] = False,
     fail_if_slower: Annotated[
-        str | None, typer.Option(help="exit code 1 when req/s is found slower by more than this, such as 5%")
+        str | None, typer.Option(help="exit with code 1 if requests per second fell by more than this, such as 5%")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Compare two runs cell by cell: two commits, two JDKs, two days on one host.
 
-    Example: zoo compare results/20260101-120000-full results/latest --fail-if-slower 5%
+    Examples:
+        zoo compare results/20260101-120000-full results/latest
+        zoo compare results/20260101-120000-full results/latest --fail-if-slower 5%
     """
-    by = None if fail_if_slower is None else percent(fail_if_slower, "a loss")
-    sections, pairs = between(first, second, load_catalog(checkout.ROOT), anyway=anyway)
-    terminal.show(sections, console)
-    worse = [] if by is None else two_runs.slower(pairs, by)
+    by = None if fail_if_slower is None else parse_percent(fail_if_slower, "--fail-if-slower")
+    sections, pairs = compare_stored_runs(first, second, load_catalog(checkout.ROOT), anyway=anyway)
+    worse = [] if by is None else two_runs.find_slower(pairs, by)
+    if as_json:
+        print_json("compare", pairs=pairs_data(pairs), slower=pairs_data(worse), sections=sections)
+        raise typer.Exit(1 if worse else 0)
+    terminal.print_sections(sections, console)
     for pair in worse:
         console.print(f"slower: {pair.a}, {pair.scenario} {pair.tier}")
     raise typer.Exit(1 if worse else 0)
 
 
-def between(first: Path, second: Path, catalog: Catalog, *, anyway: bool) -> tuple[list[Section], list[Pair]]:
-    """The second run over the first, told and as pairs; `BenchError` for runs that cannot be compared."""
+def compare_stored_runs(
+    first: Path, second: Path, catalog: Catalog, *, anyway: bool
+) -> tuple[list[Section], list[Pair]]:
+    """Compare the second run with the first; return the report's sections, and the pairs.
+
+    Raise `BenchError` if the runs cannot be compared.
+    """
     a, b = Store.open(first), Store.open(second)
-    if is_jdbc(first) != is_jdbc(second):
-        raise BenchError("these runs cannot be compared: one is of servers, the other of databases")
-    if is_jdbc(first):
-        names, rounds, found = _databases(JdbcStore.open(first), JdbcStore.open(second))
+    before, after = a.run(), b.run()
+    if measures_databases(before) != measures_databases(after):
+        raise BenchError(
+            "these runs cannot be compared: one measured servers, the other databases; choose two of one sort"
+        )
+    if measures_databases(before):
+        comparison = databases.compare_runs(before, a.records(), after, b.records())
     else:
-        names, rounds, found = _servers(a, b, catalog)
-    if found.obstacles and not (anyway and found.pairs):
-        why = "; ".join(found.obstacles)
-        raise BenchError(f"these runs cannot be compared: {why}" + (" (--anyway does)" if found.pairs else ""))
-    return between_runs(names, found, rounds), found.pairs
-
-
-Between = tuple[tuple[str, str], int, Contrast]
-"""Names of two runs, the rounds that both have, and what they say of each other."""
-
-
-def _servers(a: Store, b: Store, catalog: Catalog) -> Between:
-    before, after = a.run(), b.run()
-    found = two_runs.contrast(before, a.records(), after, b.records(), catalog.reference_id)
-    return (before.id, after.id), min(before.plan.rounds, after.plan.rounds), found
-
-
-def _databases(a: JdbcStore, b: JdbcStore) -> Between:
-    before, after = a.run(), b.run()
-    found = jdbc.contrast(before, a.records(), after, b.records())
-    return (before.id, after.id), min(before.plan.profile.rounds, after.plan.profile.rounds), found
+        comparison = two_runs.compare_runs(before, a.records(), after, b.records(), catalog.reference_id)
+    if comparison.obstacles and not (anyway and comparison.pairs):
+        reasons = "; ".join(comparison.obstacles)
+        raise BenchError(
+            f"these runs cannot be compared: {reasons}"
+            + ("; add --anyway (ANYWAY=1) to ignore this" if comparison.pairs else "")
+        )
+    rounds = min(before.plan.rounds, after.plan.rounds)
+    return run_comparison_sections((before.id, after.id), comparison, rounds), comparison.pairs

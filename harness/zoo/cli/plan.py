@@ -1,4 +1,4 @@
-"""Which cells a bench would measure, and how long that takes."""
+"""The command that shows the cells a bench would measure, and how long that takes."""
 
 from __future__ import annotations
 
@@ -8,86 +8,97 @@ from typing import Annotated
 
 import typer
 
-from zoo.analysis import extra_rounds
-from zoo.analysis.pairs import compare
-from zoo.catalog.manifest import Catalog
 from zoo.cli import checkout, options
-from zoo.cli.screen import console
+from zoo.cli.display import console, display
+from zoo.core import blocks, budget
+from zoo.core import plan as request
+from zoo.core.capacity import PlanError, parse_percent, parse_tier
+from zoo.core.defaults import TIERS
+from zoo.core.manifest import Catalog
+from zoo.core.plan import BenchOptions
+from zoo.core.run import PlanFacts
+from zoo.core.run_folder import Store
 from zoo.host import facts
-from zoo.model.run import PlanFacts
-from zoo.plan import blocks, budget, request
-from zoo.plan.capacity import PlanError, percent, tier
-from zoo.plan.defaults import TIERS
-from zoo.plan.request import Wish
 from zoo.reference import origin
 from zoo.reference.runs import Reference
 from zoo.report.section import Section
 from zoo.report.text import planning, terminal
 from zoo.runtime import conditions
-from zoo.store.run_folder import Store
+from zoo.stats import extra_rounds
+from zoo.stats.pairs import compare
 
 
 @options.from_models
-def command(
-    wish: Wish,
+def plan_command(
+    wish: BenchOptions,
     run: Annotated[
         Path | None,
-        typer.Option("--pilot", help="a run's folder, which says what the precision costs; the newest without it"),
+        typer.Option(
+            "--pilot",
+            help="folder of the run from which the rounds for --precision are estimated; by default the newest",
+        ),
     ] = None,
     generators: Annotated[
         int | None,
-        typer.Option("--generators", min=1, help="say what the server's host and each of so many others need, instead"),
+        typer.Option(
+            "--generators", min=1, help="print instead what the server's host and this many generator hosts need"
+        ),
     ] = None,
 ) -> None:
-    """Which cells a bench would measure and how long that takes, without measuring.
+    """Print the cells and the duration of a run without measuring.
 
-    Example: zoo plan --server java-tomcat --scenario sleep --tiers 1k --rounds 5
-
-    Example: zoo plan --precision 3% --pilot results/latest
-
-    Example: zoo plan --server rust-axum --tiers 1M --generators 9
+    Examples:
+        zoo plan --server java-tomcat --scenario sleep --connections 1k --rounds 5
+        zoo plan --precision 3% --pilot results/latest
+        zoo plan --server rust-axum --connections 1M --generators 9
     """
     catalog = checkout.catalog()
     if generators is not None:
-        terminal.show([_hosts(wish, generators, catalog)], console)
+        terminal.print_sections([_host_section(wish, generators, catalog)], console)
         return
     if wish.precision is not None:
         folder = run or checkout.ROOT / "results" / "latest"
-        terminal.show(_rounds_for(percent(wish.precision), folder, catalog), console)
+        terminal.print_sections(_rounds_sections(parse_percent(wish.precision), folder, catalog), console)
         return
-    announce(options.planned_of(wish, catalog), catalog)
+    announce(options.make_plan(wish, catalog), catalog)
 
 
-def _hosts(wish: Wish, generators: int, catalog: Catalog) -> Section:
-    """What the hosts of the highest tier need, by what a held connection cost in committed runs."""
-    entries = {entry.id for entry in request.entries_of(options.planned_of(wish, catalog), catalog)}
+def _host_section(wish: BenchOptions, generators: int, catalog: Catalog) -> Section:
+    """Return what the hosts need for the most connections, from the cost per connection in committed runs."""
+    entries = {entry.id for entry in request.started_entries(options.make_plan(wish, catalog), catalog)}
     committed = Reference(checkout.ROOT, catalog).matching("scenarios/*")
-    costs = {key: cost for key, (_, cost) in origin.usual(committed).items() if key[0] in entries}
-    most = max(tier(name).connections for name in wish.tiers or TIERS)
-    return planning.sizing(most, generators, costs)
+    costs = {key: cost for key, (_, cost) in origin.usual_costs(committed).items() if key[0] in entries}
+    most = max(parse_tier(name).connections for name in wish.tiers or TIERS)
+    return planning.sizing_section(most, generators, costs)
 
 
-def _rounds_for(wanted: float, folder: Path, catalog: Catalog) -> list[Section]:
-    """Rounds and hours that a half-width costs, from the run in this folder; `PlanError` when it cannot tell."""
+def _rounds_sections(precision: float, folder: Path, catalog: Catalog) -> list[Section]:
+    """Estimate the rounds and hours that a half-width takes, from the run in this folder.
+
+    Raise `PlanError` if the run does not have the data for that.
+    """
     store = Store.open(folder)
     run, records = store.run(), store.records()
     compared = compare(run.plan.entries, records, catalog.reference_id, run.plan.guests)
-    found = extra_rounds.needs(compared.pairs, wanted)
-    if not found:
-        raise PlanError(f"{folder}: a pilot needs two rounds of the platform and virtual variants of one server")
+    needs = extra_rounds.find_needs(compared.pairs, precision)
+    if not needs:
+        raise PlanError(
+            f"{folder} cannot show what a precision costs: it needs two rounds of one server's platform and virtual "
+            "variants; name another run with --pilot"
+        )
     profile = blocks.profile_of(run.plan)
 
     def cost(entries: Sequence[str]) -> float:
         twins = run.plan.twins if list(entries) == run.plan.entries else []
-        once = run.plan.model_copy(update={"entries": list(entries), "rounds": 1, "twins": twins})
-        return budget.seconds(blocks.blocks_of(once), profile, catalog)
+        one_round = run.plan.model_copy(update={"entries": list(entries), "rounds": 1, "twins": twins})
+        return budget.estimate_seconds(blocks.blocks_of(one_round), profile, catalog)
 
-    return [planning.rounds_needed(run, found, wanted, cost)]
+    return [planning.rounds_section(run, needs, precision, cost)]
 
 
 def announce(planned: PlanFacts, catalog: Catalog) -> None:
-    """Tell what will be measured, and how long it takes."""
-    seconds = budget.seconds(blocks.blocks_of(planned), blocks.profile_of(planned), catalog)
+    """Print what will be measured, and how long it takes."""
+    seconds = budget.estimate_seconds(blocks.blocks_of(planned), blocks.profile_of(planned), catalog)
     condition = planned.condition
-    cores = facts.cores() if condition.runtime == "process" else None
-    console.print(planning.announcement(planned, seconds, conditions.settings(condition), cores), markup=False)
+    cores = facts.describe_cores() if condition.runtime == "process" else None
+    display.line(planning.format_announcement(planned, seconds, conditions.settings(condition), cores))

@@ -8,52 +8,60 @@ from typing import Annotated
 
 import typer
 
-from zoo.cli import checkout, child_process
+from zoo.cli import checkout, child_process, options
 from zoo.cli.command import ZooCommand, group
-from zoo.cli.screen import console
-from zoo.model.option import split_values
+from zoo.cli.display import console, display
+from zoo.core.defaults import REFERENCE_BUDGET_MIN
 from zoo.reference import rerun, runs
-from zoo.reference.rerun import REFRESHED, Chosen, Found
+from zoo.reference.rerun import REFRESHED, TimedBuild, TimedRun
 from zoo.report.formatting import format_duration
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text import terminal
 
-app = group("The committed runs that documents quote: results/reference/runs.toml.")
+app = group("Show and refresh the committed runs that documents quote (results/reference/runs.toml).")
 
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(envvar="ZOO_NAME", help="runs of the table, such as aa or 'java-liberty/*'; by default the oldest"),
+    typer.Argument(
+        envvar="ZOO_NAME",
+        callback=options.split(),
+        help="committed runs by name, such as aa or 'java-liberty/*'; by default the oldest",
+    ),
 ]
-Budget = Annotated[int, typer.Option("--budget", min=1, help="minutes for all runs together, if none is named")]
+Budget = Annotated[
+    int, typer.Option("--budget", min=1, help="maximum duration of all runs together, in minutes, if no run is named")
+]
 
 
 @app.command("status", cls=ZooCommand)
 def show_status() -> None:
     """Show which committed runs are current.
 
-    Those that are not are listed in the order in which `zoo reference run` refreshes them.
+    The others are listed in the order in which `zoo reference run` refreshes them.
 
-    Example: zoo reference status
+    Examples:
+        zoo reference status
     """
-    terminal.show([status_section(_found())], console)
+    terminal.print_sections([status_section(_list_runs())], console)
 
 
 @app.command("plan", cls=ZooCommand)
-def show_plan(name: Names = None, budget: Budget = 150) -> None:
-    """Show what `zoo reference run` would measure.
+def show_plan(name: Names = None, budget: Budget = REFERENCE_BUDGET_MIN) -> None:
+    """Print what `zoo reference run` would measure, and how long that takes.
 
-    Example: zoo reference plan 'java-liberty/*'
+    Examples:
+        zoo reference plan 'java-liberty/*'
     """
-    _planned(name, budget)
+    _choose_runs(name, budget)
 
 
 @app.command("run", cls=ZooCommand)
 def refresh(
     name: Names = None,
-    budget: Budget = 150,
+    budget: Budget = REFERENCE_BUDGET_MIN,
     replace: Annotated[
-        bool, typer.Option("--replace/--no-replace", help="put the new runs in the place of the committed ones")
+        bool, typer.Option("--replace/--no-replace", help="replace the committed runs with the new ones")
     ] = True,
 ) -> None:
     """Measure committed runs again, the oldest first.
@@ -61,64 +69,64 @@ def refresh(
     A new run replaces the committed one once it is complete. Ctrl-C loses at most the run that is being measured.
     With --no-replace, the new runs stay in results/refreshed.
 
-    Example: zoo reference run --budget 60
-
-    Example: zoo reference run aa slowdown
+    Examples:
+        zoo reference run --budget 60
+        zoo reference run aa slowdown
     """
-    chosen = _planned(name, budget)
+    chosen = _choose_runs(name, budget)
     incomplete = [run.name for number, (run, _) in enumerate(chosen) if not _refresh(chosen, number, replace)]
     if incomplete:
         console.print(f"not refreshed: {', '.join(incomplete)}")
         raise typer.Exit(1)
     if chosen and replace:
-        console.print("bring the documents up to date with: zoo docs")
+        console.print("update the documents with: ./zoo docs")
 
 
-def _found() -> list[Found]:
-    """Every run of the table, in the order in which they are refreshed."""
+def _list_runs() -> list[TimedBuild]:
+    """Return every run of the table, in the order in which they are refreshed."""
     root = checkout.ROOT
-    return rerun.ordered((rerun.build_of(run, root), rerun.time_of(run, root)) for run in runs.load(root).runs)
+    return rerun.sort_runs((rerun.build_of(run, root), rerun.time_of(run, root)) for run in runs.load(root).runs)
 
 
-def _planned(names: list[str] | None, budget: int) -> list[Chosen]:
+def _choose_runs(names: list[str] | None, budget: int) -> list[TimedRun]:
     """Return the runs to refresh, after showing them with their commands."""
     if names:
         table = runs.load(checkout.ROOT)
-        matching = {run.name: run for name in split_values(names) for run in table.matching(name)}
-        chosen = rerun.possible((run, rerun.time_of(run, checkout.ROOT)) for run in matching.values())
+        matching = {run.name: run for name in names for run in table.matching(name)}
+        chosen = rerun.require_possible((run, rerun.time_of(run, checkout.ROOT)) for run in matching.values())
     else:
-        chosen = rerun.oldest(_found(), 60.0 * budget)
+        chosen = rerun.choose_oldest(_list_runs(), 60.0 * budget)
     if not chosen:
-        console.print(f"nothing to refresh within {budget} minutes; zoo reference status shows the time of each run")
+        console.print(
+            f"nothing to refresh within {budget} minutes; ./zoo reference status shows how long each run takes"
+        )
         return []
     for run, each in chosen:
         env = "".join(f"{key}={value} " for key, value in run.env.items())
-        console.print(f"{run.name}, {format_duration(each.seconds)}: {env}zoo {shlex.join(run.words)}", highlight=False)
+        display.line(f"{run.name}, {format_duration(each.seconds)}: {env}zoo {shlex.join(run.words)}")
     seconds = sum(each.seconds for _, each in chosen)
-    console.print(f"{len(chosen)} runs, about {format_duration(seconds)}; the machine should be idle", highlight=False)
+    display.line(f"{len(chosen)} runs, about {format_duration(seconds)}; the machine should be idle")
     return chosen
 
 
-def _refresh(chosen: Sequence[Chosen], number: int, replace: bool) -> bool:
-    """Whether the run was complete."""
+def _refresh(chosen: Sequence[TimedRun], number: int, replace: bool) -> bool:
+    """Measure a run, and return whether it is complete; with `replace`, a complete run replaces the committed one."""
     run, root = chosen[number][0], checkout.ROOT
-    made = root / REFRESHED / run.name
-    code, new = child_process.run_listed(chosen, number, made), checkout.shown(made)
+    folder = root / REFRESHED / run.name
+    code, new = child_process.run_listed(chosen, number, folder), checkout.format_path(folder)
     if code:
-        console.print(
-            f"{run.name}: exit code {code}; the committed run stays, the new one is in {new}", highlight=False
-        )
+        display.line(f"{run.name}: exit code {code}; the committed run stays, the new one is in {new}")
         return False
     if not replace:
-        console.print(f"measured: {new}", highlight=False)
+        display.line(f"measured: {new}")
         return True
-    rerun.adopt(run, root)
-    console.print(f"refreshed: {run.path}", highlight=False)
+    rerun.replace_committed(run, root)
+    display.line(f"refreshed: {run.path}")
     return True
 
 
-def status_section(found: Sequence[Found]) -> Section:
-    """A row for each run, and below the table why some cannot be refreshed here."""
+def status_section(found: Sequence[TimedBuild]) -> Section:
+    """Return a table with a row for each run and, below it, why some runs cannot be refreshed here."""
     rows = []
     reasons: dict[str, list[str]] = {}
     for build, expected in found:
@@ -133,7 +141,7 @@ def status_section(found: Sequence[Found]) -> Section:
     if seconds := sum(expected.seconds for build, expected in found if not build.is_current):
         summary += f" Refreshing the others takes about {format_duration(seconds)}."
     if reasons:
-        summary += " Runs without minutes cannot be refreshed by their command here; the reasons are below the table."
+        summary += " Runs without minutes cannot be refreshed here; the reasons are below the table."
     table = Table("", ["run", "changed since", "measured", "minutes"], rows, text=3)
     bullets = [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
     return Section("Committed runs", [summary], [table], bullets)

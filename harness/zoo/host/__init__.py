@@ -1,1 +1,1 @@
-"""What this machine is and allows."""
+"""Facts about this machine and its limits."""

@@ -1,4 +1,4 @@
-"""The facts that a run records about its machine: system, limits and tools. Names of hosts and users are left out."""
+"""The facts that a run records about its machine: system, limits and tools, but no host or user names."""
 
 import os
 import platform
@@ -12,11 +12,12 @@ from pathlib import Path
 
 import psutil
 
-from zoo.host.cgroup import parse_amount, read_cgroup, read_text, usable_cpus
+from zoo.core.host_facts import HostFacts, Jdk, JdkFacts, Limits, Tools, format_cores
+from zoo.host.cgroup import parse_amount, read_cgroup, usable_cpus
+from zoo.host.files import read_text
 from zoo.host.jdk import find_jdks
-from zoo.model.host import HostFacts, Jdk, JdkFacts, Limits, Tools, cores_in_words
 
-# Words of DMI fields and where they come from.
+# Words in DMI fields, and the hypervisor that each one shows.
 HYPERVISORS = {
     "amazon ec2": "Amazon EC2",
     "google": "Google Compute Engine",
@@ -38,8 +39,8 @@ FAMILIES = {
     "alpine": {"alpine"},
 }
 
-# wrk and Docker's client have their own way to be asked; `docker version` waits for the engine, and without one prints
-# an error, sometimes with exit code 0.
+# wrk has only `-v`. `docker --version` is the client's version; `docker version` waits for the engine, and without one
+# prints an error, sometimes with exit code 0.
 COMMANDS = {
     "wrk": ["wrk", "-v"],
     "cargo": ["cargo", "--version"],
@@ -51,7 +52,7 @@ COMMANDS = {
 
 
 def gather(jdk: Jdk | None = None) -> HostFacts:
-    """Look at this machine; `jdk` is the one the run uses."""
+    """Gather the facts about this machine; `jdk` is the one that the run uses."""
     limits = read_limits()
     name, family = distribution()
     memory, swap = memory_kb()
@@ -100,14 +101,14 @@ def read_limits() -> Limits:
     )
 
 
-def cores() -> str:
-    """Describe this machine's cores, and what limits their use."""
+def describe_cores() -> str:
+    """Describe this machine's cores and the limits on their use."""
     limits = read_cgroup()
-    return cores_in_words(os.cpu_count(), usable_cpus(limits), limits.cpus)
+    return format_cores(os.cpu_count(), usable_cpus(limits), limits.cpus)
 
 
 def distribution() -> tuple[str | None, str | None]:
-    """Return the name people know, and the family of package managers."""
+    """Return the distribution's readable name and its family, which determines the package manager."""
     try:
         fields = platform.freedesktop_os_release()
     except OSError:
@@ -127,13 +128,13 @@ def huge_pages() -> str | None:
 
 
 def find_tools() -> Tools:
-    """Ask all tools for their versions at once, each for a few seconds at most."""
+    """Find the versions of all tools in parallel, with a timeout of some seconds for each."""
     with ThreadPoolExecutor() as pool:
         return Tools(**dict(zip(COMMANDS, pool.map(_version, COMMANDS), strict=True)))
 
 
-def rust_needed(root: Path) -> str | None:
-    """Return the oldest version of Rust that builds the servers below this folder, as their Cargo.toml say."""
+def minimum_rust(root: Path) -> str | None:
+    """Return the oldest version of Rust that builds the servers below this folder, from their Cargo.toml."""
     named = [tomllib.loads(path.read_text(encoding="utf-8"))["package"] for path in root.glob("*/Cargo.toml")]
     return max((package["rust-version"] for package in named if "rust-version" in package), default=None)
 
@@ -147,13 +148,13 @@ def parse_range(text: str | None) -> tuple[int, int] | None:
 
 
 def parse_cpu_model(cpuinfo: str) -> str | None:
-    """Return the first model name of /proc/cpuinfo (x86, or some ARM kernels)."""
+    """Return the first model name in /proc/cpuinfo (x86, or some ARM kernels)."""
     found = re.search(r"^(?:model name|Model|cpu model)[ \t]*:[ \t]*(\S[^\n]*)", cpuinfo, re.MULTILINE)
     return found.group(1).strip() if found else None
 
 
 def family_of(os_release: dict[str, str]) -> str | None:
-    """Return which package manager to expect: debian, fedora, suse, arch or alpine."""
+    """Return the distribution's family: debian, fedora, suse, arch or alpine."""
     words = f"{os_release.get('ID', '')} {os_release.get('ID_LIKE', '')}".lower().split()
     for word in words:
         for family, members in FAMILIES.items():
@@ -163,7 +164,7 @@ def family_of(os_release: dict[str, str]) -> str | None:
 
 
 def parse_virtualization(cpuinfo: str, dmi: str, kernel: str) -> str | None:
-    """Return a hint, from the DMI names, the kernel's name and the processor's hypervisor flag."""
+    """Return the likely virtualization, from the DMI names, the kernel's name and the processor's hypervisor flag."""
     if "microsoft" in kernel.lower():
         return "WSL"
     for word, name in HYPERVISORS.items():
@@ -183,7 +184,7 @@ def parse_choice(text: str) -> str | None:
 def parse_version(text: str) -> str | None:
     """Return the first version in what a tool prints: `wrk debian/4.1.0-3+b2 [epoll]` -> `4.1.0-3+b2`.
 
-    A wrk built from a clone without tags names a commit, one built from an archive nothing.
+    A wrk built from a clone without tags prints a commit, and one built from an archive prints nothing.
     """
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
     found = re.search(r"(?<![0-9.])[0-9]+\.[0-9]+[0-9A-Za-z.+~-]*", plain)
@@ -208,7 +209,7 @@ def _virtualization() -> str | None:
 
 
 def _turbo() -> bool | None:
-    """Return whether the clock may rise above nominal; None where the kernel does not say."""
+    """Return whether the clock may rise above nominal; None if the kernel does not report it."""
     off = read_text("/sys/devices/system/cpu/intel_pstate/no_turbo").strip()
     on = read_text("/sys/devices/system/cpu/cpufreq/boost").strip()
     if off in ("0", "1"):
@@ -224,7 +225,7 @@ def _libc() -> str | None:
 
 
 def _version(tool: str) -> str | None:
-    """Ask a tool; None where there is no such tool, or it prints no version in time."""
+    """Run a tool and return its version; None if there is no such tool or it prints no version in time."""
     command, engine = COMMANDS[tool], tool == "engine"
     if shutil.which(command[0]) is None:
         return None

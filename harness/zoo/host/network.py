@@ -1,8 +1,9 @@
 """Addresses, ports and listening sockets of this machine, and a network namespace for a run.
 
 The namespace has its own ports, sockets and counters, and nothing in it is reachable from outside. In the host's
-namespace, connections to one address share its ephemeral ports: past half of them each connect() searches them all, and
-sockets of the cell before linger among them. Inside, the range and the backlog can be wide without changing the host.
+namespace, connections to one address share its ephemeral ports. Once half of them are used, each connect() searches
+them all, and sockets of the previous cell linger among them. In the namespace, the port range and the backlog can be
+large without changing the host.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from typing import NamedTuple
 
 import psutil
 
-from zoo.model.host import Limits
+from zoo.core.host_facts import Limits
 
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 NAMESPACE_SETTINGS = {
-    # servers' ports stay below
+    # the servers' ports are below this range
     "net/ipv4/ip_local_port_range": "10240 65535",
     "net/core/somaxconn": "65535",
     "net/ipv4/tcp_max_syn_backlog": "65535",
-    # sockets of the cell before go at once instead of after 60 s
+    # sockets of the previous cell are removed immediately instead of after 60 s
     "net/ipv4/tcp_max_tw_buckets": "4096",
 }
 
 DEFAULT_LOW = 32_768
-"""Where outgoing connections begin on Linux when nothing else is set."""
+"""Linux's default for the lowest port of outgoing connections."""
 
 CONNECT_S = 2.0
 
@@ -43,7 +44,7 @@ _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 
 class Listener(NamedTuple):
-    """A listening socket; `pid` is None where this user cannot see whose it is."""
+    """A listening socket; `pid` is None if this user cannot see its process."""
 
     address: str
     port: int
@@ -51,31 +52,31 @@ class Listener(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Accepting:
-    """The processes that have the socket which a connection reaches, and of those on the port, the others."""
+class PortProcesses:
+    """The processes whose socket a connection reaches, and the other processes on the port with their addresses."""
 
-    there: frozenset[int]
-    elsewhere: dict[int, str]
+    accepting: frozenset[int]
+    others: dict[int, str]
 
 
 def namespace_command() -> list[str] | None:
-    """Return the words in front of a command that start it in a namespace; None where this system refuses."""
+    """Return the words that start the command after them in a namespace; None if this system does not permit it."""
     if shutil.which("unshare") is None:
         return None
-    # Without root a user namespace gives the right to make one; some systems forbid that.
+    # Without root, a user namespace gives the right to make a network namespace, but some systems forbid that.
     words = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--net"]
     done = subprocess.run([*words, "true"], capture_output=True, check=False)
     return words if done.returncode == 0 else None
 
 
 def namespace_limits(limits: Limits) -> Limits:
-    """Return the host's limits as they are inside."""
+    """Return the host's limits as they are in the namespace."""
     low, high = NAMESPACE_SETTINGS["net/ipv4/ip_local_port_range"].split()
     return limits.model_copy(update={"port_low": int(low), "port_high": int(high)})
 
 
 def prepare_namespace(settings: Mapping[str, str] = NAMESPACE_SETTINGS) -> list[str]:
-    """Inside: bring loopback up and widen the limits. Return the names of settings that could not be made."""
+    """Bring loopback up and raise the limits, from inside the namespace; return the settings that could not be made."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         request = struct.pack("16sh14x", b"lo", 0)
         flags = struct.unpack("16sh14x", fcntl.ioctl(control, SIOCGIFFLAGS, request))[1]
@@ -90,7 +91,7 @@ def prepare_namespace(settings: Mapping[str, str] = NAMESPACE_SETTINGS) -> list[
 
 
 def is_free(port: int) -> bool:
-    """Return whether a server could listen there now."""
+    """Return whether a server could listen on this port now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -101,24 +102,27 @@ def is_free(port: int) -> bool:
 
 
 def free_port(preferred: int, low: int | None) -> int | None:
-    """Return `preferred`, else the next free port at least 1,000 above it, below the range of outgoing connections."""
+    """Return `preferred`, otherwise the next free port from 1,000 above it up to the range of outgoing connections."""
     return next((p for p in (preferred, *range(preferred + 1000, low or DEFAULT_LOW)) if is_free(p)), None)
 
 
 def any_free_port() -> int:
-    """Return a port on loopback that the system finds free."""
+    """Return a free port on loopback, chosen by the system."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])
 
 
 def resolve(host: str, port: int) -> str:
-    """Return the address that a client reaches; the first one where none accepts a connection. OSError for no host."""
+    """Return the address that a client reaches, or the first one if none accepts a connection.
+
+    Raise OSError if there is no such host.
+    """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = list(dict.fromkeys(_reachable(str(info[4][0])) for info in found))
-    return next((one for one in addresses if len(addresses) == 1 or accepts(one, port)), addresses[0])
+    addresses = list(dict.fromkeys(_connectable(str(info[4][0])) for info in found))
+    return next((one for one in addresses if len(addresses) == 1 or accepts_connections(one, port)), addresses[0])
 
 
-def accepts(address: str, port: int) -> bool:
+def accepts_connections(address: str, port: int) -> bool:
     try:
         with socket.create_connection((address, port), timeout=CONNECT_S):
             return True
@@ -127,24 +131,24 @@ def accepts(address: str, port: int) -> bool:
 
 
 def is_local(address: str) -> bool:
-    """Return True for loopback and for the addresses of this host's interfaces."""
-    wanted = _plain(address)
-    own = (_plain(a.address) for each in psutil.net_if_addrs().values() for a in each if a.family in _FAMILIES)
+    """Return True for loopback addresses and for those of this host's interfaces."""
+    wanted = _parse_address(address)
+    own = (_parse_address(a.address) for each in psutil.net_if_addrs().values() for a in each if a.family in _FAMILIES)
     return wanted.is_loopback or wanted in own
 
 
-def accepting(address: str, port: int) -> Accepting:
-    """Return the processes that listen on the port, as far as this user can see them."""
+def find_port_processes(address: str, port: int) -> PortProcesses:
+    """Find the processes that listen on the port, as far as this user can see them."""
     found = psutil.net_connections("tcp")
     listeners = (
         Listener(str(c.laddr[0]), int(c.laddr[1]), c.pid) for c in found if c.status == psutil.CONN_LISTEN and c.laddr
     )
-    return reached(listeners, address, port)
+    return match_listeners(listeners, address, port)
 
 
-def reached(listeners: Iterable[Listener], address: str, port: int) -> Accepting:
-    """Choose as the kernel does: a socket with the very address before one with any address. Pure."""
-    wanted = _plain(address)
+def match_listeners(listeners: Iterable[Listener], address: str, port: int) -> PortProcesses:
+    """Choose like the kernel: a socket with exactly this address comes before one for any address. Pure."""
+    wanted = _parse_address(address)
     ranked: dict[int, list[Listener]] = {}
     on_port = [one for one in listeners if one.port == port]
     for one in on_port:
@@ -154,26 +158,26 @@ def reached(listeners: Iterable[Listener], address: str, port: int) -> Accepting
     best = ranked[min(ranked)] if ranked else []
     there = frozenset(one.pid for one in best if one.pid is not None)
     others = {one.pid: one.address for one in on_port if one.pid is not None and one.pid not in there}
-    return Accepting(there, others)
+    return PortProcesses(there, others)
 
 
 def _rank(listens: IPAddress, wanted: IPAddress) -> int | None:
-    """None for a socket that gets no connection to this address."""
-    if _plain(str(listens)) == wanted:
+    """Return how closely a socket matches an address, 0 for best; None if it gets no connections to this address."""
+    if _parse_address(str(listens)) == wanted:
         return 0
     if listens.is_unspecified and listens.version == wanted.version:
         return 1
     return 2 if listens.is_unspecified and listens.version == 6 else None
 
 
-def _plain(address: str) -> IPAddress:
-    """Without an interface's name, and as IPv4 where IPv6 only wraps it."""
+def _parse_address(address: str) -> IPAddress:
+    """Parse an address without its interface's name; an IPv4 address mapped to IPv6 becomes IPv4."""
     found = ipaddress.ip_address(address.partition("%")[0])
     return found.ipv4_mapped or found if isinstance(found, ipaddress.IPv6Address) else found
 
 
-def _reachable(address: str) -> str:
-    """`0.0.0.0` and `::` name every address of this machine; connections to them go to loopback."""
+def _connectable(address: str) -> str:
+    """Return loopback for `0.0.0.0` and `::`, because connections to them go there, and other addresses unchanged."""
     found = ipaddress.ip_address(address.partition("%")[0])
     if not found.is_unspecified:
         return address

@@ -1,4 +1,4 @@
-"""Allows one run at a time on a machine, marks what a run starts, and removes what a killed run has left."""
+"""The lock that allows one run at a time, the mark of a run's processes, and cleanup after a killed run."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from zoo.model.errors import BenchError
+from zoo.core.errors import BenchError
 
 RUN = "ZOO_LOCK"
-"""A variable that every process of a run gets, with the lock that the run holds."""
+"""An environment variable that every process of a run gets; it identifies the lock that the run holds."""
 
 
 def acquire_run_lock(root: Path) -> list[str]:
-    """Take the lock, and remove what a killed run has left; return the names of the processes that were ended.
+    """Take the lock and remove what a killed run has left behind; return the names of the processes that were killed.
 
-    Two runs at once would measure each other. The lock lasts as long as this process, also through exec. Whoever holds
-    it is the only run, so what still has its mark was left by a run that was killed.
+    Two runs at once would disturb each other's measurements. The lock lasts as long as this process, even across exec.
+    Its holder is the only run, so any process that still has the lock's mark was left behind by a killed run.
     """
     path = root / "results" / ".lock"
     try:
         path.parent.mkdir(exist_ok=True)
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
-        raise BenchError(f"{path} cannot be written: {error.strerror}") from error
+        raise BenchError(f"cannot write {path}: {error.strerror}") from error
     try:
-        _take(lock)
+        _lock_file(lock)
     except OSError as error:
         lock = _lock_in_tmp(path, os.fstat(lock), error)
     os.set_inheritable(lock, True)
-    # also in a namespace or a chroot no other file has both numbers
+    # no other file has both numbers, not even in a namespace or a chroot
     file = os.fstat(lock)
     os.environ[RUN] = f"{file.st_dev}:{file.st_ino}."
     left = kill_marked(f"{RUN}={os.environ[RUN]}")
@@ -43,44 +43,47 @@ def acquire_run_lock(root: Path) -> list[str]:
 
 
 def run_mark() -> dict[str, str]:
-    """Return the variable by which what this process starts is found again; empty where it holds no lock."""
+    """Return the variable that identifies the processes of this run; empty if this process holds no lock."""
     return {RUN: os.environ[RUN]} if RUN in os.environ else {}
 
 
 def kill_marked(mark: str, within_s: float = 5.0) -> list[str]:
-    """Kill each process with a variable that begins so (`NAME=value`), where this user may; return their names.
+    """Kill each process that has an environment variable starting with `mark` (`NAME=value`), if this user may.
 
-    Returns when they are gone.
+    Wait until the processes are gone, at most `within_s`, and return their names.
     """
     deadline = time.monotonic() + within_s
     ended: dict[int, str] = {}
-    while (found := _kill(mark.encode())) and time.monotonic() < deadline:
+    while (found := _kill_once(mark.encode())) and time.monotonic() < deadline:
         ended |= found
         time.sleep(0.05)
     return sorted(ended.values())
 
 
-def scratch_folder(of: str) -> tempfile.TemporaryDirectory[str]:
-    """Make a temporary folder of this run, removed with its context even where something still writes to it.
+def scratch_folder(purpose: str) -> tempfile.TemporaryDirectory[str]:
+    """Make a temporary folder of this run; its context removes it even if something still writes to it.
 
-    `of` is a word for people who look.
+    `purpose` becomes part of its name, for people who look at it.
     """
-    return tempfile.TemporaryDirectory(prefix=f"{_prefix()}{of}-", ignore_cleanup_errors=True)
+    return tempfile.TemporaryDirectory(prefix=f"{_scratch_prefix()}{purpose}-", ignore_cleanup_errors=True)
 
 
 def clear_scratch() -> None:
-    """Remove the folders of the run whose mark this process has; only the holder of its lock may do that."""
-    for left in Path(tempfile.gettempdir()).glob(f"{_prefix()}*"):
+    """Remove the folders of the run whose mark this process has; only the holder of the lock may do so."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_scratch_prefix()}*"):
         shutil.rmtree(left, ignore_errors=True)
 
 
-def _prefix() -> str:
+def _scratch_prefix() -> str:
     mark = os.environ.get(RUN, "")
     return f"zoo-{mark.replace(':', '-').replace('.', '-')}"
 
 
-def _kill(mark: bytes) -> dict[int, str]:
-    """Return names by pid. Signals by a handle: the pid may be another process's by then."""
+def _kill_once(mark: bytes) -> dict[int, str]:
+    """Kill the marked processes and return their names by pid.
+
+    Signals go to a handle, because the pid may belong to another process by then.
+    """
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -95,26 +98,32 @@ def _kill(mark: bytes) -> dict[int, str]:
     return found
 
 
-def _take(lock: int) -> None:
-    """Take the lock of an open file; `BenchError` where another run has it, OSError where it cannot be locked."""
+def _lock_file(lock: int) -> None:
+    """Take the lock of an open file.
+
+    Raise `BenchError` if another run holds it, and OSError if the file cannot be locked.
+    """
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise BenchError("another run is being measured here; wait for it or stop it") from None
+        raise BenchError(
+            "cannot start: another run is being measured on this machine; wait until it ends, or stop it"
+        ) from None
 
 
 def _lock_in_tmp(path: Path, file: os.stat_result, why: OSError) -> int:
-    """Take a lock in the folder for temporary files instead: the checkout is on a file system without locks, such as
-    some NFS. Runs on other machines do not disturb this one.
+    """Take a lock in the folder for temporary files, because the checkout's file system has no locks, like some NFS.
+
+    Such a lock does not exclude runs on other machines, but those do not disturb this one.
     """
     folder = Path(tempfile.gettempdir())
     name = folder / f"zoo-run-{file.st_dev}-{file.st_ino}.lock"
     try:
         lock = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-        _take(lock)
+        _lock_file(lock)
     except OSError as error:
         raise BenchError(
-            f"{path} cannot be locked: {why.strerror}, nor can a file in {folder}: {error.strerror}; "
-            "name a folder on a local disk as TMPDIR, or keep the checkout on one"
+            f"cannot lock {path}: {why.strerror}; cannot lock a file in {folder}: {error.strerror}; "
+            "set TMPDIR to a folder on a local disk, or move the checkout to one"
         ) from None
     return lock

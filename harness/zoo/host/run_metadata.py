@@ -1,4 +1,4 @@
-"""The metadata of a run that begins: its name, the time, and the commit of the code."""
+"""The metadata of a new run: its name, its start time, and the commit of the code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zoo import __version__
 
 
 class NewRunMetadata(TypedDict):
-    """The fields of `model.run_facts` that do not depend on what is measured."""
+    """The fields of `core.run.RunFacts` that do not depend on the host or on what is measured."""
 
     id: str
     started_at: str
@@ -24,7 +24,7 @@ class NewRunMetadata(TypedDict):
 
 @dataclass(frozen=True)
 class Revision:
-    """The commit, and whether tracked files outside results/ differ from it; or why neither is known."""
+    """The commit, and whether tracked files outside results/ differ from it; `unknown` is why neither is known."""
 
     commit: str | None
     dirty: bool | None
@@ -32,7 +32,7 @@ class Revision:
 
 
 def new_run_metadata(root: Path, kind: str) -> NewRunMetadata:
-    """Describe a run that begins now, with the code of this checkout; its id is the time and `kind`."""
+    """Return the metadata of a run that begins now with the code of this checkout; its id is the time and `kind`."""
     found = revision(root)
     return NewRunMetadata(
         id=f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{kind}",
@@ -44,14 +44,14 @@ def new_run_metadata(root: Path, kind: str) -> NewRunMetadata:
 
 
 def now() -> str:
-    """Return the time in UTC to the second, as it is stored."""
+    """Return the time in UTC to the second, in the format of stored times."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def revision(root: Path) -> Revision:
-    """Return the revision of just this checkout, not of a repository that encloses it.
+    """Return the revision of this checkout, never that of an enclosing repository.
 
-    The folder may belong to another user: whoever runs the harness from it trusts its content already.
+    The folder may belong to another user, because anyone who runs the harness from it already trusts its content.
     """
     root = root.resolve()
     trust = ["-c", f"safe.directory={root}", "-c", "core.fsmonitor=false"]
@@ -66,7 +66,7 @@ def revision(root: Path) -> Revision:
 
 
 def _git(root: Path, *words: str) -> str:
-    """Run git without the variables by which a hook that calls us names its own repository."""
+    """Run git without the variables that point to the repository of a calling git hook."""
     local = subprocess.run(["git", "rev-parse", "--local-env-vars"], capture_output=True, text=True, check=False)
     env = {name: value for name, value in os.environ.items() if name not in local.stdout.split()}
     env |= {"GIT_CEILING_DIRECTORIES": str(root.parent), "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}

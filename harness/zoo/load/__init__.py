@@ -1,1 +1,1 @@
-"""Load generators: one small protocol, one module a tool."""
+"""Load generators: one small protocol, and one module per tool."""

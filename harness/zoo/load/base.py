@@ -1,14 +1,14 @@
-"""What a load generator gives, whichever tool it is."""
+"""The result of a load, and the interface that all load generators have in common."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from zoo.core.histogram import Histogram
+from zoo.core.measurement import ErrorCounts, GeneratorUse
 from zoo.load.execute import Tick
 from zoo.load.spec import LoadSpec
-from zoo.model.histogram import Histogram
-from zoo.model.measurement import ErrorCounts, GeneratorUse
 
 
 @dataclass(frozen=True)
@@ -21,29 +21,36 @@ class Census:
 
 @dataclass(frozen=True)
 class LoadOutcome:
+    """The result of a load. The fields with defaults are those that are not in the generator's report."""
+
     requests: int
-    goodput: int  # requests without bad statuses and timeouts
     bytes: int
-    runtime_s: float  # of the generator that ran longest
+    runtime_s: float  # run time of the generator that ran longest
     errors: ErrorCounts
     histogram: Histogram  # latencies as measured
     corrected: Histogram  # latencies as the tool would have printed them
     connections: int
-    threads: int  # of all generators together
-    cpu_s: float  # user and system time of the generator
-    busiest_thread: float  # share of a core that the busiest sending thread took during the run
-    version: str
-    began_s: float = 0.0  # by the monotonic clock of the generator's host
-    generators: tuple[GeneratorUse, ...] = ()  # where several hosts sent
-    census: Census | None = None  # where the load was asked for one
+    threads: int = 0  # sum over all generators
+    cpu_s: float = 0.0  # user and system time of the generator
+    busiest_thread: float = 0.0  # share of a core that the busiest sending thread used during the run
+    version: str = ""
+    began_s: float = 0.0  # on the monotonic clock of the generator's host
+    generators: tuple[GeneratorUse, ...] = ()  # one for each generator host, if there were several
+    census: Census | None = None  # only if the load's specification requests one
+    seconds: tuple[int, ...] = ()  # responses in each whole second, only if the specification requests them
 
     @property
-    def bad(self) -> int:
+    def goodput(self) -> int:
+        """Return the number of requests minus bad statuses and timeouts; a late bad response is subtracted twice."""
+        return max(0, self.requests - self.errors.status - self.errors.timeout)
+
+    @property
+    def bad_responses(self) -> int:
         return self.errors.status + self.errors.timeout + self.errors.broken
 
     @property
     def total(self) -> int:
-        """Responses, and requests whose connection failed."""
+        """Return the number of responses plus the requests whose connection failed."""
         return self.requests + self.errors.broken
 
     @property
@@ -56,17 +63,17 @@ Outcome_co = TypeVar("Outcome_co", covariant=True)
 
 
 class Tool(Protocol[Spec_contra, Outcome_co]):
-    """Makes loads of one kind."""
+    """A tool that makes loads of one kind."""
 
     def run(self, spec: Spec_contra, on_tick: Tick | None = None) -> Outcome_co:
-        """Block until the load is over, and call `on_tick` meanwhile; `LoadError` when the tool fails.
+        """Block until the load is over and call `on_tick` meanwhile; raise `LoadError` if the tool fails.
 
-        Whatever is raised, no generator process outlives the call.
+        No generator process outlives the call, whatever it raises.
         """
         ...
 
     def pids(self) -> list[int]:
-        """Return the generator processes that run on this host now."""
+        """Return the pids of the generator processes that now run on this host."""
         ...
 
 

@@ -1,6 +1,6 @@
-"""Executes commands next to a server: starts them, follows them, accounts for their CPU and leaves none behind.
+"""Execution of commands next to a server: start, supervision, CPU accounting, and cleanup that leaves none behind.
 
-Needs no library, because it also runs where the agent runs.
+This module needs no library, because it also runs in the agent.
 """
 
 from __future__ import annotations
@@ -23,83 +23,86 @@ from types import TracebackType
 from typing import Protocol, TextIO
 
 from zoo import ROOT
+from zoo.core.interrupts import defer_signals
 from zoo.host import run_lock
-from zoo.host.environment import chosen
-from zoo.host.interrupts import defer_signals
+from zoo.host.environment import base_environment
+from zoo.host.files import read_tail
 from zoo.host.processors import cpu_affinity
 from zoo.host.run_lock import run_mark
 from zoo.load.spec import LoadError
 
 TOOLS = ROOT / ".tools" / "bin"
-"""Where `make tools` puts what it builds; searched before the PATH."""
-MOST_FILES = 1_048_576  # the kernel's own ceiling (fs.nr_open), where the hard limit names none
-KEPT = ("PATH", "LD_LIBRARY_PATH")
-"""The user's variables without which a generator may not be found, or not start."""
+"""Folder of the tools that `make tools` builds; it is searched before PATH."""
+MAX_FILES = 1_048_576  # the kernel's default ceiling (fs.nr_open), if the hard limit is infinite
+INHERITED = ("PATH", "LD_LIBRARY_PATH")
+"""The user's variables that a generator may need to be found or to start."""
 
 TICK_S = 0.1
 TAIL_LINES = 10
 CONVERT_S = 300.0
-STARTING = threading.Lock()  # held until a started process is among `pids`: who holds it knows of all
+STARTING = threading.Lock()  # held until a started process is in `pids`, so that its holder sees all processes
 
 Tick = Callable[[float], None]
-"""Called about 10 times a second, in the caller's thread, with the seconds since the start."""
+"""A callback, called about 10 times per second in the caller's thread with the seconds since the start."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """Commands that run side by side, in a temporary folder to which their relative file names refer."""
+    """Commands that run side by side in a temporary folder, to which their relative file names refer."""
 
     commands: list[list[str]]
-    window_s: float  # threads are watched this long: after it, a generator's threads are busy reporting
+    window_s: float  # threads are watched this long, because afterwards a generator's threads are busy with reporting
     limit_s: float
-    install: str  # what to do where the program is missing
+    install: str  # what to do if the program is missing
     environment: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)  # text that the commands read, by file name
     results: list[str] = field(default_factory=list)  # files that the commands write
     convert: dict[str, list[str]] = field(default_factory=dict)
-    """Commands that run afterwards, by the result that each reads; skipped where that is empty. Their CPU time does not
-    count."""
-    begin_at: float | None = None  # by the monotonic clock of the host where it runs; None: at once
+    """Commands that run afterwards, by the result that each reads.
+
+    A command is skipped if its result is empty. Its CPU time does not count.
+    """
+    begin_at: float | None = None  # on the monotonic clock of the host where it runs; None: immediately
 
 
 @dataclass(frozen=True)
-class Executed:
-    """What the commands of one job left."""
+class ExecutionResult:
+    """The results of the commands of one job."""
 
     output: str  # what the first command printed
-    results: dict[str, str]  # contents of the files, packed
+    results: dict[str, str]  # packed contents of the files, by name
     cpu_s: float  # user and system time
     busiest_thread: float  # share of a core
-    began_s: float  # by the monotonic clock of the host where it ran
+    began_s: float  # on the monotonic clock of the host where it ran
 
     def open(self, name: str) -> TextIO:
-        """Open a result; it is empty where the command wrote none."""
+        """Open a result; it is empty if the command wrote none."""
         packed = io.BytesIO(base64.b64decode(self.results[name]))
         return io.TextIOWrapper(gzip.GzipFile(fileobj=packed), encoding="utf-8", errors="replace", newline="")
 
 
 class Executor(Protocol):
-    """Executes commands where the server can be reached."""
+    """An executor of commands on a host and in a network from which the server can be reached."""
 
     def nofile(self) -> int:
-        """Return the hard limit of descriptors of one process."""
+        """Return the hard limit of file descriptors per process."""
         ...
 
     def printed(self, command: Sequence[str], install: str) -> str:
-        """Return what a command that sends nothing prints, as a version; `LoadError` where it is missing."""
+        """Return what a command without load prints, such as a version; raise `LoadError` if it is missing."""
         ...
 
-    def execute(self, job: Job, on_tick: Tick | None = None) -> Executed:
-        """Block until all commands have ended; `LoadError` when one fails. No process outlives the call."""
+    def execute(self, job: Job, on_tick: Tick | None = None) -> ExecutionResult:
+        """Block until all commands have ended; raise `LoadError` if one fails. No process outlives the call."""
         ...
 
     def pids(self) -> list[int]:
-        """Return the processes that run here now."""
+        """Return the pids of the commands that now run on this host."""
         ...
 
 
 class LocalExecutor:
-    """In this process's own namespaces. With `processors` the commands run on these."""
+    """An executor in this process's namespaces; with `processors`, the commands run on these."""
 
     def __init__(self, processors: Sequence[int] | None = None) -> None:
         self._processors = processors
@@ -109,13 +112,13 @@ class LocalExecutor:
         return hard_nofile()
 
     def printed(self, command: Sequence[str], install: str) -> str:
-        done = _run_briefly([program(command[0], install), *command[1:]])
+        done = _run_briefly([find_program(command[0], install), *command[1:]])
         if not done.stdout.strip():
-            raise LoadError("generator_failed", f"`{' '.join(command)}` prints nothing", done.stderr[:500])
+            raise LoadError("generator_failed", f"`{' '.join(command)}` printed nothing", done.stderr[:500])
         return done.stdout
 
-    def execute(self, job: Job, on_tick: Tick | None = None) -> Executed:
-        commands = [[program(words[0], job.install), *words[1:]] for words in job.commands]
+    def execute(self, job: Job, on_tick: Tick | None = None) -> ExecutionResult:
+        commands = [[find_program(words[0], job.install), *words[1:]] for words in job.commands]
         if job.begin_at is not None:
             time.sleep(max(0.0, job.begin_at - time.monotonic()))
         busy, began_s = BusyThreads(), time.monotonic()
@@ -129,9 +132,9 @@ class LocalExecutor:
                     children.start(command, job.environment, folder / f".printed-{number}", folder)
                 children.follow(job.window_s, job.limit_s, on_tick)
                 self._convert(job, folder)
-                return Executed(
+                return ExecutionResult(
                     output=(folder / ".printed-0").read_text(encoding="utf-8", errors="replace"),
-                    results={file: _packed(folder / file) for file in job.results},
+                    results={file: _pack_file(folder / file) for file in job.results},
                     cpu_s=children.cpu_s,
                     busiest_thread=busy.busiest(),
                     began_s=began_s,
@@ -145,13 +148,16 @@ class LocalExecutor:
     def _convert(self, job: Job, folder: Path) -> None:
         for file, words in job.convert.items():
             if (folder / file).stat().st_size:
-                done = _run_briefly([program(words[0], job.install), *words[1:]], CONVERT_S, folder)
+                done = _run_briefly([find_program(words[0], job.install), *words[1:]], CONVERT_S, folder)
                 if done.returncode:
                     raise LoadError("generator_failed", f"`{' '.join(words)}` failed", done.stderr[-2000:])
 
 
 class Children:
-    """A context: when it ends, for whatever reason, its processes are gone. With `processors` they run on these."""
+    """A context for processes; they are gone when it ends, for whatever reason.
+
+    With `processors`, the processes run on these.
+    """
 
     def __init__(self, nofile: int, busy: BusyThreads, processors: Sequence[int] | None = None) -> None:
         self.cpu_s = 0.0
@@ -186,11 +192,11 @@ class Children:
             process = subprocess.Popen(
                 command,
                 cwd=folder,
-                env={**own_environment(), **environment},
+                env={**generator_environment(), **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
-                process_group=0,  # out of Ctrl-C's reach: wrk would end early and report as if all were well
+                process_group=0,  # keeps Ctrl-C away: wrk would end early and report as if nothing had happened
             )
             self._running[process.pid] = (process, output)
         soft, hard = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
@@ -198,7 +204,10 @@ class Children:
             resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (self._nofile, hard))
 
     def follow(self, window_s: float, limit_s: float, on_tick: Tick | None) -> None:
-        """Return when all have ended; watch their threads within the window."""
+        """Wait until all have ended, and watch their threads within the window.
+
+        Raise `LoadError` if one fails, or if one still runs after `limit_s`.
+        """
         started = time.monotonic()
         while True:
             self._reap()
@@ -206,8 +215,10 @@ class Children:
             if not self._running:
                 return
             if elapsed > limit_s:
-                outputs = "\n".join(_tail(output) for _, output in self._running.values())
-                raise LoadError("generator_hung", f"the load generator still ran after {limit_s:.0f} s", outputs)
+                outputs = "\n".join(read_tail(output, TAIL_LINES) for _, output in self._running.values())
+                raise LoadError(
+                    "generator_hung", f"the load generator was still running after {limit_s:.0f} s", outputs
+                )
             if elapsed <= window_s:
                 for pid in self._running:
                     self._busy.sample(pid)
@@ -225,11 +236,11 @@ class Children:
             self.cpu_s += usage.ru_utime + usage.ru_stime
             if process.returncode != 0:
                 message = f"the load generator ended with exit code {process.returncode}"
-                raise LoadError("generator_failed", message, _tail(output))
+                raise LoadError("generator_failed", message, read_tail(output, TAIL_LINES))
 
 
 class BusyThreads:
-    """How much of a core each sending thread takes, from /proc/PID/task/*/stat."""
+    """The share of a core that each sending thread uses, from /proc/PID/task/*/stat."""
 
     def __init__(self) -> None:
         self._first: dict[str, tuple[float, int]] = {}
@@ -240,7 +251,7 @@ class BusyThreads:
             for task in Path(f"/proc/{pid}/task").iterdir():
                 if task.name == str(pid):
                     continue  # the main thread only waits
-                # fields 14 and 15 of stat; the second, the name in brackets, may hold spaces
+                # fields 14 and 15 of stat, counted from the end of the second, a name in brackets that may have spaces
                 fields = (task / "stat").read_text().rpartition(")")[2].split()
                 seen = (time.monotonic(), int(fields[11]) + int(fields[12]))
                 self._first.setdefault(task.name, seen)
@@ -258,23 +269,24 @@ class BusyThreads:
         return max(shares, default=0.0)
 
 
-def own_environment() -> dict[str, str]:
+def generator_environment() -> dict[str, str]:
     """Return the variables that a generator starts with.
 
-    It gets nothing else of the user's: a proxy, a preloaded library or a setting of Go's runtime would change the load.
+    It gets nothing else from the user's environment, because a proxy, a preloaded library or a setting of Go's runtime
+    would change the load.
     """
-    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    return {**chosen(tempfile.gettempdir()), **kept, **run_mark()}
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    return {**base_environment(tempfile.gettempdir()), **inherited, **run_mark()}
 
 
 def hard_nofile() -> int:
-    """Return the hard limit of descriptors of one process started from here."""
+    """Return the hard limit of file descriptors for a process started from here."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    return MOST_FILES if hard == resource.RLIM_INFINITY else hard
+    return MAX_FILES if hard == resource.RLIM_INFINITY else hard
 
 
-def program(binary: str, install: str) -> str:
-    """Return the path of a program; `LoadError` with what to do where it is missing."""
+def find_program(binary: str, install: str) -> str:
+    """Return the path of a program; raise a `LoadError` that says what to do if it is missing."""
     path = shutil.which(binary, path=os.pathsep.join([str(TOOLS), os.environ.get("PATH", os.defpath)]))
     if path is None:
         raise LoadError("generator_missing", f"{binary} {install}")
@@ -285,23 +297,22 @@ def _run_briefly(
     command: Sequence[str], timeout_s: float = 10, folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=folder, env=own_environment(), capture_output=True, text=True, check=False, timeout=timeout_s
+        command, cwd=folder, env=generator_environment(), capture_output=True, text=True, check=False, timeout=timeout_s
     )
 
 
-def _packed(file: Path) -> str:
-    """Return a file's content as text that JSON can carry, small enough for a slow line; empty where there is none."""
+def _pack_file(file: Path) -> str:
+    """Return a file's content as text for JSON, compressed for slow connections; empty content if there is no file."""
     content = file.read_bytes() if file.exists() else b""
     return base64.b64encode(gzip.compress(content, 1)).decode("ascii")
 
 
-def _tail(output: Path) -> str:
-    return "\n".join(output.read_text(errors="replace").splitlines()[-TAIL_LINES:])
-
-
 @contextmanager
 def _nofile_at_least(limit: int) -> Iterator[None]:
-    """A child inherits the limit: raised here first, it is there from the child's first instruction on."""
+    """Raise the soft limit of descriptors to `limit` in the context.
+
+    A child inherits the limit, so that it is in force from the child's first instruction on.
+    """
     before, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if before not in (resource.RLIM_INFINITY, hard):
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(before, limit), hard))

@@ -1,11 +1,14 @@
-"""What a load generator is to do, and why it gave no outcome. Needs no library, as the agent uses it."""
+"""The specification of a load, and the reasons why it gave no result.
+
+This module needs no library, because the agent uses it.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from zoo.model.errors import UserError
+from zoo.core.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -13,23 +16,24 @@ class LoadSpec:
     url: str
     connections: int
     duration_s: float
-    timeout_s: float  # at least the duration, or late answers go missing from the histogram
-    threads: int = 2  # of each generator
-    addresses: tuple[str, ...] = ()  # the threads send to these one after the other; empty: to the URL's
-    census: bool = False  # count the responses that are not 2xx, which slows wrk down: for loads that are not measured
+    timeout_s: float  # at least the duration, otherwise late responses are missing from the histogram
+    threads: int = 2  # per generator
+    addresses: tuple[str, ...] = ()  # assigned to the threads in rotation; empty: the URL's address
+    census: bool = False  # count the responses that are not 2xx, only in loads not measured because it slows wrk down
+    by_second: bool = False  # count the responses of each second
 
     @property
     def timeout_whole_s(self) -> int:
-        """wrk knows whole seconds only."""
+        """Return the timeout rounded up, because wrk accepts only whole seconds."""
         return math.ceil(self.timeout_s)
 
 
 class LoadError(UserError):
-    """The generator gave no outcome that may be used.
+    """A load without a usable result.
 
-    kind: `spec_invalid` · `generator_missing` · `generator_failed` (exit code, no report) · `generator_hung` ·
-    `generator_cut` (it stopped before its time) · `clock_set` (its time and the harness's are not the same) ·
-    `generators_apart` (several hosts did not begin together) ·
+    `kind` is one of: `spec_invalid` · `generator_missing` · `generator_failed` (exit code, no report) ·
+    `generator_hung` · `generator_cut` (it stopped too early) · `clock_set` (its time and the harness's differ) ·
+    `generators_apart` (several hosts did not start together) ·
     `bad_responses` (too many were redirects, errors or had another body) ·
     `histogram_invalid` (the report contradicts itself).
     """
@@ -38,4 +42,4 @@ class LoadError(UserError):
         super().__init__(f"{message}\n{output}" if output else message)
         self.kind = kind
         self.message = message
-        self.output = output  # the last lines the tool printed
+        self.output = output  # the last lines that the tool printed

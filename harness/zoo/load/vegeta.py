@@ -1,8 +1,9 @@
-"""vegeta, for loads that wrk cannot make: a constant arrival rate, and every request with its own time.
+"""The vegeta generator, for loads that wrk cannot make: a constant arrival rate, and a record of each request's time.
 
-Known from its sources (version 12, lib/attack.go and lib/pacer.go): request i is due (i + 1) / rate after the start; a
-vegeta that falls behind sends the next one at once, and one that is still behind when the duration is over leaves out
-what is missing. A result's time stamp is that of sending, before a connection is opened; its sequence number is i.
+According to its sources (version 12, lib/attack.go and lib/pacer.go), request i is due (i + 1) / rate after the start.
+If vegeta falls behind, it sends the next request immediately. If it is still behind at the end of the duration, it
+omits the missing requests. A result's timestamp is the time of sending, before a connection is opened. Its sequence
+number is i.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from zoo.core.samples import DESCRIPTORS, PORTS, Hits
 from zoo.load.execute import TOOLS, Executor, Job, LocalExecutor, Tick
 from zoo.load.spec import LoadError
-from zoo.model.samples import DESCRIPTORS, PORTS, Hits
 
 BUILT = TOOLS / "vegeta"
-RESERVED_FILES = 64  # descriptors of one process that are no connections, and connections that are just being closed
+RESERVED_FILES = 64  # a process's descriptors other than connections, and connections that are being closed
 OVERRUN_S = 30.0
 TARGETS = "targets"
-INSTALL = "is not there. Build it: `make tools` (needs Go), or put a vegeta of version 12 on the PATH"
+INSTALL = "is not installed. Build it: `make tools` (needs Go), or put vegeta 12 on the PATH"
 
 KINDS = (
     ("too many open files", DESCRIPTORS),
@@ -40,19 +41,22 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Attack:
-    """With a rate the open model: so many requests a second, whatever the server does. Without one the closed model:
-    `connections` users, each of whom sends again when the answer is there."""
+    """A load by vegeta.
+
+    With a rate it follows the open model: this many requests per second, whatever the server does. Without one it
+    follows the closed model: `connections` users, each of whom sends the next request after the response.
+    """
 
     url: str
     duration_s: float
     timeout_s: float
     rate: int | None = None
-    connections: int | None = None  # open model: at most so many requests under way; None: no such bound
+    connections: int | None = None  # in the open model, the maximum number of requests in flight; None: no maximum
     keep_alive: bool = True
 
     @property
-    def under_way(self) -> int:
-        """The most requests that can be under way at once."""
+    def max_in_flight(self) -> int:
+        """Return the maximum number of requests in flight."""
         if self.connections is not None:
             return self.connections
         if self.rate is None:
@@ -61,18 +65,19 @@ class Attack:
 
 
 @dataclass(frozen=True)
-class Attacked:
-    """What one load gave."""
+class AttackResult:
+    """The result of one load."""
 
-    hits: list[Hits]  # one for each process
-    cpu_s: float  # of all processes
+    hits: list[Hits]  # one per process
+    cpu_s: float  # sum over all processes
     version: str
 
 
 class Vegeta:
-    """Runs vegeta where the server can be reached. More connections than one process may open make more processes.
+    """A generator that runs vegeta where the server can be reached.
 
-    `host` is sent as the Host header in place of the URL's.
+    It uses several processes if one may not open enough connections. `host` is sent as Host header instead of the
+    URL's.
     """
 
     def __init__(
@@ -98,10 +103,10 @@ class Vegeta:
     def pids(self) -> list[int]:
         return self._executor.pids()
 
-    def run(self, attack: Attack, on_tick: Tick | None = None) -> Attacked:
-        """Block until the last answer or timeout; `LoadError` when vegeta fails."""
+    def run(self, attack: Attack, on_tick: Tick | None = None) -> AttackResult:
+        """Block until the last response or timeout; raise `LoadError` if vegeta fails."""
         nofile = self._executor.nofile() if self._nofile is None else self._nofile
-        count = processes(attack, nofile - RESERVED_FILES)
+        count = count_processes(attack, nofile - RESERVED_FILES)
         tables = [f"{number}.csv" for number in range(count)]
         job = Job(
             commands=[[self._binary, *command(attack, count, number, self._host)] for number in range(count)],
@@ -117,17 +122,17 @@ class Vegeta:
         )
         done = self._executor.execute(job, on_tick)
         found = [read_hits(csv.reader(done.open(table))) for table in tables]
-        return Attacked(aligned(found), done.cpu_s, self.version())
+        return AttackResult(align_hits(found), done.cpu_s, self.version())
 
 
 def command(attack: Attack, count: int = 1, number: int = 0, host: str | None = None) -> list[str]:
-    """Return the options of one of so many processes."""
-    workers = math.ceil(attack.under_way / count)
+    """Return the options of process `number` of `count`."""
+    workers = math.ceil(attack.max_in_flight / count)
     return [
         *("attack", f"-targets={TARGETS}", f"-output={number}.gob"),
         f"-rate={attack.rate}/{count}s" if attack.rate else "-rate=0",
         *(f"-duration={attack.duration_s:g}s", f"-timeout={attack.timeout_s:g}s"),
-        *([] if attack.rate else [f"-workers={workers}"]),  # all users at once, not one after the other
+        *([] if attack.rate else [f"-workers={workers}"]),  # starts all users at once, not one after the other
         *(f"-max-workers={workers}", f"-connections={workers}"),
         f"-keepalive={'true' if attack.keep_alive else 'false'}",
         *("-http2=false", "-redirects=-1", "-max-body=0"),
@@ -136,31 +141,32 @@ def command(attack: Attack, count: int = 1, number: int = 0, host: str | None = 
 
 
 @dataclass(frozen=True)
-class Timed:
-    """The hits of one process, and when its first request was sent, in nanoseconds of the clock on the wall."""
+class ProcessHits:
+    """The hits of one process, and the time at which it sent its first request, in nanoseconds of the time of day."""
 
     first_ns: int
     hits: Hits
 
 
-def processes(attack: Attack, capacity: int) -> int:
-    """How many vegeta processes the load needs when one may open `capacity` connections."""
-    if min(attack.under_way, capacity, attack.duration_s, attack.timeout_s) <= 0 or attack.rate == 0:
-        raise LoadError("spec_invalid", f"connections, rate and times must be above zero: {attack}")
-    return math.ceil(attack.under_way / capacity)
+def count_processes(attack: Attack, capacity: int) -> int:
+    """Return how many vegeta processes the load needs if each may open `capacity` connections."""
+    if min(attack.max_in_flight, capacity, attack.duration_s, attack.timeout_s) <= 0 or attack.rate == 0:
+        raise LoadError("spec_invalid", f"connections, rate and times must be above zero, got {attack}")
+    return math.ceil(attack.max_in_flight / capacity)
 
 
-def read_hits(rows: Iterable[list[str]]) -> Timed | None:
-    """From vegeta's CSV: time stamp in ns, status, latency in ns, bytes out and in, error, body, name, sequence number.
+def read_hits(rows: Iterable[list[str]]) -> ProcessHits | None:
+    """Read the hits of one process from vegeta's CSV; None if there was no request.
 
-    None without any request. A gap in the sequence is no data: a result was lost.
+    Its columns are timestamp in ns, status, latency in ns, bytes out and in, error, body, name, and sequence number.
+    Raise `LoadError` for a gap in the sequence numbers, because a result was lost.
     """
     try:
-        found = sorted((int(row[8]), int(row[0]), int(row[2]), failure(int(row[1]), row[5])) for row in rows)
+        found = sorted((int(row[8]), int(row[0]), int(row[2]), classify_failure(int(row[1]), row[5])) for row in rows)
     except (IndexError, ValueError) as error:
-        raise LoadError("result_invalid", f"vegeta's CSV is not as expected: {error!r}") from error
+        raise LoadError("result_invalid", f"cannot read vegeta's CSV: {error!r}") from error
     if [number for number, *_ in found] != list(range(len(found))):
-        raise LoadError("result_invalid", "vegeta's results have a gap or a double in their sequence numbers")
+        raise LoadError("result_invalid", "vegeta's results have missing or repeated sequence numbers")
     if not found:
         return None
     first_ns = min(sent for _, sent, _, _ in found)
@@ -169,11 +175,11 @@ def read_hits(rows: Iterable[list[str]]) -> Timed | None:
         if kind:
             failed.setdefault(kind, []).append(number)
     sent = [(at - first_ns) // 1000 for _, at, _, _ in found]
-    return Timed(first_ns, Hits(sent, [took // 1000 for _, _, took, _ in found], failed))
+    return ProcessHits(first_ns, Hits(sent, [took // 1000 for _, _, took, _ in found], failed))
 
 
-def aligned(found: list[Timed | None]) -> list[Hits]:
-    """All processes on one clock, from the first request of any; processes without a request are left out."""
+def align_hits(found: list[ProcessHits | None]) -> list[Hits]:
+    """Return the hits of all processes, timed from the very first request; processes without requests are left out."""
     timed = [one for one in found if one is not None]
     start_ns = min((one.first_ns for one in timed), default=0)
     shifts = [(one.first_ns - start_ns) // 1000 for one in timed]
@@ -183,8 +189,8 @@ def aligned(found: list[Timed | None]) -> list[Hits]:
     ]
 
 
-def failure(status: int, error: str) -> str:
-    """The kind of a failed request; empty for a good one. The contract's only good status is 200."""
+def classify_failure(status: int, error: str) -> str:
+    """Return the kind of a failed request; empty for a good one. The contract's only good status is 200."""
     if status:
         return "" if status == 200 and not error else f"status {status}"
     return next((kind for words, kind in KINDS if words in error), "other")

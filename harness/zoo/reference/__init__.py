@@ -1,1 +1,1 @@
-"""The committed runs, and what is generated from runs: document parts, reports, the ledger of claims, the site."""
+"""The committed runs, and everything generated from runs: document parts, reports, the ledger of claims, the site."""

@@ -1,4 +1,4 @@
-"""The table of everything that is generated in documents, and its refresh: parts between markers, and whole files."""
+"""The table of everything generated in documents (parts between markers, and whole files), and how it is refreshed."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from zoo.analysis.pairs import Kind
-from zoo.catalog.manifest import Catalog
-from zoo.jdbc import records as jdbc
-from zoo.model import run as jvm_run
-from zoo.model.errors import UserError
-from zoo.model.run import schema
+from zoo.core import run as jvm_run
+from zoo.core.errors import UserError
+from zoo.core.manifest import Catalog
+from zoo.core.run import schema
 from zoo.reference import claims_page, findings, percentiles, readmes
-from zoo.reference.runs import Committed, Reference
-from zoo.report.jdbc import text as databases
+from zoo.reference.runs import Reference, StoredRun
+from zoo.report.section import mark_synthetic
+from zoo.scenarios.jdbc import view as databases
+from zoo.stats.pairs import Kind
 
-SCHEMAS = {"records": schema, "jdbc": jdbc.schema, "jvm": jvm_run.jvm_schema}
-"""The functions that make the schemas of stored data, by the name of their file in docs/."""
+SCHEMAS = {"records": schema, "jvm": jvm_run.jvm_schema}
+"""The functions that create the schemas of stored data, by the names of the schema files in docs/."""
 
 
 class DocumentError(UserError):
@@ -31,99 +31,133 @@ class DocumentError(UserError):
 class Part:
     """A generated part of a document.
 
-    `runs` are names in the table of committed runs; one that ends in `*` stands for all that begin like that. The part
-    is generated once the first of them is committed; the others are quoted as far as they are committed. What renders
-    as an empty text is not generated.
+    `runs` are names in the table of committed runs; a name that ends in `*` stands for all that begin that way. The
+    part is generated only if the first run is committed; of the others it quotes those that are. A part that renders as
+    an empty text is not generated.
     """
 
     document: str
     marker: str
     runs: Sequence[str]
-    render: Callable[[Sequence[Committed], Catalog], str]
+    render: Callable[[Sequence[StoredRun], Catalog], str]
 
 
 ZOO = "bench-all"
-"""The run of the whole zoo."""
+"""The name of the run of the whole zoo."""
 
 
-def parts(catalog: Catalog) -> Iterator[Part]:
-    """Yield all parts, those of each server's README included."""
-    yield Part("README.md", "entries", (), readmes.entries)
-    yield Part("README.md", "results", (ZOO,), readmes.results)
-    yield Part("README.md", "switch", (ZOO, "scenarios/*", "claims/*", "jdbc*"), readmes.answers)
-    yield Part("README.md", "output", (ZOO,), readmes.output)
+def document_parts(catalog: Catalog) -> Iterator[Part]:
+    """Yield all parts, including those of each server's README."""
+    yield Part("README.md", "entries", (), readmes.render_entries)
+    yield Part("README.md", "results", (ZOO,), readmes.render_results)
+    yield Part("README.md", "switch", (ZOO, "scenarios/*", "claims/*", "jdbc*"), readmes.render_answers)
+    yield Part("README.md", "output", (ZOO,), readmes.render_output)
+    answer = partial(readmes.render_answer, server="java-spring")
+    yield Part("docs/tutorial.md", "answer", (ZOO, "scenarios/open"), answer)
     for server in catalog.servers:
-        render = partial(readmes.server_results, server=server.name)
+        render = partial(readmes.render_server_results, server=server.name)
         yield Part(f"{server.name}/README.md", "results", (ZOO, "scenarios/*"), render)
-    last_lines = partial(readmes.last_lines, server="java-vertx")
+    last_lines = partial(readmes.render_last_lines, server="java-vertx")
     yield Part("java-vertx/README.md", "schedulers", ("schedulers",), last_lines)
-    yield Part("java-jdbc/README.md", "results", ("jdbc",), readmes.database_results)
-    yield Part("java-jdbc/README.md", "article", ("jdbc-article",), readmes.database_results)
-    yield Part("docs/jdbc.md", "profiles", (), lambda *_: databases.profiles())
-    yield Part("docs/findings.md", "allocators", ("allocators",), findings.allocators)
-    yield Part("docs/findings.md", "tier", ("vm-25k*",), findings.highest_tier)
-    yield Part("docs/findings.md", "experiments", ("scenarios/*",), findings.experiments)
-    yield Part("docs/liberty.md", "study", ("java-liberty/*",), findings.study)
-    runtimes = partial(findings.pairs, engine=True)
-    yield Part("docs/containers.md", "cost", ("container-cost",), runtimes)
-    yield Part("docs/scale-out.md", "swarm", ("swarm-one-node",), runtimes)
-    yield Part("docs/scale-out.md", "swarm-no-nat", ("swarm-one-node-no-nat",), runtimes)
-    yield Part("docs/scale-out.md", "million", ("scenarios/*",), findings.million)
-    yield Part("docs/method.md", "aa", ("aa", ZOO), findings.aa)
-    yield Part("docs/method.md", "power", ("aa",), findings.power)
-    yield Part("docs/method.md", "slowdown", ("slowdown",), partial(findings.pairs, kind=Kind.VARIANT))
-    yield Part("docs/method.md", "designs", ("designs/*",), findings.designs)
-    yield Part("docs/method.md", "first-turns", ("first-turns/before", "first-turns/after"), findings.first_turns)
-    yield Part("docs/method.md", "cores-split", ("cores-split",), findings.pairs)
-    yield Part("docs/method.md", "agreement", ("vm-10k-process", "vm-10k-guest"), findings.agreement)
-    yield Part("docs/method.md", "percentiles", ("wrk-percentiles.json.gz",), percentiles.render)
-    yield Part("docs/reliability.md", "soak", ("soak.json",), findings.soak)
+    yield Part("java-jdbc/README.md", "results", ("jdbc",), readmes.render_database_results)
+    yield Part("java-jdbc/README.md", "article", ("jdbc-article",), readmes.render_database_results)
+    yield Part("docs/guides/databases.md", "profiles", (), lambda *_: databases.profiles())
+    yield Part("docs/reference/results.md", "flags", (), findings.render_flags)
+    yield Part("docs/explanation/findings.md", "allocators", ("allocators",), findings.render_allocators)
+    yield Part("docs/explanation/findings.md", "tier", ("vm-25k*",), findings.render_highest_tier)
+    yield Part("docs/explanation/findings.md", "experiments", ("scenarios/*",), findings.render_experiments)
+    yield Part("docs/explanation/liberty.md", "study", ("java-liberty/*",), findings.render_study)
+    runtimes = partial(findings.render_pairs, engine=True)
+    yield Part("docs/guides/containers.md", "cost", ("container-cost",), runtimes)
+    yield Part("docs/guides/swarm.md", "swarm", ("swarm-one-node",), runtimes)
+    yield Part("docs/guides/swarm.md", "swarm-no-nat", ("swarm-one-node-no-nat",), runtimes)
+    yield Part("docs/guides/swarm.md", "million", ("scenarios/*",), findings.render_million)
+    yield Part("docs/explanation/certainty.md", "aa", ("aa", ZOO), findings.render_aa)
+    yield Part("docs/explanation/certainty.md", "power", ("aa",), findings.render_power)
+    yield Part(
+        "docs/explanation/certainty.md", "slowdown", ("slowdown",), partial(findings.render_pairs, kind=Kind.VARIANT)
+    )
+    yield Part("docs/explanation/method.md", "designs", ("designs/*",), findings.render_designs)
+    yield Part(
+        "docs/explanation/method.md",
+        "first-turns",
+        ("first-turns/before", "first-turns/after"),
+        findings.render_first_windows,
+    )
+    yield Part("docs/explanation/method.md", "cores-split", ("cores-split",), findings.render_pairs)
+    yield Part("docs/explanation/method.md", "agreement", ("vm-10k-process", "vm-10k-guest"), findings.render_agreement)
+    yield Part("docs/explanation/method.md", "percentiles", ("wrk-percentiles.json.gz",), percentiles.render)
+    yield Part("docs/contributing/tests.md", "soak", ("soak.json",), findings.render_soak)
 
 
-FILES = (((ZOO,), readmes.files), (("vm-25k*",), findings.highest_tier_reports))
-"""Files that are generated as a whole: the runs they quote, as of a part, and what renders them by path."""
+FILES = (
+    ((ZOO,), readmes.render_files),
+    (("scenarios/*",), findings.render_experiment_charts),
+    (("vm-25k*",), findings.render_highest_tier_reports),
+)
+"""Groups of files that are generated as a whole: the runs they quote, as in `Part`, and the function that renders them.
+
+The function returns the text of each file by its path.
+"""
 
 
-def quoted(runs: Sequence[str], reference: Reference) -> list[Committed] | None:
-    """Return the committed runs of these names; None if the first is not committed, so that nothing is generated."""
+def find_runs(runs: Sequence[str], reference: Reference) -> list[StoredRun] | None:
+    """Return the committed runs of these names; None if the first is not committed, so nothing can be generated."""
     groups = [reference.matching(name) for name in runs]
     return None if groups and not groups[0] else [run for group in groups for run in group]
 
 
-def refresh(root: Path, catalog: Catalog, *, write: bool) -> list[Path]:
-    """Return the files that are stale or no longer wanted; with `write`, rewrite or remove them."""
-    wanted = _wanted(root, catalog)
-    stale = [p for p, text in wanted.items() if not p.exists() or p.read_text(encoding="utf-8") != text]
-    stale += [p for p in sorted((root / "docs/charts").glob("*.svg")) if p not in wanted]
+def refresh_documents(root: Path, catalog: Catalog, *, write: bool) -> list[Path]:
+    """Return the files that are stale or no longer needed; with `write`, rewrite or remove them."""
+    expected = _expected_files(root, catalog)
+    stale = [p for p, text in expected.items() if not p.exists() or p.read_text(encoding="utf-8") != text]
+    stale += [p for p in sorted((root / "docs/charts").glob("*.svg")) if p not in expected]
     for path in stale if write else ():
-        if path in wanted:
+        if path in expected:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(wanted[path], encoding="utf-8")
+            path.write_text(expected[path], encoding="utf-8")
         else:
             path.unlink()
     return stale
 
 
-def _wanted(root: Path, catalog: Catalog) -> dict[Path, str]:
-    """Return the content that generated files, and files with generated parts, should have."""
+def _expected_files(root: Path, catalog: Catalog) -> dict[Path, str]:
+    """Return the text that each generated file, and each file with generated parts, should have."""
     reference = Reference(root, catalog)
-    wanted = {
+    expected = {
         root / f"docs/{name}.schema.json": json.dumps(make(), indent=2, sort_keys=True) + "\n"
         for name, make in SCHEMAS.items()
     }
-    wanted |= claims_page.files(root, catalog, reference.folders)
+    expected |= claims_page.render_files(root, catalog, reference.folders)
     for names, render in FILES:
-        if (runs := quoted(names, reference)) is not None:
-            wanted |= {root / path: text for path, text in render(runs, catalog).items()}
-    for part in parts(catalog):
-        path, runs = root / part.document, quoted(part.runs, reference)
+        if (runs := find_runs(names, reference)) is not None:
+            expected |= {root / path: text for path, text in render(runs, catalog).items()}
+    for part in document_parts(catalog):
+        path, runs = root / part.document, find_runs(part.runs, reference)
         if runs is not None and path.exists() and (text := part.render(runs, catalog)):
-            wanted[path] = _filled(path, wanted.get(path) or path.read_text(encoding="utf-8"), part.marker, text)
-    return wanted
+            document = expected.get(path) or path.read_text(encoding="utf-8")
+            expected[path] = _fill_part(
+                path, document, part.marker, _make_links_relative(_mark_synthetic_entries(text, catalog), part.document)
+            )
+    return expected
 
 
-def _filled(path: Path, document: str, name: str, text: str) -> str:
-    """Fill `<!-- generated: NAME -->` … `<!-- end -->`; a part without its markers is an error of the document."""
+def _mark_synthetic_entries(text: str, catalog: Catalog) -> str:
+    """Mark synthetic entries in the text's tables."""
+    lines = (mark_synthetic(line, catalog.synthetic) if line.startswith("|") else line for line in text.split("\n"))
+    return "\n".join(lines)
+
+
+def _make_links_relative(text: str, document: str) -> str:
+    """Turn links that start at the root of the repository into links that start at the document's folder."""
+    return re.sub(r"\]\((?![a-z]+:|#)", "](" + "../" * document.count("/"), text)
+
+
+def _fill_part(path: Path, document: str, name: str, text: str) -> str:
+    """Replace the text between `<!-- generated: NAME -->` and `<!-- end -->`.
+
+    Raise `DocumentError` unless the document has these markers exactly once.
+    """
     found = re.findall(rf"<!-- generated: {name} -->\n.*?<!-- end -->", document, flags=re.DOTALL)
     if len(found) != 1:
         raise DocumentError(

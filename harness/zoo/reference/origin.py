@@ -1,92 +1,97 @@
-"""Where quoted figures come from: the run, the machine, the build, and which of several runs is quoted."""
+"""The origin of quoted figures: the run, its machine and build, and the choice among several runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from zoo.analysis.held import Cost
-from zoo.analysis.summary import Row
-from zoo.catalog.build import source_hash
-from zoo.catalog.manifest import Catalog, Server
-from zoo.model.entry_id import plain, server_of
-from zoo.model.run import Run
-from zoo.reference.runs import Committed
+from zoo.core.entry_id import base_id, server_name
+from zoo.core.manifest import Catalog, Server
+from zoo.core.run import Run
+from zoo.host.build import source_hash
+from zoo.reference.runs import StoredRun
 from zoo.report.section import Section
-from zoo.report.text.markdown import body, render_table
+from zoo.report.text.markdown import render_body, render_table
+from zoo.stats.memory_per_request import Cost
+from zoo.stats.summary import Row
 
 
-def preference(rounds: int, started_at: str) -> tuple[int, str]:
-    """Return a key whose maximum is the run that documents quote where several have the same cell.
+def preference_key(rounds: int, started_at: str) -> tuple[int, str]:
+    """Return a sort key: if several runs have the same cell, documents quote the run with the greatest key.
 
-    The run with the most rounds, and of equal ones the newest: a rule that does not look at the result.
+    That is the run with the most rounds and, among equals, the newest. This rule does not look at the result.
     """
     return rounds, started_at
 
 
-def origin(run: Run, catalog: Catalog, only: str | None = None) -> str:
-    """Name machine, commit, JDK and any older build, without a full stop; `only`: the server that is quoted."""
+def describe_origin(run: Run, catalog: Catalog, only: str | None = None) -> str:
+    """Describe machine, commit, JDK and any earlier build, without a full stop; `only` is the server that is quoted."""
     host = run.host
     facts = (
         f"{host.cpu_model}, {run.cores}, "
         f"commit {(run.commit or 'unknown')[:12]}, JDK {run.plan.condition.jdk or 'none'}"
     )
-    older = [name for name in older_builds(run, catalog) if only in (None, name)]
+    older = [name for name in outdated_servers(run, catalog) if only in (None, name)]
     if not older:
         return facts
     if not run.builds:
-        return f"{facts}. **Older build**, of which the run kept no hash"
-    return f"{facts}. **Older build**: {', '.join(older)} changed since"
+        return f"{facts}. **Measured with an earlier build**, whose hash the run did not keep"
+    return f"{facts}. **Measured with an earlier build**: {', '.join(older)} changed since"
 
 
-def older_builds(run: Run, catalog: Catalog) -> list[str]:
-    """Return the run's servers whose sources have changed since, or all if it kept no hashes."""
-    names = {server_of(entry) for entry in run.plan.entries}
+def outdated_servers(run: Run, catalog: Catalog) -> list[str]:
+    """Return the run's servers whose sources have changed since the run, or all if the run stored no hashes."""
+    names = {server_name(entry) for entry in run.plan.entries}
     measured = [server for server in catalog.servers if server.name in names]
-    return changed(run.builds, measured) if run.builds else [server.name for server in measured]
+    return changed_servers(run.builds, measured) if run.builds else [server.name for server in measured]
 
 
-def changed(builds: Mapping[str, str], servers: Iterable[Server]) -> list[str]:
-    """Return the servers whose sources have another hash than the one kept, or of which none was kept."""
+def changed_servers(builds: Mapping[str, str], servers: Iterable[Server]) -> list[str]:
+    """Return the servers whose source hash differs from the stored one, or for which none was stored."""
     return [server.name for server in servers if builds.get(server.name) != source_hash(server)]
 
 
-def medians(run: Run, found: Sequence[Row], catalog: Catalog) -> str:
-    """Explain a table of medians and name its origin, and the tier that was cut."""
-    cut = next((r for r in found if r.limited_by), None)
-    clamped = f" Tier {cut.tier} ran at {cut.actual:,} connections ({cut.limited_by})." if cut and cut.actual else ""
+def explain_medians(run: Run, rows: Sequence[Row], catalog: Catalog) -> str:
+    """Explain a table of medians, and name its origin and the tier whose connections a limit reduced, if any."""
+    reduced = next((r for r in rows if r.limited_by), None)
+    reduction = (
+        f" {reduced.tier} ran with {reduced.actual:,} connections ({reduced.limited_by})."
+        if reduced and reduced.actual
+        else ""
+    )
     return (
-        f"Median (lowest–highest) of {run.plan.rounds} rounds; ≥ and hollow marks: a lower bound, see the report's "
-        f"flags. {origin(run, catalog)}.{clamped}"
+        f"Median (lowest–highest) of {run.plan.rounds} rounds; ≥ or a hollow mark: something other "
+        "than the server was the bottleneck, so the server may be faster. "
+        f"{describe_origin(run, catalog)}.{reduction}"
     )
 
 
-def source(committed: Committed, catalog: Catalog, more: str = "") -> str:
-    """Link a run from a document below the root, and name its origin."""
-    return f"[Committed run](../{committed.link}): {origin(committed.run, catalog)}{more}."
+def render_source(committed: StoredRun, catalog: Catalog, suffix: str = "") -> str:
+    """Link a committed run and describe its origin; the link starts at the root of the repository."""
+    return f"[Committed run]({committed.link}): {describe_origin(committed.run, catalog)}{suffix}."
 
 
-def quote(section: Section, source: str) -> str:
-    """Render a section as Markdown: its tables without their titles, the text, and the source."""
-    return "\n\n".join([*map(render_table, section.tables), *body(replace(section, tables=[])), source])
+def render_quote(section: Section, source: str) -> str:
+    """Render a section as Markdown: its tables without titles, its text, and the source."""
+    return "\n\n".join([*map(render_table, section.tables), *render_body(replace(section, tables=[])), source])
 
 
-# --- the cost of a held connection
+# --- the cost per waiting request
 
-HeldCosts = dict[tuple[str, str], tuple[Committed, Cost]]
-"""A cost and its run, by entry and quantity."""
+HeldCosts = dict[tuple[str, str], tuple[StoredRun, Cost]]
+"""Costs per waiting request and the runs that measured them, by entry and quantity."""
 
 
-def preferred(runs: Iterable[Committed]) -> HeldCosts:
-    """Return the costs that documents quote."""
+def preferred_costs(runs: Iterable[StoredRun]) -> HeldCosts:
+    """Return the costs that documents quote, one for each entry and quantity."""
     every = [
-        (preference(cost.interval.n, one.run.started_at), key, one, cost)
+        (preference_key(cost.interval.n, one.run.started_at), key, one, cost)
         for one in runs
         for key, cost in one.costs.items()
     ]
     return {key: (one, cost) for _, key, one, cost in sorted(every, key=lambda item: item[0])}
 
 
-def usual(runs: Iterable[Committed]) -> HeldCosts:
-    """Return the same for entries under usual conditions only."""
-    return {key: found for key, found in preferred(runs).items() if plain(key[0]) == key[0]}
+def usual_costs(runs: Iterable[StoredRun]) -> HeldCosts:
+    """Return the costs that documents quote, only for entries under the run's own condition."""
+    return {key: found for key, found in preferred_costs(runs).items() if base_id(key[0]) == key[0]}

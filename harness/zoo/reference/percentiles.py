@@ -1,7 +1,8 @@
-"""Compares the latencies that wrk prints with those it measured, in one run of wrk.
+"""A comparison of the latencies that wrk prints with those that it measured, in one run of wrk.
 
 `python -m zoo.reference.percentiles java-tomcat:virtual 100 results/reference/wrk-percentiles.json.gz` measures one
-cell of hello and keeps what wrk printed and its whole histogram. `zoo docs` turns that into a table of docs/method.md.
+cell of hello, and stores the output of wrk and its whole histogram. `zoo docs` turns them into a table in
+docs/explanation/method.md.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from zoo import ROOT
-from zoo.catalog.load import load_catalog
-from zoo.catalog.manifest import Catalog, Entry
+from zoo.core.capacity import parse_tier as tier_of
+from zoo.core.data import Data
+from zoo.core.manifest import Catalog, Entry
+from zoo.core.manifest_files import load_catalog
 from zoo.host import facts, run_metadata
+from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadSpec
-from zoo.load.wrk import REPORT, Report, Wrk, read_report, threads_of
-from zoo.model.data import Data
-from zoo.plan.capacity import tier as tier_of
-from zoo.reference.runs import Committed
+from zoo.load.wrk import REPORT, Wrk, read_report, threads_of
+from zoo.reference.runs import StoredRun
 from zoo.report.section import NONE, Table
 from zoo.report.text.markdown import render_table
 from zoo.runtime import conditions
@@ -33,12 +35,12 @@ from zoo.runtime.process import ProcessRuntime
 WINDOW_S = 10
 WARM_UP_S = 30
 QUANTILES = {"50": 0.5, "75": 0.75, "90": 0.9, "99": 0.99}
-LINE = re.compile(r"^\s+(\d+)%\s+([\d.]+)([a-z]+)$", re.MULTILINE)
-"""`     99%   12.31ms`"""
+PERCENTILE = re.compile(r"^\s+(\d+)%\s+([\d.]+)([a-z]+)$", re.MULTILINE)
+"""A line of wrk's output such as `     99%   12.31ms`."""
 
 
-class Printed(Data):
-    """One run of wrk: what it printed last, and what its script wrote, which is its whole histogram."""
+class WrkOutput(Data):
+    """One run of wrk: its final output, and the report of its script with the whole histogram."""
 
     entry: str
     connections: int
@@ -53,65 +55,72 @@ class Printed(Data):
     report: dict[str, Any]
 
     @property
-    def measured(self) -> Report:
-        """The histogram, checked as in every cell."""
+    def outcome(self) -> LoadOutcome:
+        """Return the outcome with the histogram, after the checks that every cell passes."""
         return read_report(json.dumps(self.report), self.connections, self.timeout_s, self.output)
 
     @property
-    def lines(self) -> dict[str, str]:
-        """Percent and latency, in wrk's own words."""
-        return {percent: f"{value} {unit.replace('us', 'µs')}" for percent, value, unit in LINE.findall(self.output)}
+    def percentiles(self) -> dict[str, str]:
+        """Return each percentile and its latency as wrk printed them."""
+        return {
+            percent: f"{value} {unit.replace('us', 'µs')}" for percent, value, unit in PERCENTILE.findall(self.output)
+        }
 
 
-def render(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Render the part of docs/method.md."""
-    return told(read(runs[0].folder))
+def render(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    """Render the generated part of docs/explanation/method.md."""
+    return render_output(read(runs[0].folder))
 
 
-def read(path: Path) -> Printed:
-    return Printed.model_validate_json(gzip.decompress(path.read_bytes()))
+def read(path: Path) -> WrkOutput:
+    return WrkOutput.model_validate_json(gzip.decompress(path.read_bytes()))
 
 
-def write(path: Path, printed: Printed) -> None:
+def write(path: Path, output: WrkOutput) -> None:
     with gzip.GzipFile(path, "wb", mtime=0) as out:
-        out.write(printed.model_dump_json().encode())
+        out.write(output.model_dump_json().encode())
 
 
-def told(printed: Printed) -> str:
+def render_output(output: WrkOutput) -> str:
     """Render a table and its source as Markdown."""
-    seen = printed.measured
+    outcome = output.outcome
     columns = ["percentile", "as wrk prints it", "of its corrected histogram", "as measured"]
     rows = [
-        [f"{percent} %", printed.lines[percent], _ms(seen.corrected.quantile(q)), _ms(seen.raw.quantile(q))]
+        [
+            f"{percent}%",
+            output.percentiles[percent],
+            _ms(outcome.corrected.quantile(q)),
+            _ms(outcome.histogram.quantile(q)),
+        ]
         for percent, q in QUANTILES.items()
     ]
-    invented = seen.corrected.total - seen.raw.total
-    interval = seen.runtime_us // (seen.requests // printed.connections)
+    added = outcome.corrected.total - outcome.histogram.total
+    interval = round(1e6 * outcome.runtime_s) // (outcome.requests // output.connections)
     table = Table("percentiles", columns, rows, text=0)
     return (
-        f"{render_table(table)}\n\n"
-        f"`{printed.entry}`, hello, {printed.connections:,} connections, one run of `wrk --latency`; "
-        f"wrk {printed.wrk}, {printed.cpu_model}, {printed.cores} cores shared by server and wrk, "
-        f"JDK {printed.jdk or 'none'}, commit {(printed.commit or 'unknown')[:12]}. {seen.requests:,} requests were "
-        f"answered, and wrk's histogram holds {seen.corrected.total:,} samples: the {invented:,} "
-        f"({100 * invented / seen.corrected.total:.1f} %) beyond were invented, with e = {interval / 1000:.2f} ms."
+        f"{render_table(table)}\n\n`{output.entry}`, hello, {output.connections:,} connections, one "
+        f"run of `wrk --latency`; wrk {output.wrk}, {output.cpu_model}, {output.cores} cores "
+        f"shared by server and wrk, JDK {output.jdk or 'none'}, commit "
+        f"{(output.commit or 'unknown')[:12]}. The server answered {outcome.requests:,} requests, but "
+        f"wrk's histogram holds {outcome.corrected.total:,} samples: wrk invented the other {added:,} "
+        f"({100 * added / outcome.corrected.total:.1f}%), with e = {interval / 1000:.2f} ms."
     )
 
 
-def measure(entry: Entry, connections: int) -> Printed:
-    """Start the entry in its own process and warm it up for a fixed time."""
+def measure(entry: Entry, connections: int) -> WrkOutput:
+    """Start the entry in its own process, warm it up for a fixed time, and measure one window."""
     jdk = conditions.jdk_for([entry])
     host = facts.gather(jdk)
     wrk = Wrk(options=("--latency",))
     with tempfile.TemporaryDirectory(prefix="zoo-printed-") as folder:
-        hosted = ProcessRuntime(jdk).start(Launch(entry, Path(folder) / "server.log"))
+        server = ProcessRuntime(jdk).start(Launch(entry, Path(folder) / "server.log"))
         try:
             for seconds in (WARM_UP_S, WINDOW_S):
-                spec = LoadSpec(f"{hosted.url}/", connections, seconds, seconds + 5, min(host.cores or 2, 4))
-                done = wrk.execute(spec)
+                spec = LoadSpec(f"{server.url}/", connections, seconds, seconds + 5, min(host.cores or 2, 4))
+                execution = wrk.execute(spec)
         finally:
-            hosted.stop()
-    return Printed(
+            server.stop()
+    return WrkOutput(
         entry=entry.id,
         connections=connections,
         threads=threads_of(spec),
@@ -121,8 +130,8 @@ def measure(entry: Entry, connections: int) -> Printed:
         cpu_model=host.cpu_model,
         cores=host.cores,
         commit=run_metadata.revision(ROOT).commit,
-        output=done.output,
-        report=json.load(done.open(REPORT)),
+        output=execution.output,
+        report=json.load(execution.open(REPORT)),
     )
 
 
@@ -131,11 +140,11 @@ def _ms(us: int | None) -> str:
 
 
 def main() -> None:
-    """Measure the entry and tier of the arguments, and write the file that they name."""
+    """Measure an entry, and store and print the result; the arguments are the entry, its connections and the file."""
     entry, tier, path = sys.argv[1:]
-    printed = measure(load_catalog(ROOT).entry(entry), tier_of(tier).connections)
-    write(Path(path), printed)
-    print(told(printed))
+    output = measure(load_catalog(ROOT).entry(entry), tier_of(tier).connections)
+    write(Path(path), output)
+    print(render_output(output))
 
 
 if __name__ == "__main__":

@@ -1,107 +1,120 @@
-"""Renders the generated parts of the READMEs: variants, results, the answer to “Should I switch?”, server by server."""
+"""The generated parts of the READMEs: variants, results, and the answer to “Should I switch?” per server."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from zoo.analysis.metrics import CPU, P99, PEAK_RSS, REQUESTS, Metric
-from zoo.analysis.pairs import Kind, Pair
-from zoo.catalog.manifest import Catalog
-from zoo.jdbc import analysis as database_pairs
-from zoo.jdbc.store import JdbcStore
-from zoo.model.entry_id import server_of, varied
-from zoo.model.run import Run
+from zoo.core.answer_runs import ARRIVING, COST, WAITING
+from zoo.core.entry_id import server_name, with_condition
+from zoo.core.manifest import Catalog
+from zoo.core.run import Run
 from zoo.reference import reports
-from zoo.reference.origin import medians, older_builds, origin, preference, preferred, usual
-from zoo.reference.runs import Committed
-from zoo.report.charts import svg
+from zoo.reference.origin import (
+    describe_origin,
+    explain_medians,
+    outdated_servers,
+    preference_key,
+    preferred_costs,
+    usual_costs,
+)
+from zoo.reference.runs import StoredRun
 from zoo.report.charts.figure import Figure
 from zoo.report.columns import COLUMNS, title_of
 from zoo.report.formatting import format_interval
-from zoo.report.jdbc import text as databases
-from zoo.report.section import NONE, Table
+from zoo.report.page import svg
+from zoo.report.section import NONE, SYNTHETIC, Table
+from zoo.report.sentences import last_lines
 from zoo.report.summary import Summary
 from zoo.report.text import switch
+from zoo.report.text.answer import paragraph
 from zoo.report.text.markdown import render_table
-from zoo.report.text.sentences import ending
-from zoo.report.text.switch import Arriving
-from zoo.report.text.wording import decided
+from zoo.report.text.switch import ConstantRateResult
+from zoo.report.wording import format_comparison
 from zoo.scenarios.hello import HELLO
+from zoo.scenarios.jdbc import view as databases
 from zoo.scenarios.open import OPEN
+from zoo.scenarios.sleep import SLEEP
+from zoo.stats import databases as database_pairs
+from zoo.stats.metrics import CPU, P99, PEAK_RSS, REQUESTS, Metric
+from zoo.stats.pairs import Kind, Pair
 
 TIER = "1k"
-"""Connections at which documents quote `hello`."""
+"""The number of connections at which documents quote `hello`."""
 
 CHARTS = Path("docs/charts")
 
-SHOWN = ("forest-model-hello-cpu-per-request",)
+README_CHARTS = ("forest-model-hello-cpu-per-request",)
 """Names of the charts that the README shows."""
 
-TOLD = {REQUESTS: "requests a second", CPU: "CPU per request", P99: "p99 latency", PEAK_RSS: "peak memory"}
+METRICS = {REQUESTS: "requests per second", CPU: "CPU per request", P99: "p99 latency", PEAK_RSS: "peak memory"}
 
 
-def entries(_: Sequence[Committed], catalog: Catalog) -> str:
+def render_entries(_: Sequence[StoredRun], catalog: Catalog) -> str:
     """Render the table of all server variants."""
-    body = [[f"[`{e.id}`]({e.server.name}/)", e.variant.model, e.variant.summary] for e in catalog.entries]
+    body = [[f"[`{e.id}`]({e.server.name}/)", e.variant.model, e.variant.description] for e in catalog.entries]
     return render_table(Table("entries", ["entry", "model", "how it runs a request"], body, text=3))
 
 
-def results(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Render the run of the whole zoo: one picture, and a row for each server of virtual over platform threads."""
+def render_results(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    """Render the run of the whole zoo: one chart, and for each server a row comparing virtual with platform threads."""
     [whole] = runs
     summary = whole.summary
     pairs = _quoted_pairs(whole)
-    body = [[f"[{p.a.partition(':')[0]}]({p.a.partition(':')[0]}/)", *(_said(p, m) for m in TOLD)] for p in pairs]
-    table = Table("pairs", ["virtual ÷ platform threads", *TOLD.values()], body)
+    body = [
+        [f"[{p.a.partition(':')[0]}]({p.a.partition(':')[0]}/)", *(_format_pair(p, m) for m in METRICS)] for p in pairs
+    ]
+    table = Table("pairs", ["virtual ÷ platform threads", *METRICS.values()], body)
     return "\n\n".join(
         [
-            *(f"![{_bare(f.description)}]({CHARTS}/{f.name}.svg)" for f in _shown(whole)),
+            *(render_picture(f, f.name) for f in _readme_charts(whole)),
             *([render_table(table)] if body else []),
-            f"`hello` at 1,000 connections, 95 % intervals. [Report]({whole.link}/report.html) of every entry and load "
-            f"(download it and open it in a browser; [as text]({whole.link}/report.md)). "
-            f"{medians(summary.run, list(summary.cells.rows.values()), catalog)}",
+            f"`hello` at 1,000 connections, 95% intervals. [Report]({whole.link}/report.html) of all "
+            "entries and loads (download it and open it in a browser; [as "
+            f"text]({whole.link}/report.md)). "
+            f"{explain_medians(summary.run, list(summary.cells.rows.values()), catalog)}",
         ]
     )
 
 
-def _shown(whole: Committed) -> list[Figure]:
-    return [figure for figure in whole.contents.figures if figure.name in SHOWN]
+def _readme_charts(whole: StoredRun) -> list[Figure]:
+    return [figure for figure in whole.contents.figures if figure.name in README_CHARTS]
 
 
-def output(runs: Sequence[Committed], catalog: Catalog) -> str:
+def render_output(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     """Render the last lines that the run of the whole zoo printed."""
     [whole] = runs
     summary = whole.summary
-    return "\n".join(["```text", *ending(summary.cells, summary.compared), "```"])
+    return "\n".join(["```text", *last_lines(summary.cells, summary.compared), "```"])
 
 
-def files(runs: Sequence[Committed], catalog: Catalog) -> dict[Path, str]:
+def render_files(runs: Sequence[StoredRun], catalog: Catalog) -> dict[Path, str]:
     """Render the reports of the run of the whole zoo, and the README's charts."""
     [whole] = runs
-    charts = {CHARTS / f"{f.name}.svg": svg.alone(f) for f in _shown(whole)}
-    folder = whole.listed.path
+    charts = {CHARTS / f"{f.name}.svg": svg.render_standalone(f) for f in _readme_charts(whole)}
+    folder = whole.listing.path
     return {
-        folder / "report.md": reports.text(whole.contents),
-        folder / "report.html": reports.html(whole.contents),
+        folder / "report.md": reports.render_markdown(whole.contents),
+        folder / "report.html": reports.render_html(whole.contents),
         **charts,
     }
 
 
-def _quoted_pairs(whole: Committed) -> list[Pair]:
-    """Return the pairs of thread models in `hello`, at the tier that documents quote."""
+def _quoted_pairs(whole: StoredRun) -> list[Pair]:
+    """Return the pairs of thread models in `hello`, at the number of connections that documents quote."""
     return [p for p in whole.summary.compared.of(Kind.MODEL) if (p.scenario, p.tier) == (HELLO.name, TIER)]
 
 
-def _said(pair: Pair, metric: Metric) -> str:
-    """`slower 12–18 %`, `equal within 5 %`, `open`"""
+def _format_pair(pair: Pair, metric: Metric) -> str:
+    """Return the comparison of a pair in words, with its interval."""
     comparison = pair.comparisons.get(metric)
-    return NONE if comparison is None else decided(comparison)
+    return NONE if comparison is None else format_comparison(comparison)
 
 
-def _bare(text: str) -> str:
-    """Replace the brackets of a text, which would end the description of a picture."""
-    return text.replace("[", "(").replace("]", ")")
+def render_picture(figure: Figure, name: str) -> str:
+    """Render the picture of a chart in the file of this name, without brackets, which would end its description."""
+    return f"![{figure.description.replace('[', '(').replace(']', ')')}]({CHARTS}/{name}.svg)"
 
 
 # --- should I switch?
@@ -109,77 +122,101 @@ def _bare(text: str) -> str:
 CONNECTIONS, WIRE_MS = 10, 10
 
 Sentence = tuple[str, str]
-"""A text, empty if nothing was measured, and its source."""
+"""A text, which is empty if nothing was measured, and its source."""
 
 
-def answers(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Render a bullet for each case that was measured; the first run is that of the whole zoo."""
+def render_answers(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    """Render a bullet for each case that was measured; the first run must be that of the whole zoo."""
     whole, *others = runs
-    return "\n".join(f"- {text} {source}" for text, source in _sentences(whole, others, catalog) if text)
+    return "\n".join(f"- {text} {source}" for text, source in _list_sentences(whole, others, catalog) if text)
 
 
-def _sentences(whole: Committed, others: Sequence[Committed], catalog: Catalog) -> Iterator[Sentence]:
-    servers = [one for one in others if one.listed.words[0] == "bench"]
-    yield _waiting(servers, catalog)
-    yield _database([one for one in others if one.listed.words[0] == "jdbc"])
-    yield switch.fast(_quoted_pairs(whole)), _source(f"{whole.link}/report.html", whole.run, catalog)
-    yield _held([one for one in servers if one.listed.name.startswith("scenarios/")], catalog)
+def _list_sentences(whole: StoredRun, others: Sequence[StoredRun], catalog: Catalog) -> Iterator[Sentence]:
+    servers = [one for one in others if one.listing.words[0] == "bench"]
+    yield _waiting_sentence(servers, catalog)
+    yield _database_sentence([one for one in others if one.listing.words[0] == "jdbc"])
+    yield switch.fast_sentence(_quoted_pairs(whole)), _render_source(f"{whole.link}/report.html", whole.run, catalog)
+    yield _memory_sentence([one for one in servers if one.listing.name.startswith("scenarios/")], catalog)
 
 
-def _waiting(runs: Sequence[Committed], catalog: Catalog) -> Sentence:
-    """Say who keeps up with a constant rate, each server from the run that `preference` puts first."""
-    found: dict[str, list[tuple[tuple[int, str], Arriving, Committed]]] = {}
+def _waiting_sentence(runs: Sequence[StoredRun], catalog: Catalog) -> Sentence:
+    """Say which servers keep up with a constant rate; `preference` selects the run that each server is quoted from."""
+    by_server: dict[str, list[tuple[tuple[int, str], ConstantRateResult, StoredRun]]] = {}
     for committed in runs:
         run = committed.run
         if OPEN.name in run.plan.scenarios and not run.plan.condition.env:
-            mine = [record for record in committed.records if record.scenario == OPEN.name]
-            for server, one in switch.arriving(mine).items():
-                found.setdefault(server, []).append((preference(one.rounds, run.started_at), one, committed))
-    best = {server: max(of, key=lambda one: one[0]) for server, of in sorted(found.items())}
-    sources = _sources(((one.link, one.run, server) for server, (_, _, one) in best.items()), catalog)
-    return switch.waiting({server: one for server, (_, one, _) in best.items()}), sources
+            own = [record for record in committed.records if record.scenario == OPEN.name]
+            for server, one in switch.constant_rate_results(own).items():
+                by_server.setdefault(server, []).append((preference_key(one.rounds, run.started_at), one, committed))
+    best = {server: max(of, key=lambda one: one[0]) for server, of in sorted(by_server.items())}
+    sources = _render_sources(((one.link, one.run, server) for server, (_, _, one) in best.items()), catalog)
+    return switch.waiting_sentence({server: one for server, (_, one, _) in best.items()}), sources
 
 
-def _database(runs: Sequence[Committed]) -> Sentence:
-    """Compare virtual threads with a cached pool, with few connections and a slow wire."""
+def _database_sentence(runs: Sequence[StoredRun]) -> Sentence:
+    """Compare virtual threads with a cached pool, with few connections and a high network latency."""
     found = []
     for committed in runs:
-        store = JdbcStore.open(committed.folder)
-        pair = next((p for p in database_pairs.compare(store.records()).of(Kind.MODEL) if _is_quoted(p)), None)
+        pair = next((p for p in database_pairs.compare(committed.records).of(Kind.MODEL) if _is_quoted(p)), None)
         if pair and (comparison := pair.comparisons.get(database_pairs.OPS)) and comparison.ratio:
-            found.append((preference(pair.rounds, store.run().started_at), comparison, committed.link))
+            found.append((preference_key(pair.rounds, committed.run.started_at), comparison, committed.link))
     if not found:
         return "", ""
     _, comparison, link = max(found, key=lambda one: one[0])
-    return switch.database(comparison, CONNECTIONS, WIRE_MS), f"([run]({link}))"
+    return switch.database_sentence(comparison, CONNECTIONS, WIRE_MS), f"([run]({link}))"
 
 
 def _is_quoted(pair: Pair) -> bool:
     return f"wire-{WIRE_MS}" in pair.scenario and pair.tier.startswith(f"{CONNECTIONS}/")
 
 
-def _held(runs: Sequence[Committed], catalog: Catalog) -> Sentence:
-    """Say what a held connection costs, each server from its newest run, so that its variants are of one build."""
-    rss = {entry: found for (entry, quantity), found in usual(runs).items() if quantity == "rss"}
-    latest = {server_of(e): one for e, (one, _) in sorted(rss.items(), key=lambda item: item[1][0].run.started_at)}
-    rss = {entry: found for entry, found in rss.items() if found[0] is latest[server_of(entry)]}
-    sources = _sources(((one.link, one.run, server_of(entry)) for entry, (one, _) in rss.items()), catalog)
-    return switch.held({entry: cost for entry, (_, cost) in rss.items()}), sources
+def _memory_sentence(runs: Sequence[StoredRun], catalog: Catalog) -> Sentence:
+    """Say what a waiting request costs.
+
+    All variants of a server are quoted from its newest run, so that they were measured with the same build.
+    """
+    rss = {entry: found for (entry, quantity), found in usual_costs(runs).items() if quantity == "rss"}
+    latest = {server_name(e): one for e, (one, _) in sorted(rss.items(), key=lambda item: item[1][0].run.started_at)}
+    rss = {entry: found for entry, found in rss.items() if found[0] is latest[server_name(entry)]}
+    sources = _render_sources(((one.link, one.run, server_name(entry)) for entry, (one, _) in rss.items()), catalog)
+    return switch.memory_sentence({entry: cost for entry, (_, cost) in rss.items()}), sources
 
 
-def _sources(used: Iterable[tuple[str, Run, str]], catalog: Catalog) -> str:
-    """Render the source of each run, in which some servers are quoted."""
-    quoted: dict[str, tuple[Run, set[str]]] = {}
-    for link, run, server in used:
-        quoted.setdefault(link, (run, set()))[1].add(server)
-    return " ".join(_source(link, run, catalog, servers) for link, (run, servers) in quoted.items())
+def _render_sources(sources: Iterable[tuple[str, Run, str]], catalog: Catalog) -> str:
+    """Render the source of each run with the servers that are quoted from it."""
+    by_link: dict[str, tuple[Run, set[str]]] = {}
+    for link, run, server in sources:
+        by_link.setdefault(link, (run, set()))[1].add(server)
+    return " ".join(_render_source(link, run, catalog, servers) for link, (run, servers) in by_link.items())
 
 
-def _source(link: str, run: Run, catalog: Catalog, only: set[str] | None = None) -> str:
-    """`only`: the servers whose figures are quoted; without it, all servers of the run."""
-    changed = older_builds(run, catalog)
-    older = ", older build" if changed and (only is None or only & set(changed)) else ""
+def _render_source(link: str, run: Run, catalog: Catalog, only: set[str] | None = None) -> str:
+    """Render the link to a run, marked if it measured an earlier build of the quoted servers.
+
+    `only` are the quoted servers; None means all servers of the run.
+    """
+    changed = outdated_servers(run, catalog)
+    older = ", earlier build" if changed and (only is None or only & set(changed)) else ""
     return f"([run]({link}){older})"
+
+
+# --- the tutorial
+
+COLUMNS_OF_A_TERMINAL = 100
+
+
+def render_answer(runs: Sequence[StoredRun], catalog: Catalog, server: str) -> str:
+    """Render what `zoo answer` prints, from the run of the whole zoo and a run of arriving requests.
+
+    `zoo answer` measures waiting requests in one round, so the first round of the run is quoted.
+    """
+    whole, arriving = runs
+    first = [r for r in whole.records if (r.scenario, r.tier, r.round) == (SLEEP.name, TIER, 1)]
+    cost = [r for r in whole.records if r.scenario == HELLO.name]
+    found = {WAITING: Summary.of(whole.run, first), ARRIVING: arriving.summary, COST: Summary.of(whole.run, cost)}
+    lines = textwrap.wrap(paragraph(server, found), COLUMNS_OF_A_TERMINAL)
+    sources = " ".join(_render_source(one.link, one.run, catalog) for one in runs)
+    return "\n".join(["```text", *lines, "```", "", f"From committed runs: {sources}."])
 
 
 # --- the README of one server, and of java-jdbc
@@ -189,62 +226,67 @@ KEYS = ("rps", "p99_ms", "cpu_us_per_request")
 TITLES = ["variant", *map(title_of, (*KEYS, "kb_per_request"))]
 
 
-def server_results(runs: Sequence[Committed], catalog: Catalog, server: str) -> str:
-    """Render the results of a server, from the run of the whole zoo and from runs that held connections."""
+def render_server_results(runs: Sequence[StoredRun], catalog: Catalog, server: str) -> str:
+    """Render a server's results from the run of the whole zoo, and from the runs that measured waiting requests."""
     whole, *others = runs
     if server not in whole.summary.cells.servers:
         return ""
-    return variants(whole.summary, others, catalog, server, f"../{whole.link}/report.html")
+    return render_variants(whole.summary, others, catalog, server, f"{whole.link}/report.html")
 
 
-def last_lines(runs: Sequence[Committed], catalog: Catalog, server: str) -> str:
-    """Render the last lines of a run as a paragraph."""
+def render_last_lines(runs: Sequence[StoredRun], catalog: Catalog, server: str) -> str:
+    """Render the last lines of a run's output as a paragraph."""
     [one] = runs
-    _, *said = (line.strip().rstrip(".") for line in ending(one.summary.cells, one.summary.compared))
-    where = f"[{one.run.plan.rounds} rounds](../{one.link}): {origin(one.run, catalog, server)}"
-    return f"{'. '.join([*said, where])}."
+    _, *texts = (line.strip().rstrip(".") for line in last_lines(one.summary.cells, one.summary.compared))
+    origin_text = f"[{one.run.plan.rounds} rounds]({one.link}): {describe_origin(one.run, catalog, server)}"
+    return f"{'. '.join([*texts, origin_text])}."
 
 
-def database_results(runs: Sequence[Committed], catalog: Catalog) -> str:
-    """Render each published table that a database run measured."""
+def render_database_results(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    """Render each published table for which a database run has results."""
     [one] = runs
-    store = JdbcStore.open(one.folder)
-    return databases.results(store.run(), store.records(), f"../{one.link}")
+    return databases.results(one.run, one.records, f"{one.link}")
 
 
-def variants(summary: Summary, held: Sequence[Committed], catalog: Catalog, server: str, report: str) -> str:
-    """Render `hello` at 1,000 connections from the run of the whole zoo, and the slope of memory of held runs."""
+def render_variants(
+    summary: Summary, waiting_runs: Sequence[StoredRun], catalog: Catalog, server: str, report: str
+) -> str:
+    """Render a server's results: `hello` at 1,000 connections from the run of the whole zoo, and memory.
+
+    Memory per waiting request comes from `waiting_runs`.
+    """
     rows = {(r.entry, r.scenario, r.tier): r for r in summary.cells.rows.values() if not r.again}
-    slopes = {entry: found for (entry, quantity), found in preferred(held).items() if quantity == "rss"}
+    slopes = {entry: found for (entry, quantity), found in preferred_costs(waiting_runs).items() if quantity == "rss"}
     body, lean = [], []
     for variant in next(s for s in catalog.servers if s.name == server).manifest.variants:
         entry = f"{server}:{variant.name}"
         row, slope = rows.get((entry, "hello", TIER)), slopes.get(entry)
         body.append(
             [
-                f"`{variant.name}`",
+                f"`{variant.name}`{f' {SYNTHETIC}' if variant.synthetic else ''}",
                 *(COLUMNS[key].text(row) if row else NONE for key in KEYS),
                 format_interval(slope[1].interval) if slope else NONE,
             ]
         )
-        lean += _lean(held, entry, variant.name)
-    sources = [f"[Report]({report}): {origin(summary.run, catalog, server)}."]
-    runs = {one.link: one.run for entry, (one, _) in slopes.items() if server_of(entry) == server}
-    sources += [f"Held connections: {origin(run, catalog, server)}." for run in runs.values()]
-    how = (
-        f"`hello` at 1,000 connections; median (lowest–highest) of {summary.run.plan.rounds} rounds, ≥: a lower bound. "
-        "Memory per waiting request: the slope over several counts with its 95 % interval."
+        lean += _render_lean(waiting_runs, entry, variant.name)
+    sources = [f"[Report]({report}): {describe_origin(summary.run, catalog, server)}."]
+    runs = {one.link: one.run for entry, (one, _) in slopes.items() if server_name(entry) == server}
+    sources += [f"Waiting requests: {describe_origin(run, catalog, server)}." for run in runs.values()]
+    explanation = (
+        f"`hello` at 1,000 connections; median (lowest–highest) of {summary.run.plan.rounds} rounds, "
+        "≥: a lower bound. Memory per waiting request: the slope over several connection counts with "
+        "its 95% interval."
     )
-    return "\n\n".join([render_table(Table("results", TITLES, body)), " ".join([how, *lean, *sources])])
+    return "\n\n".join([render_table(Table("results", TITLES, body)), " ".join([explanation, *lean, *sources])])
 
 
-def _lean(held: Sequence[Committed], entry: str, variant: str) -> list[str]:
-    """Render what lean buffers save, from the preferred run that has both; empty if no run has."""
-    fat, thin = (entry, "rss"), (varied(entry, LEAN), "rss")
-    both = preferred([one for one in held if fat in one.costs and thin in one.costs])
-    if not both:
+def _render_lean(waiting_runs: Sequence[StoredRun], entry: str, variant: str) -> list[str]:
+    """Render what lean buffers save, from the preferred run that measured both; empty if no run did."""
+    usual_key, lean_key = (entry, "rss"), (with_condition(entry, LEAN), "rss")
+    costs = preferred_costs([one for one in waiting_runs if usual_key in one.costs and lean_key in one.costs])
+    if not costs:
         return []
     return [
-        f"With `{LEAN}`, `{variant}` takes {format_interval(both[thin][1].interval)} kB per waiting request "
-        f"instead of {format_interval(both[fat][1].interval)}, in the same run."
+        f"With `{LEAN}`, a waiting request takes {format_interval(costs[lean_key][1].interval)} kB in "
+        f"`{variant}` instead of {format_interval(costs[usual_key][1].interval)} kB, in the same run."
     ]

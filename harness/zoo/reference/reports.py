@@ -1,68 +1,60 @@
-"""Writes the reports of a run next to its records, from the files of its folder alone."""
+"""The reports of a run, made only from the files in its folder and written next to its records."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from zoo.jdbc.store import JdbcStore
+from zoo.core.manifest import Catalog
+from zoo.core.run_folder import Store
 from zoo.report import raw_files
 from zoo.report.charts.figure import Figure
-from zoo.report.charts.svg import TOOLS, alone
-from zoo.report.jdbc import page as jdbc_page
-from zoo.report.jdbc import text as jdbc_text
 from zoo.report.page.contents import Contents
-from zoo.report.page.html import page
+from zoo.report.page.html import render_page
+from zoo.report.page.svg import TOOLS, render_standalone
 from zoo.report.section import Section
 from zoo.report.summary import Summary
-from zoo.report.text.document import document
+from zoo.report.text.document import report_sections
 from zoo.report.text.markdown import render
-from zoo.store.run_folder import Store
 
 
-def write(store: Store, reference: str | None, svg: Path | None = None) -> tuple[Contents, list[Section], Path]:
-    """Write both reports; return their sections and the page. A folder `svg` gets every chart as a picture."""
-    contents = read(store, reference)
-    sections = document(contents.summary, contents.evidence.notes)
+def write_reports(store: Store, catalog: Catalog, svg: Path | None = None) -> tuple[Contents, list[Section], Path]:
+    """Write both reports, and every chart as a picture if `svg` names a folder.
+
+    Return the report's contents, the sections of its text, and the path of the page.
+    """
+    contents = read_contents(store, catalog)
+    sections = report_sections(contents.summary, contents.raw_files.notes)
     store.write_text("report.md", render(sections))
-    path = store.write_text("report.html", html(contents))
+    path = store.write_text("report.html", render_html(contents))
     _write_charts(contents.figures, svg)
     return contents, sections, path
-
-
-def write_jdbc(store: JdbcStore, svg: Path | None = None) -> tuple[list[Section], Path]:
-    """Do the same for a database run."""
-    run, records = store.run(), store.records()
-    notes = raw_files.notes(store.raw_names())
-    sections = jdbc_text.document(run, records, notes)
-    store.write_text("report.md", render(sections))
-    path = store.write_text("report.html", jdbc_page.page(run, records, TOOLS, notes))
-    _write_charts(jdbc_page.all_figures(records), svg)
-    return sections, path
 
 
 def _write_charts(figures: Iterable[Figure], folder: Path | None) -> None:
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         for figure in figures:
-            (folder / f"{figure.name}.svg").write_text(alone(figure), encoding="utf-8")
+            (folder / f"{figure.name}.svg").write_text(render_standalone(figure), encoding="utf-8")
 
 
-def read(store: Store, reference: str | None) -> Contents:
-    """Return the report of a run's folder."""
-    return contents_of(store, Summary.of(store.run(), store.records(), reference))
+def read_contents(store: Store, catalog: Catalog) -> Contents:
+    """Return the contents of the report of a run's folder."""
+    return contents_of(store, Summary.of(store.run(), store.records(), catalog.reference_id, catalog.synthetic))
 
 
 def contents_of(store: Store, summary: Summary) -> Contents:
-    """Return the report of a run that is already summarised, with the raw files of its folder."""
-    return Contents.of(summary, raw_files.gather(summary.records, store.files(), store.raw_names(), store.read_raw))
+    """Return the contents of the report of a run that is already summarized, with the raw files of its folder."""
+    return Contents.of(
+        summary, raw_files.read_raw_files(summary.records, store.files(), store.raw_names(), store.read_raw)
+    )
 
 
-def text(contents: Contents) -> str:
+def render_markdown(contents: Contents) -> str:
     """Render `report.md`."""
-    return render(document(contents.summary, contents.evidence.notes))
+    return render(report_sections(contents.summary, contents.raw_files.notes))
 
 
-def html(contents: Contents) -> str:
+def render_html(contents: Contents) -> str:
     """Render `report.html`."""
-    return page(contents, TOOLS)
+    return render_page(contents, TOOLS)

@@ -1,4 +1,4 @@
-"""Measures the runs of the table again: which are out of date, how long each takes, and where a new run is put."""
+"""Re-runs of committed runs: which are out of date, how long each takes, and where the new runs are stored."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zoo.catalog.build import program_hash
-from zoo.catalog.manifest import Catalog
-from zoo.jdbc import plan as databases
-from zoo.jdbc.plan import JdbcWish
-from zoo.measure import bare_jvm, soak
-from zoo.model.entry_id import server_of
-from zoo.model.errors import BenchError, UserError
-from zoo.model.option import parse
-from zoo.plan import blocks, budget
-from zoo.plan.request import Wish, plan_of
+from zoo.bench import bare_jvm, soak
+from zoo.core import blocks, budget, run_folder
+from zoo.core.entry_id import server_name
+from zoo.core.errors import BenchError, UserError
+from zoo.core.jdbc import JDBC, plan_subjects
+from zoo.core.manifest import Catalog
+from zoo.core.option import parse_options
+from zoo.core.plan import BenchOptions, make_plan
+from zoo.core.run_folder import write_atomically
+from zoo.host.build import program_hash
 from zoo.reference.claims_page import PROGRAM_OF
-from zoo.reference.origin import changed
+from zoo.reference.origin import changed_servers
 from zoo.reference.runs import CommittedRun, TableError
-from zoo.runtime.conditions import condition_of, runtime_named, varied
-from zoo.store import run_folder
-from zoo.store.run_folder import write_whole
+from zoo.runtime.conditions import condition_of, select_runtime, variations_of
+from zoo.scenarios.jdbc import spec as databases
+from zoo.scenarios.jdbc.spec import JdbcOptions
 
 REFRESHED = Path("results/refreshed")
-"""The folder of runs that are made to be committed."""
+"""The folder of new runs that are to be committed."""
 
 FOR_CLAIMS = Path("results/claims")
-"""The folder of runs that the commands of the table made on this machine, for claims."""
+"""The folder of runs that were made on this machine to judge claims."""
 
 UNFINISHED = FOR_CLAIMS / "unfinished"
-"""The folder of such a run until it is complete, so that an interrupted one is measured again."""
+"""The folder of such runs until they are complete, so that an interrupted one is measured again."""
 
 # --- which runs are current
 
 
 @dataclass(frozen=True)
-class Build:
-    """The state of a committed run: when it was measured (None if nothing is committed), and what changed since."""
+class ServerBuild:
+    """The state of a committed run: when it started (None if it is not committed), and what has changed since then."""
 
     run: CommittedRun
     started_at: str | None = None
@@ -54,30 +54,30 @@ class Build:
         return self.started_at is not None and not self.changed
 
 
-def build_of(run: CommittedRun, root: Path) -> Build:
+def build_of(run: CommittedRun, root: Path) -> ServerBuild:
     """Compare the build that the committed run measured with the sources of this checkout.
 
-    A server of which the run kept no hash counts as changed. Copies that are not in the tree cannot be compared.
+    A server without a stored hash counts as changed. Copies that are not in the tree cannot be compared.
     """
     path = root / run.path
     file = path / "run.json" if path.is_dir() else path
     if not file.is_file():
-        return Build(run)
+        return ServerBuild(run)
     data = file.read_bytes()
     facts = json.loads(gzip.decompress(data) if file.suffix == ".gz" else data)
-    kept_hashes, measured = facts.get("builds", {}), _measured(facts)
-    stale = changed(kept_hashes, [server for server in run.catalog(root).servers if server.name in measured])
+    kept_hashes, measured = facts.get("builds", {}), _measured_programs(facts)
+    stale = changed_servers(kept_hashes, [server for server in run.catalog(root).servers if server.name in measured])
     programs = [name for name in PROGRAM_OF.values() if name in measured]
     stale += [name for name in programs if kept_hashes.get(name) != program_hash(root, name)]
-    return Build(run, facts.get("started_at", ""), tuple(sorted(stale)))
+    return ServerBuild(run, facts.get("started_at", ""), tuple(sorted(stale)))
 
 
-def _measured(facts: dict[str, Any]) -> set[str]:
+def _measured_programs(facts: dict[str, Any]) -> set[str]:
     """Return the servers, or the program, that a run measured."""
     if program := PROGRAM_OF.get(facts.get("kind", "")):
         return {program}
     entries = facts["plan"]["entries"] if "plan" in facts else facts.get("marks") or [facts["entry"]]
-    return {server_of(entry) for entry in entries}
+    return {server_name(entry) for entry in entries}
 
 
 # --- how long a command takes
@@ -85,15 +85,15 @@ def _measured(facts: dict[str, Any]) -> set[str]:
 
 @dataclass(frozen=True)
 class CommandTime:
-    """The time and the cells of a command; `impossible` is the reason why it cannot run here."""
+    """The time and the number of cells of a command; `impossible` is the reason if it cannot run here."""
 
     seconds: float = 0.0
     cells: int = 0
     impossible: str = ""
 
 
-Chosen = tuple[CommittedRun, CommandTime]
-Found = tuple[Build, CommandTime]
+TimedRun = tuple[CommittedRun, CommandTime]
+TimedBuild = tuple[ServerBuild, CommandTime]
 
 
 def time_of(run: CommittedRun, root: Path) -> CommandTime:
@@ -103,10 +103,11 @@ def time_of(run: CommittedRun, root: Path) -> CommandTime:
     try:
         match run.words:
             case ["bench", *words]:
-                return time_of_bench(parse(Wish, words), run.env, run.catalog(root), root)
+                return time_of_bench(parse_options(BenchOptions, words), run.env, run.catalog(root), root)
             case ["jdbc", "bench", *words]:
-                planned = databases.plan_of(parse(JdbcWish, words), seed=0)
-                return CommandTime(databases.seconds(planned), len(planned.cells))
+                planned = databases.make_plan(parse_options(JdbcOptions, words), seed=0)
+                cells = [one for one in plan_subjects(planned) if one.scenario == JDBC]
+                return CommandTime(databases.seconds(planned), len(cells))
             case ["jvm"]:
                 return CommandTime(bare_jvm.seconds())
             case ["soak", "--minutes", minutes]:
@@ -115,26 +116,28 @@ def time_of(run: CommittedRun, root: Path) -> CommandTime:
         raise TableError(f"{run.name}: {run.command}: {error}") from error
     except UserError as error:
         return CommandTime(impossible=str(error))
-    raise TableError(f"{run.name}: no command of a committed run: {run.command}")
+    raise TableError(
+        f'{run.name}: "{run.command}" is not the command of a committed run; correct it in results/reference/runs.toml'
+    )
 
 
-def time_of_bench(wish: Wish, env: Mapping[str, str], catalog: Catalog, root: Path) -> CommandTime:
-    """Estimate a bench with these variables in its environment; `UserError` if it cannot run.
+def time_of_bench(wish: BenchOptions, env: Mapping[str, str], catalog: Catalog, root: Path) -> CommandTime:
+    """Estimate a bench with these variables in its environment; raise `UserError` if it cannot run.
 
-    A run that adds rounds until its precision is reached may take the whole of its budget.
+    For a run that adds rounds until it reaches a precision, assume that it takes its whole budget.
     """
     entries = catalog.select(wish.servers, wish.variants)
-    with _environment(env):
-        condition = condition_of(runtime_named(wish.runtime, wish.tiers), entries, root)
-        variations = varied(wish.vary, condition, entries, root)
-    planned = plan_of(wish, catalog, condition, variations)
-    least = budget.seconds(blocks.blocks_of(planned), blocks.profile_of(planned), catalog)
+    with _changed_environment(env):
+        condition = condition_of(select_runtime(wish.runtime, wish.tiers), entries, root)
+        variations = variations_of(wish.vary, condition, entries, root)
+    planned = make_plan(wish, catalog, condition, variations)
+    least = budget.estimate_seconds(blocks.blocks_of(planned), blocks.profile_of(planned), catalog)
     return CommandTime(max(least, planned.budget_s or 0.0), planned.cells)
 
 
 @contextmanager
-def _environment(changes: Mapping[str, str]) -> Iterator[None]:
-    """Change this process's environment for a while."""
+def _changed_environment(changes: Mapping[str, str]) -> Iterator[None]:
+    """Change this process's environment within the context."""
     before = dict(os.environ)
     os.environ.update(changes)
     try:
@@ -147,67 +150,67 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
 # --- which runs are measured again
 
 
-def possible(runs: Iterable[Chosen]) -> list[Chosen]:
-    """Return all of these runs; `BenchError` if the command of one cannot make it here."""
-    found = list(runs)
-    if impossible := [f"{run.name}: {time.impossible}" for run, time in found if time.impossible]:
+def require_possible(runs: Iterable[TimedRun]) -> list[TimedRun]:
+    """Return all of these runs; raise `BenchError` if the command of one cannot run here."""
+    chosen = list(runs)
+    if impossible := [f"{run.name}: {time.impossible}" for run, time in chosen if time.impossible]:
         raise BenchError("\n".join(impossible))
-    return found
+    return chosen
 
 
-def ordered(found: Iterable[Found]) -> list[Found]:
-    """Sort runs: first those to refresh, the missing and the oldest first, then the impossible and the current ones."""
+def sort_runs(found: Iterable[TimedBuild]) -> list[TimedBuild]:
+    """Sort runs: first the missing ones, then outdated ones from the oldest, impossible ones, and current ones."""
     return sorted(found, key=lambda one: (one[0].is_current, bool(one[1].impossible), one[0].started_at or ""))
 
 
-def oldest(found: Iterable[Found], budget_s: float) -> list[Chosen]:
-    """Return the runs that are missing or of an earlier build, oldest first, as many as fit into the time."""
+def choose_oldest(found: Iterable[TimedBuild], budget_s: float) -> list[TimedRun]:
+    """Return the runs that are missing or of an earlier build, oldest first, as many as fit into `budget_s` seconds."""
     chosen = []
-    for build, time in ordered(found):
+    for build, time in sort_runs(found):
         if not build.is_current and not time.impossible and time.seconds <= budget_s:
             budget_s -= time.seconds
             chosen.append((build.run, time))
     return chosen
 
 
-# --- where a new run is put
+# --- where a new run is stored
 
 
-def adopt(run: CommittedRun, root: Path) -> None:
-    """Put the newest run that its command made into the place of the committed one."""
-    made = _newest(root / REFRESHED / run.name)
-    if made is None:
-        raise BenchError(f"{run.name}: its command left no run in {REFRESHED / run.name}")
+def replace_committed(run: CommittedRun, root: Path) -> None:
+    """Replace the committed run by the newest one that its command made; raise `BenchError` if there is none."""
+    newest = _find_newest(root / REFRESHED / run.name)
+    if newest is None:
+        raise BenchError(f"{run.name}: its command created no run in {REFRESHED / run.name}")
     if run.path.suffix:
-        write_whole(root / run.path, (made / "run.json").read_text(encoding="utf-8"))
+        write_atomically(root / run.path, (newest / "run.json").read_text(encoding="utf-8"))
     else:
-        run_folder.keep(made, root / run.path, raw=run.raw)
+        run_folder.copy_run(newest, root / run.path, raw=run.raw)
 
 
-def made_for_claims(runs: Iterable[CommittedRun], root: Path) -> dict[str, Path]:
-    """Return the folders of the runs that were made for claims, by name."""
+def claim_runs(runs: Iterable[CommittedRun], root: Path) -> dict[str, Path]:
+    """Return the folders of those of these runs that were made for claims, by name."""
     folders = {run.name: root / FOR_CLAIMS / run.name for run in runs}
     return {name: folder for name, folder in folders.items() if (folder / "run.json").exists()}
 
 
 def begin_for_claims(run: CommittedRun, root: Path) -> Path:
-    """Return the folder in which the command puts its run; remove what was interrupted there."""
+    """Return the folder for the command's run, after removing an interrupted run from it."""
     folder = root / UNFINISHED / run.name
     shutil.rmtree(folder, ignore_errors=True)
     return folder
 
 
 def finish_for_claims(run: CommittedRun, root: Path) -> None:
-    """Keep the run under its name."""
+    """Move the complete run to its permanent folder."""
     folder = root / UNFINISHED / run.name
-    if made := _newest(folder):
-        to = root / FOR_CLAIMS / run.name
-        to.parent.mkdir(parents=True, exist_ok=True)
-        made.rename(to)
+    if newest := _find_newest(folder):
+        target = root / FOR_CLAIMS / run.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        newest.rename(target)
         shutil.rmtree(folder)
 
 
-def _newest(folder: Path) -> Path | None:
-    """Return the newest run below a folder, if there is one."""
-    found = max(folder.rglob("run.json"), key=lambda path: path.stat().st_mtime, default=None)
-    return found and found.resolve().parent
+def _find_newest(folder: Path) -> Path | None:
+    """Return the newest run below a folder, or None."""
+    newest = max(folder.rglob("run.json"), key=lambda path: path.stat().st_mtime, default=None)
+    return newest and newest.resolve().parent

@@ -1,4 +1,4 @@
-"""Reads the table of committed runs, `results/reference/runs.toml`, and the runs themselves."""
+"""The table of committed runs, `results/reference/runs.toml`, and the runs themselves."""
 
 from __future__ import annotations
 
@@ -12,32 +12,35 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from zoo.analysis.held import Cost, costs
-from zoo.catalog import load as toml_file
-from zoo.catalog.load import load_catalog
-from zoo.catalog.manifest import Catalog
-from zoo.model.data import Data
-from zoo.model.errors import UserError
-from zoo.model.record import Record
-from zoo.model.run import Run
+from zoo.core import manifest_files as toml_file
+from zoo.core.data import Data
+from zoo.core.errors import UserError
+from zoo.core.manifest import Catalog
+from zoo.core.manifest_files import load_catalog
+from zoo.core.record import Record
+from zoo.core.run import Run
+from zoo.core.run_folder import Store
 from zoo.reference.reports import contents_of
 from zoo.report.page.contents import Contents
 from zoo.report.summary import Summary
 from zoo.scenarios.held import HELD
-from zoo.store.run_folder import Store
+from zoo.stats.memory_per_request import Cost, costs
 
 COMMITTED = Path("results/reference")
-"""The folder of the committed runs, below the root of a checkout."""
+"""The folder of the committed runs, relative to the root of a checkout."""
 
 TABLE = COMMITTED / "runs.toml"
 
 
 class TableError(UserError):
-    """A table of committed runs that cannot be used, or a name that it does not list; the message says why."""
+    """A mistake in the table of committed runs, or a name that it does not list; the message says which."""
 
 
 class CommittedRun(Data):
-    """A committed run: the command that makes it, and what quotes it. The file's first lines explain each key."""
+    """A committed run: the command that makes it, and the documents that quote it.
+
+    The first lines of the file explain each key.
+    """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9./-]*$", description="its folder or file below results/reference")
     command: str
@@ -50,23 +53,23 @@ class CommittedRun(Data):
 
     @property
     def path(self) -> Path:
-        """Its folder or file, below the root of a checkout."""
+        """Return the run's folder or file, relative to the root of a checkout."""
         return COMMITTED / self.name
 
     @property
     def words(self) -> list[str]:
-        """The words of `zoo`, in which a bench names its runtime: the default depends on the machine."""
+        """Return the arguments of `zoo`. A bench always names its runtime, as the default depends on the machine."""
         found = shlex.split(self.command)
         return [*found, "--runtime", "process"] if found[:1] == ["bench"] and "--runtime" not in found else found
 
     def catalog(self, root: Path) -> Catalog:
-        """Load the servers of this checkout, and those that ZOO names next to them."""
+        """Load the servers of this checkout and those of ZOO."""
         return _catalog(root, self.env.get("ZOO"))
 
 
 @cache
-def _catalog(root: Path, more: str | None) -> Catalog:
-    return load_catalog(root, root / more if more else None)
+def _catalog(root: Path, folder: str | None) -> Catalog:
+    return load_catalog(root, root / folder if folder else None)
 
 
 class CommittedRuns(Data):
@@ -78,11 +81,14 @@ class CommittedRuns(Data):
     def _names_differ(self) -> Self:
         names = [run.name for run in self.runs]
         if twice := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"two runs are called {twice[0]}")
+            raise ValueError(f"two runs have the name {twice[0]}; rename one")
         return self
 
     def matching(self, name: str) -> list[CommittedRun]:
-        """Return the run of this name, or for `java-liberty/*` all that begin like that; `TableError` if none does."""
+        """Return the run of this name, or all that match a pattern such as `java-liberty/*`.
+
+        Raise `TableError` if there is none.
+        """
         found = [run for run in self.runs if fnmatchcase(run.name, name)]
         if not found:
             raise TableError(f'{TABLE} lists no run "{name}"; zoo reference status shows all names')
@@ -90,28 +96,27 @@ class CommittedRuns(Data):
 
 
 def load(root: Path) -> CommittedRuns:
-    """Read the table of this checkout; `TableError` names the file and the key of what is missing or wrong."""
-    return toml_file.read(root / TABLE, CommittedRuns, TableError)
+    """Read the table of this checkout; `TableError` names the file and key of anything missing or wrong."""
+    return toml_file.read_toml(root / TABLE, CommittedRuns, TableError)
 
 
 @dataclass(frozen=True)
-class Committed:
-    """A committed run; each of its files is read when it is first needed."""
+class StoredRun:
+    """A committed run whose files are read when they are first needed."""
 
-    listed: CommittedRun
+    listing: CommittedRun
     folder: Path
-    reference: str | None
-    """The entry that is nothing but the protocol."""
+    catalog: Catalog
 
     @property
     def link(self) -> str:
-        """Its path below the root of the checkout."""
-        return self.listed.path.as_posix()
+        """Return the run's path, relative to the root of the checkout."""
+        return self.listing.path.as_posix()
 
     @property
     def name(self) -> str:
-        """The last part of its name."""
-        return self.listed.path.name
+        """Return the last part of the run's name."""
+        return self.listing.path.name
 
     @cached_property
     def run(self) -> Run:
@@ -123,11 +128,11 @@ class Committed:
 
     @cached_property
     def summary(self) -> Summary:
-        return Summary.of(self.run, self.records, self.reference)
+        return Summary.of(self.run, self.records, self.catalog.reference_id, self.catalog.synthetic)
 
     @cached_property
     def costs(self) -> dict[tuple[str, str], Cost]:
-        """The cost of a connection that the scenario `held` measured, by entry and quantity."""
+        """Return the cost per connection that the scenario `held` measured, by entry and quantity."""
         records = self.records if HELD.name in self.run.plan.scenarios else []
         return costs([record for record in records if record.scenario == HELD.name])
 
@@ -141,13 +146,13 @@ class Reference:
 
     def __init__(self, root: Path, catalog: Catalog) -> None:
         listed = [run for run in load(root).runs if (root / run.path).exists()]
-        self._there = [Committed(run, root / run.path, catalog.reference_id) for run in listed]
+        self._there = [StoredRun(run, root / run.path, catalog) for run in listed]
 
-    def matching(self, name: str) -> list[Committed]:
-        """Return the committed runs of this name, or for `scenarios/*` all whose names begin with `scenarios/`."""
-        return [run for run in self._there if fnmatchcase(run.listed.name, name)]
+    def matching(self, name: str) -> list[StoredRun]:
+        """Return the committed run of this name, or all that match a pattern such as `scenarios/*`."""
+        return [run for run in self._there if fnmatchcase(run.listing.name, name)]
 
     @property
     def folders(self) -> Mapping[str, Path]:
-        """The folders of the runs by name."""
-        return {run.listed.name: run.folder for run in self._there if run.folder.is_dir()}
+        """Return the folders of the runs by name."""
+        return {run.listing.name: run.folder for run in self._there if run.folder.is_dir()}

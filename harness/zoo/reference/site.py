@@ -1,4 +1,4 @@
-"""Writes a folder of static pages that any host serves: reports of runs, the ledger of claims, and an index."""
+"""A folder of static pages for any web host: reports of runs, the ledger of claims, and an index."""
 
 from __future__ import annotations
 
@@ -8,93 +8,95 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from zoo.catalog.manifest import Catalog
-from zoo.claims.verdicts import ClaimVerdict, verdicts
-from zoo.model.entry_id import server_of
+from zoo.claims.verdicts import ClaimVerdict, judge_each
+from zoo.core import run_folder
+from zoo.core.entry_id import server_name
+from zoo.core.manifest import Catalog
+from zoo.core.run_folder import Store
 from zoo.reference import claims_page, reports
-from zoo.reference.origin import origin
+from zoo.reference.origin import describe_origin
 from zoo.report import ledger_page
-from zoo.report.ledger_text import counted
-from zoo.report.page.html import ENVIRONMENT, policy
-from zoo.store import run_folder
-from zoo.store.run_folder import Store
+from zoo.report.ledger_text import format_counts
+from zoo.report.page.html import ENVIRONMENT, security_policy
 
 RUNS = "runs"
-"""The folder of the site that has one folder for each run."""
+"""The name of the site's folder that has one folder for each run."""
 
 RECORDS = ("run.json", run_folder.RECORDS, run_folder.PACKED_RECORDS)
-"""Files of a run that its pages link to, whichever of them there are."""
+"""Files of a run that its pages link to; a run may lack some of them."""
 
 
-def write(
-    to: Path,
+def write_site(
+    target: Path,
     runs: Sequence[Path],
-    named: Mapping[str, Path],
+    claim_runs: Mapping[str, Path],
     root: Path,
     catalog: Catalog,
     say: Callable[[str], None],
 ) -> Path:
-    """Write the site of these runs, and of the ledger as the named runs decide it; return its index.
+    """Write the reports of these runs, and the ledger as judged by the named runs; return the path of the index.
 
-    `say` is called with a line for each report.
+    Call `say` with a line of progress for each report.
     """
-    to.mkdir(parents=True, exist_ok=True)
+    target.mkdir(parents=True, exist_ok=True)
     entries = []
     for folder in runs:
         store = Store.open(folder)
         say(f"{store.run().id}: report")
-        entries.append(_write_report(to, store, catalog))
-    said = _write_ledger(to, named, root, catalog, {entry["id"] for entry in entries})
-    written = to / "index.html"
+        entries.append(_write_report(target, store, catalog))
+    verdicts = _write_ledger(target, claim_runs, root, catalog, {entry["id"] for entry in entries})
+    written = target / "index.html"
     page = ENVIRONMENT.get_template("site.html")
-    written.write_text(page.render(entries=entries, claims=counted(said), policy=policy()), encoding="utf-8")
+    written.write_text(
+        page.render(entries=entries, claims=format_counts(verdicts), policy=security_policy()), encoding="utf-8"
+    )
     return written
 
 
-def _write_report(to: Path, store: Store, catalog: Catalog) -> dict[str, Any]:
-    """Write a run's report as the index of its folder, without links to files that are not copied.
+def _write_report(target: Path, store: Store, catalog: Catalog) -> dict[str, Any]:
+    """Write a run's report as the index page of its folder, without links to files that are not copied.
 
-    Return what the index of the site shows of it.
+    Return the data about the run that the site's index shows.
     """
-    contents = reports.read(store, catalog.reference_id)
+    contents = reports.read_contents(store, catalog)
     run = contents.summary.run
-    home = _copy(to, store.folder, run.id)
-    shown = replace(contents.evidence, files=frozenset(path.name for path in home.iterdir()))
-    (home / "index.html").write_text(reports.html(replace(contents, evidence=shown)), encoding="utf-8")
+    home = _copy_records(target, store.folder, run.id)
+    copied = replace(contents.raw_files, files=frozenset(path.name for path in home.iterdir()))
+    (home / "index.html").write_text(reports.render_html(replace(contents, raw_files=copied)), encoding="utf-8")
     return {
         "id": run.id,
         "href": f"{RUNS}/{run.id}/",
         "title": ", ".join(run.plan.scenarios),
-        "servers": sorted({server_of(entry) for entry in run.plan.entries}),
+        "servers": sorted({server_name(entry) for entry in run.plan.entries}),
         "date": run.started_at[:10],
-        "where": origin(run, catalog),
+        "where": describe_origin(run, catalog),
         "lines": contents.summary.last_lines,
     }
 
 
 def _write_ledger(
-    to: Path, named: Mapping[str, Path], root: Path, catalog: Catalog, reported: set[str]
+    target: Path, claim_runs: Mapping[str, Path], root: Path, catalog: Catalog, reported: set[str]
 ) -> list[ClaimVerdict]:
-    """Write the page of the ledger, and a page with the records of each run that decides a claim and has no report."""
+    """Write the page of the ledger, and a page with records for each run that decides a claim and has no report."""
     if not (root / claims_page.FOLDER).is_dir():
         return []
-    found = claims_page.read_ledger(root, catalog)
-    given, _ = claims_page.read_runs(claims_page.runs_of(found.claims, named), root, catalog)
-    said = verdicts(found.claims, {n: replace(one, folder=f"{RUNS}/{one.id}") for n, one in given.items()})
-    (to / "claims.html").write_text(ledger_page.page(found, said), encoding="utf-8")
-    used = {archive.id for verdict in said for archive in verdict.archives}
-    for archive in given.values():
-        if archive.id in used - reported:
-            home = _copy(to, root / archive.folder, archive.id)
+    ledger = claims_page.read_ledger(root, catalog)
+    archives, _ = claims_page.read_runs(claims_page.runs_of(ledger.claims, claim_runs), root, catalog)
+    judged = judge_each(ledger.claims, {n: replace(one, folder=f"{RUNS}/{one.id}") for n, one in archives.items()})
+    (target / "claims.html").write_text(ledger_page.render_page(ledger, judged), encoding="utf-8")
+    deciding = {archive.id for verdict in judged for archive in verdict.archives}
+    for archive in archives.values():
+        if archive.id in deciding - reported:
+            home = _copy_records(target, root / archive.folder, archive.id)
             names = sorted(path.name for path in home.iterdir() if path.name in RECORDS)
-            page = ENVIRONMENT.get_template("run.html").render(archive=archive, names=names, policy=policy())
+            page = ENVIRONMENT.get_template("run.html").render(archive=archive, names=names, policy=security_policy())
             (home / "index.html").write_text(page, encoding="utf-8")
-    return said
+    return judged
 
 
-def _copy(to: Path, folder: Path, run_id: str) -> Path:
-    """Copy a run's records to its folder of the site, and return that."""
-    home = to / RUNS / run_id
+def _copy_records(target: Path, folder: Path, run_id: str) -> Path:
+    """Copy a run's records to its folder of the site, and return the folder."""
+    home = target / RUNS / run_id
     home.mkdir(parents=True, exist_ok=True)
     for name in RECORDS:
         if (folder / name).exists():

@@ -1,1 +1,1 @@
-"""A run shown: the same document as terminal text and as Markdown."""
+"""The report of a run: one document, rendered as terminal text, Markdown and HTML."""

@@ -1,4 +1,4 @@
-"""The columns of all tables of cells, each declared once: its title with the unit, and how a row gives it. Pure."""
+"""The columns of all tables of cells, each declared once: its title with the unit, and how to read it. Pure."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from zoo.analysis.stats.interval import Interval
-from zoo.analysis.summary import Cell, Row, Spread, cells, row_of
-from zoo.model.flag import Flag
-from zoo.model.measurement import Measurement
-from zoo.model.record import Record
+from zoo.core.flag import Flag
+from zoo.core.measurement import Measurement
+from zoo.core.record import Record
 from zoo.report.formatting import format_interval, format_number, format_spread
 from zoo.report.section import NONE, Table
+from zoo.stats.interval import Interval
+from zoo.stats.summary import Cell, Row, Spread, cells, make_row
 
 
 @dataclass(frozen=True)
 class Column:
-    """A figure of a row; `scale` turns what is read into the unit of the title, `bounded` marks lower bounds."""
+    """A figure of a row. `scale` converts the value to the unit in the title; `bounded` marks lower bounds."""
 
     title: str
     read: Callable[[Row], Spread | Interval | None]
@@ -25,22 +25,22 @@ class Column:
     bounded: bool = False
 
     def value(self, row: Row) -> float | None:
-        """The median, or the mean of an interval."""
-        found = self.read(row)
-        if found is None:
+        """Return the median of a spread or the mean of an interval; None if there is neither."""
+        figure = self.read(row)
+        if figure is None:
             return None
-        return found.value if isinstance(found, Interval) else found.median * self.scale
+        return figure.value if isinstance(figure, Interval) else figure.median * self.scale
 
     def text(self, row: Row) -> str:
-        found = self.read(row)
-        if isinstance(found, Interval):
-            return format_interval(found)
-        return format_spread(found, self.scale, bound=self.bounded and row.lower_bound)
+        figure = self.read(row)
+        if isinstance(figure, Interval):
+            return format_interval(figure)
+        return format_spread(figure, self.scale, bound=self.bounded and row.lower_bound)
 
 
 @dataclass(frozen=True)
 class TextColumn:
-    """Words about a row, or a figure that has no range over rounds."""
+    """A text about a row, or a figure that has no range over rounds."""
 
     title: str
     text: Callable[[Row], str]
@@ -48,23 +48,23 @@ class TextColumn:
 
 @dataclass(frozen=True)
 class RecordColumn:
-    """A figure of a single record, which rows leave out: it shows whether the measurement was disturbed."""
+    """A figure of a single record that shows whether the measurement was disturbed; rows do not have it."""
 
     title: str
     read: Callable[[Measurement], float | None]
     scale: float = 1.0
 
-    def value(self, seen: Measurement) -> float | None:
-        found = self.read(seen)
-        return None if found is None else found * self.scale
+    def value(self, measurement: Measurement) -> float | None:
+        figure = self.read(measurement)
+        return None if figure is None else figure * self.scale
 
 
 def flag_letter(flag: Flag) -> str:
-    """A flag's letter in tables."""
+    """Return the letter that stands for a flag in tables."""
     return chr(ord("A") + list(Flag).index(flag))
 
 
-def _flags(row: Row) -> str:
+def _format_flags(row: Row) -> str:
     marks = [f"{flag_letter(flag)}×{count}" if count < row.measured else flag_letter(flag) for flag, count in row.flags]
     if row.failures:
         marks.append(f"failed in {len(row.failures)} round(s): {row.failures[-1]}")
@@ -72,15 +72,15 @@ def _flags(row: Row) -> str:
     return " ".join(marks) or NONE
 
 
-def _held(row: Row) -> str:
-    """Return whether all connections were held; for a pool of threads, how many it served at a time."""
+def _format_held(row: Row) -> str:
+    """Return whether all connections were held or, for a pool of threads, how many it served at a time."""
     if row.held or row.ceiling_rps is None:
         return "yes" if row.held else "no"
     return f"{row.ceiling_rps * row.delay_s:,.0f} at a time"
 
 
-def _errors(row: Row) -> Spread | None:
-    """Return the sum over all rounds."""
+def _count_errors(row: Row) -> Spread | None:
+    """Return the number of errors over all rounds."""
     return Spread(row.errors, row.errors, row.errors, row.measured) if row.measured else None
 
 
@@ -95,16 +95,16 @@ COLUMNS = {
     "kb_per_request": Column("memory per waiting request kB", lambda r: r.kb_per_connection),
     "socket_mb": Column("sockets MB", lambda r: r.socket_mb),
     "threads_peak": Column("peak threads", lambda r: r.threads_peak),
-    "errors": Column("errors", _errors),
+    "errors": Column("errors", _count_errors),
 }
-"""By key."""
+"""The columns of figures by key."""
 
 TEXT_COLUMNS = {
     "entry": TextColumn("entry", lambda r: r.entry),
-    "held": TextColumn("all held", _held),
+    "held": TextColumn("all held", _format_held),
     "ceiling": TextColumn("ceiling", lambda r: NONE if r.ceiling_rps is None else f"{format_number(r.ceiling_rps)}/s"),
     "wait_s": TextColumn("wait s", lambda r: format_number(r.delay_s)),
-    "flags": TextColumn("flags", _flags),
+    "flags": TextColumn("flags", _format_flags),
 }
 
 RECORD_COLUMNS = {
@@ -120,37 +120,39 @@ RECORD_COLUMNS = {
 
 
 def title_of(key: str) -> str:
-    """The title of a column of figures."""
+    """Return the title of a column of figures."""
     return (COLUMNS.get(key) or RECORD_COLUMNS[key]).title
 
 
-def cell_table(title: str, found: Sequence[Row], keys: Sequence[str]) -> Table:
-    """A line per row, from its entry to its flags; one without a measurement says why."""
+def cell_table(title: str, rows: Sequence[Row], keys: Sequence[str]) -> Table:
+    """Return a table from the entry to the flags; a row without a measurement gives the reason."""
     chosen = [COLUMNS.get(key) or TEXT_COLUMNS[key] for key in ("entry", *keys, "flags")]
     body = [
         [column.text(row) for column in chosen]
         if row.measured
         else [row.entry, f"failed: {row.failures[-1]}", *[NONE] * (len(chosen) - 2)]
-        for row in found
+        for row in rows
     ]
     text = len(list(takewhile(lambda column: isinstance(column, TextColumn), chosen)))
     return Table(title, [column.title for column in chosen], body, text)
 
 
 def round_figures(records: Iterable[Record]) -> dict[Hashable, dict[str, float]]:
-    """Return the figures of each record's round alone, by the record's key."""
+    """Return the figures of each record's own round, by the record's key."""
     return {
-        record.key: _figures(cell.in_round(record.round)) for cell in cells(records).values() for record in cell.records
+        record.key: _row_figures(cell.in_round(record.round))
+        for cell in cells(records).values()
+        for record in cell.records
     }
 
 
-def _figures(cell: Cell) -> dict[str, float]:
-    row = row_of(cell)
+def _row_figures(cell: Cell) -> dict[str, float]:
+    row = make_row(cell)
     return {key: value for key, column in COLUMNS.items() if (value := column.value(row)) is not None}
 
 
 def record_figures(record: Record) -> dict[str, float]:
-    """Return the figures of a row of the record's round, and those that rows leave out."""
-    seen = record.measurement
-    alone = {} if seen is None else {key: column.value(seen) for key, column in RECORD_COLUMNS.items()}
-    return round_figures([record]).get(record.key, {}) | {k: value for k, value in alone.items() if value is not None}
+    """Return the figures of the record's own round, and those that only single records have."""
+    measurement = record.measurement
+    own = {} if measurement is None else {key: column.value(measurement) for key, column in RECORD_COLUMNS.items()}
+    return round_figures([record]).get(record.key, {}) | {k: value for k, value in own.items() if value is not None}

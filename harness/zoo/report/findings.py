@@ -1,33 +1,33 @@
-"""What a run found of each pair: verdicts by load, their reasons, and what limited the servers. Pure."""
+"""The findings of a run for each pair: verdicts by load, their reasons, and what limited the servers. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from zoo.analysis.lower_bound import LOWER_BOUND
-from zoo.analysis.metrics import Class, Metric, Word
-from zoo.analysis.pairs import Band, Compared, Comparison, Kind, Pair
-from zoo.analysis.stats import Ratio
-from zoo.analysis.summary import Row
-from zoo.model.entry_id import server_of
-from zoo.model.flag import Flag
-from zoo.report.cells import Cells, Level, variant
-from zoo.report.formatting import format_interval, format_margin, format_ratio
-from zoo.report.text.wording import words
+from zoo.core.entry_id import server_name
+from zoo.core.flag import Flag
+from zoo.report.cells import Cells, Level, variant_of
+from zoo.report.formatting import format_margin
+from zoo.report.wording import format_change, format_flag
+from zoo.stats import Ratio
+from zoo.stats.lower_bound import LOWER_BOUND
+from zoo.stats.metrics import Metric, MetricKind, Word
+from zoo.stats.pairs import Band, Comparison, Kind, Pair, RunPairs
+from zoo.stats.summary import Row
 
 GOOD, BAD = (Word.FASTER, Word.LESS), (Word.SLOWER, Word.MORE)
 
-MOST_NAMES = 3
-"""More entries than this are counted, not named."""
+MAX_NAMES = 3
+"""Largest number of entries that are named; more are only counted."""
 
 SIDES = {**dict.fromkeys(GOOD, "ahead"), **dict.fromkeys(BAD, "behind"), Word.SAME: "same"}
-"""Whom a verdict speaks for: the first of its pair, the second, or that they are alike."""
+"""The first of a pair by verdict: ahead, behind, or the same as the second."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One metric of one pair at one load; `band` is what noise alone fills, as a factor."""
+    """One metric of one pair at one load; `band` is the noise band, as a factor."""
 
     pair: Pair
     comparison: Comparison
@@ -43,13 +43,14 @@ class Finding:
 
     @property
     def server(self) -> str:
-        return server_of(self.pair.a)
+        return server_name(self.pair.a)
 
     @property
-    def who(self) -> str:
-        """Of whom a verdict speaks: the server where its thread models are compared, else the first of the pair.
+    def subject(self) -> str:
+        """Return the subject of a verdict.
 
-        A server from outside has a pair with every entry, so there it is both.
+        This is the server if its thread models are compared, otherwise the first of the pair. A server from outside
+        has a pair with every entry, so both are named.
         """
         if self.pair.kind is Kind.GUEST:
             return self.names
@@ -57,85 +58,88 @@ class Finding:
 
     @property
     def names(self) -> str:
-        """`java-tomcat, virtual ÷ platform`, or both in full where they are of different servers"""
+        """Return `java-tomcat, virtual ÷ platform`, or both names in full if one server is from outside."""
         if self.pair.kind is Kind.GUEST:
             return f"{self.pair.a} ÷ {self.pair.b}"
-        return f"{self.server}, {variant(self.pair.a)} ÷ {variant(self.pair.b)}"
+        return f"{self.server}, {variant_of(self.pair.a)} ÷ {variant_of(self.pair.b)}"
 
     @property
-    def bound(self) -> bool:
-        """True where something other than the servers limited what is compared."""
-        return self.pair.lower_bound and self.metric.kind in (Class.LOAD, Class.LATENCY)
+    def is_lower_bound(self) -> bool:
+        """Return whether something other than the servers limited the compared figures."""
+        return self.pair.lower_bound and self.metric.kind in (MetricKind.LOAD, MetricKind.LATENCY)
 
     @property
     def ratio(self) -> Ratio | None:
-        """None where the figures cannot be compared, though there may be some."""
+        """Return the ratio, or None if the figures cannot be compared."""
         return None if self.comparison.verdict.word is Word.NOT_MEASURED else self.comparison.ratio
 
     @property
     def side(self) -> str:
-        """Of A/A nobody is ahead: one program can only differ from itself by noise."""
-        if self.pair.kind is Kind.AGAIN and self.comparison.verdict.differs:
+        """Return whether the first of the pair is `ahead`, `behind` or the `same`, otherwise `open`.
+
+        An A/A difference is `open`, because a program differs from itself only by noise.
+        """
+        if self.pair.kind is Kind.AA and self.comparison.verdict.differs:
             return "open"
         return SIDES.get(self.comparison.verdict.word, "open")
 
     @property
     def figure(self) -> str:
-        """`×1.21 [1.10, 1.33]`"""
-        return "" if self.ratio is None else f"×{format_interval(self.ratio, format_ratio)}"
+        """Return the change with its interval: `+21% (+10 to +33%)`; empty without a ratio."""
+        return "" if self.ratio is None else format_change(self.ratio)
 
 
-def findings(compared: Compared, kind: Kind) -> list[Finding]:
-    """Every metric of every pair of a kind, in the order of the pairs."""
+def list_findings(compared: RunPairs, kind: Kind) -> list[Finding]:
+    """Return every metric of every pair of a kind, in the order of the pairs."""
     return [
-        Finding(pair, comparison, _factor(compared.bands.get((pair.scenario, metric, pair.jvm)), comparison))
+        Finding(pair, comparison, _band_factor(compared.bands.get((pair.scenario, metric, pair.jvm)), comparison))
         for pair in compared.of(kind)
         for metric, comparison in pair.comparisons.items()
     ]
 
 
-def at(found: Iterable[Finding], level: Level) -> list[Finding]:
+def findings_at(found: Iterable[Finding], level: Level) -> list[Finding]:
     return [f for f in found if (f.pair.scenario, f.pair.tier) == (level.scenario, level.tier)]
 
 
-def reasons(found: Sequence[Finding]) -> dict[str, int]:
-    """Why some could not be compared, each with a number to refer to."""
-    whys = dict.fromkeys(f.comparison.verdict.why or "" for f in found if f.ratio is None)
-    return {why: number for number, why in enumerate(whys, start=1)}
+def number_reasons(found: Sequence[Finding]) -> dict[str, int]:
+    """Return the reasons why findings could not be compared, each with a number to refer to."""
+    texts = dict.fromkeys(f.comparison.verdict.why or "" for f in found if f.ratio is None)
+    return {reason: number for number, reason in enumerate(texts, start=1)}
 
 
-def bands(compared: Compared, rounds: int) -> list[str]:
-    """By how much one and the same program differed from itself, in words."""
+def format_bands(compared: RunPairs, rounds: int) -> list[str]:
+    """Return the noise bands in words: by how much the same program differed from itself."""
     groups: dict[str, list[str]] = {}
     for (scenario, metric, jvm), band in compared.bands.items():
         name = f"{scenario}, {'JVM' if jvm else 'native'}"
         groups.setdefault(name, []).append(f"{metric.name} {format_margin(band.factor(rounds))}")
-    return [f"{name}: {', '.join(told)}" for name, told in groups.items()]
+    return [f"{name}: {', '.join(margins)}" for name, margins in groups.items()]
 
 
-LIMITS = (*(flag for flag in Flag if flag in LOWER_BOUND), Flag.POOL_CEILING)
-"""What stands between a load and a server, or within it."""
+LIMITING_FLAGS = (*(flag for flag in Flag if flag in LOWER_BOUND), Flag.POOL_CEILING)
+"""The flags for a limit between the load and the server, or within the server."""
 
 
-def limiting(row: Row) -> set[Flag]:
-    """What limited a cell: what makes it a lower bound, and its pool in any round."""
+def limiting_flags(row: Row) -> set[Flag]:
+    """Return what limited a cell: the flags that make it a lower bound, and the pool ceiling if any round has it."""
     return {*row.limits, *(flag for flag, _ in row.flags if flag is Flag.POOL_CEILING)}
 
 
-def limits(cells: Cells, level: Level) -> list[str]:
-    """What stood between a load and the servers: flags that make a figure a lower bound, ceilings, failures."""
-    rows = cells.at(level)
-    made = []
-    for flag in LIMITS:
-        names = [row.entry for row in rows if flag in limiting(row)]
+def describe_limits(cells: Cells, level: Level) -> list[str]:
+    """Return what limited the servers at a load: flags that make a figure a lower bound, pool ceilings, failures."""
+    rows = cells.rows_at(level)
+    texts = []
+    for flag in LIMITING_FLAGS:
+        names = [row.entry for row in rows if flag in limiting_flags(row)]
         if names:
-            said = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} of {len(rows)} entries"
-            made.append(f"{words(flag)}: {said}")
+            affected = ", ".join(names) if len(names) <= MAX_NAMES else f"{len(names)} of {len(rows)} entries"
+            texts.append(f"{format_flag(flag)}: {affected}")
     failed = [row.entry for row in rows if row.failures]
     if failed:
-        made.append(f"failed cells: {', '.join(failed)}")
-    return made
+        texts.append(f"failed cells: {', '.join(failed)}")
+    return texts
 
 
-def _factor(band: Band | None, comparison: Comparison) -> float | None:
+def _band_factor(band: Band | None, comparison: Comparison) -> float | None:
     return None if band is None or comparison.ratio is None else band.factor(comparison.ratio.rounds)

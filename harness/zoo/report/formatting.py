@@ -1,4 +1,4 @@
-"""Figures as text: numbers, ranges over rounds, intervals, ratios, durations. Pure."""
+"""Formatting of figures: numbers, ranges over rounds, intervals, ratios, durations. Pure."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import re
 from collections.abc import Callable
 from typing import Protocol
 
-from zoo.analysis.summary import Spread
 from zoo.report.section import NONE
+from zoo.stats.summary import Spread
 
 RANGE = re.compile(r" \([\d.,]+–[\d.,]+\)| \[[\d.,]+, [\d.,]+\]")
-"""The range or interval after a figure, as the functions below write it."""
+"""The range or interval after a figure, as formatted by the functions below."""
 
 
-class Estimated(Protocol):
-    """A figure with its interval; low and high are None where there is none."""
+class WithInterval(Protocol):
+    """A figure with its interval; `low` and `high` are None if there is no interval."""
 
     @property
     def value(self) -> float: ...
@@ -26,28 +26,31 @@ class Estimated(Protocol):
 
 
 def format_number(value: float) -> str:
-    """Three significant digits at least, thousands separated: 1234.5 → 1,234; 12.34 → 12.3; 0.1234 → 0.123."""
+    """Format a number with at least three significant digits and thousands separators.
+
+    1234.5 → 1,234; 12.34 → 12.3; 0.1234 → 0.123.
+    """
     if value == round(value) or abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
 
 
 def format_ratio(ratio: float) -> str:
-    """Enough digits to tell 2% apart: 1.21, 0.034, 12."""
+    """Format a ratio with enough digits to distinguish values that differ by 2%: 1.21, 0.034, 12."""
     if abs(ratio) < 0.1:
         return f"{ratio:.2g}"
     return f"{ratio:.2f}" if abs(ratio) < 9.995 else f"{ratio:,.0f}"
 
 
 def format_percent(share: float, places: int = 0) -> str:
-    """`24 %`"""
-    return f"{100 * share:.{places}f} %"
+    """Format a share as a percentage: `24%`."""
+    return f"{100 * share:.{places}f}%"
 
 
-def spread_parts(value: Spread, scale: float = 1.0, *, bound: bool = False) -> tuple[str, str]:
-    """The median, and the range over rounds: `63,100` and `61,900–64,000`; `≥` marks a lower bound.
+def format_spread_parts(value: Spread, scale: float = 1.0, *, bound: bool = False) -> tuple[str, str]:
+    """Return the median and the range over rounds: `63,100` and `61,900–64,000`; `≥` marks a lower bound.
 
-    There is no range where its ends print the same.
+    The range is empty if both ends have the same text.
     """
     text = f"{'≥ ' if bound else ''}{format_number(value.median * scale)}"
     low, high = format_number(value.low * scale), format_number(value.high * scale)
@@ -55,36 +58,40 @@ def spread_parts(value: Spread, scale: float = 1.0, *, bound: bool = False) -> t
 
 
 def format_spread(value: Spread | None, scale: float = 1.0, *, bound: bool = False) -> str:
-    """The median with the range over rounds: `63,100 (61,900–64,000)`."""
+    """Format the median with the range over rounds: `63,100 (61,900–64,000)`."""
     if value is None:
         return NONE
-    text, over = spread_parts(value, scale, bound=bound)
-    return f"{text} ({over})" if over else text
+    text, ends = format_spread_parts(value, scale, bound=bound)
+    return f"{text} ({ends})" if ends else text
 
 
-def format_interval(found: Estimated, figure: Callable[[float], str] = format_number, unit: str = "") -> str:
-    """`44.1 MB [43.8, 44.6]`; without brackets where there is no interval."""
-    text = f"{figure(found.value)} {unit}".strip()
-    return text if found.low is None or found.high is None else f"{text} {format_ends(found.low, found.high, figure)}"
+def format_interval(
+    estimate: WithInterval, format_value: Callable[[float], str] = format_number, unit: str = ""
+) -> str:
+    """Format a figure with its interval: `44.1 MB [43.8, 44.6]`; without brackets if there is no interval."""
+    text = f"{format_value(estimate.value)} {unit}".strip()
+    if estimate.low is None or estimate.high is None:
+        return text
+    return f"{text} {format_ends(estimate.low, estimate.high, format_value)}"
 
 
-def format_ends(low: float, high: float, figure: Callable[[float], str] = format_number) -> str:
-    """`[43.8, 44.6]`"""
-    return f"[{', '.join('∞' if math.isinf(end) else figure(end) for end in (low, high))}]"
+def format_ends(low: float, high: float, format_value: Callable[[float], str] = format_number) -> str:
+    """Format the ends of an interval: `[43.8, 44.6]`."""
+    return f"[{', '.join('∞' if math.isinf(end) else format_value(end) for end in (low, high))}]"
 
 
 def format_duration(seconds: float) -> str:
-    """About how long: `40 s`, `3 min`, `2.5 h`; never `0 min`."""
+    """Format an approximate duration: `40 s`, `3 min`, `2.5 h`; never `0 min`."""
     if seconds < 90:
         return f"{max(10, 10 * round(seconds / 10))} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.2g} h"
 
 
 def format_margin(factor: float) -> str:
-    """`± 2.1 %`; as a factor where percent would say that a ratio can fall below 0."""
-    return f"± {format_percent(factor - 1, 1)}" if factor < 1.5 else f"÷ or × {factor:.1f}"
+    """Format a margin: `±2.1%`, or a factor if a percentage would suggest that a ratio can fall below 0."""
+    return f"±{format_percent(factor - 1, 1)}" if factor < 1.5 else f"÷ or × {factor:.1f}"
 
 
 def format_memory(kb: int | None) -> str:
-    """The memory of a host: `31.3 GiB`."""
+    """Format the memory of a host: `31.3 GiB`."""
     return f"{kb / 1048576:.1f} GiB" if kb else "unknown memory"

@@ -1,4 +1,4 @@
-"""The ledger as one HTML page that needs no network, its strips of intervals, and its badge. Pure."""
+"""The ledger as one HTML page that needs no network, with its interval strips and its badge. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from zoo.claims.estimates import Estimate
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import Article, Ledger, Rule
 from zoo.claims.verdicts import ClaimVerdict, ClaimWord, RuleVerdict
-from zoo.report import ledger_text as told
-from zoo.report.page.html import ENVIRONMENT, policy
+from zoo.report import ledger_text
+from zoo.report.page.html import ENVIRONMENT, security_policy
 
 SIDES = {
     ClaimWord.HOLDS: "ahead",
@@ -25,84 +25,84 @@ SIDES = {
     ClaimWord.NOT_MEASURED: "open",
     ClaimWord.RECORDED: "open",
 }
-"""The style of each verdict: mark and colour."""
+"""The style (mark and colour) of each verdict."""
 
 
-def page(ledger: Ledger, verdicts: Sequence[ClaimVerdict]) -> str:
-    """Render the page: every claim is a row that opens to its evidence."""
-    counted = told.count_words(verdicts)
+def render_page(ledger: Ledger, verdicts: Sequence[ClaimVerdict]) -> str:
+    """Render the page; every claim is a row that opens to show its evidence."""
+    counts = ledger_text.count_verdicts(verdicts)
     script = ENVIRONMENT.get_template("ledger.js").render()
     return ENVIRONMENT.get_template("ledger.html").render(
-        head=told.sections(ledger, verdicts)[0].paragraphs,
-        rows=[_row(ledger.articles[verdict.claim.article], verdict) for verdict in verdicts],
+        head=ledger_text.ledger_sections(ledger, verdicts)[0].paragraphs,
+        rows=[_claim_data(ledger.articles[verdict.claim.article], verdict) for verdict in verdicts],
         articles=[a for a in ledger.articles.values() if any(v.claim.article == a.key for v in verdicts)],
-        origin=told.origin,
-        words=list(counted),
+        origin=ledger_text.describe_origin,
+        words=list(counts),
         sides=SIDES,
-        badge=Markup(badge(counted)),
+        badge=Markup(render_badge(counts)),
         script=Markup(script),
-        policy=policy(script),
+        policy=security_policy(script),
     )
 
 
-def _row(article: Article, verdict: ClaimVerdict) -> dict[str, Any]:
+def _claim_data(article: Article, verdict: ClaimVerdict) -> dict[str, Any]:
     return {
         "claim": verdict.claim,
         "article": article,
         "word": verdict.word,
         "side": SIDES[verdict.word],
-        "size": told.size(verdict.judgement),
-        "older": told.older(verdict),
-        "published": told.published(verdict.claim),
-        "accepted": told.accepted(verdict.claim),
-        "measured": told.measured(verdict),
-        "why": told.why(verdict),
-        "parts": told.parts(verdict),
-        "differences": told.differences(article, verdict.archives),
-        "evidence": [_part(part) for part in verdict.parts],
+        "size": ledger_text.format_size(verdict.judgement),
+        "older": ledger_text.is_of_earlier_build(verdict),
+        "published": ledger_text.format_published(verdict.claim),
+        "accepted": ledger_text.format_accepted(verdict.claim),
+        "measured": ledger_text.format_measured(verdict),
+        "reason": ledger_text.explain_verdict(verdict),
+        "parts": ledger_text.format_parts(verdict),
+        "differences": ledger_text.explain_differences(article, verdict.archives),
+        "evidence": [_rule_data(part) for part in verdict.parts],
         "archives": verdict.archives,
     }
 
 
-def _part(part: RuleVerdict) -> dict[str, Any]:
-    rule, found = part.rule, [estimate for estimate, _ in part.found]
-    drawn = strips(rule, found) if rule.judged and rule.rule != "count" else [None] * len(found)
+def _rule_data(part: RuleVerdict) -> dict[str, Any]:
+    rule, estimates = part.rule, [estimate for estimate, _ in part.figures]
+    placed = place_strips(rule, estimates) if rule.judged and rule.rule != "count" else [None] * len(estimates)
     return {
-        "asked": told.asked(rule),
+        "rule": ledger_text.format_rule(rule),
         "word": part.judgement.word,
-        "why": part.judgement.why,
-        "notes": list(dict.fromkeys(note for estimate in found for note in estimate.notes)),
+        "reason": part.judgement.reason,
+        "notes": list(dict.fromkeys(note for estimate in estimates for note in estimate.notes)),
         "figures": [
             {
-                "label": seen.label,
-                "text": told.value(rule, seen),
-                "rounds": seen.n or len(seen.counts),
-                "said": said,
+                "label": estimate.label,
+                "text": ledger_text.format_estimate(rule, estimate),
+                "rounds": estimate.n or len(estimate.counts),
+                "judgement": judgement,
                 "strip": strip,
-                "records": _records(seen),
+                "records": _record_lines(estimate),
             }
-            for (seen, said), strip in zip(part.found, drawn, strict=True)
+            for (estimate, judgement), strip in zip(part.figures, placed, strict=True)
         ],
     }
 
 
-def _records(seen: Estimate) -> list[tuple[Archive, tuple[int, ...]]]:
-    """Return the lines of each run's records that a figure was made of."""
+def _record_lines(estimate: Estimate) -> list[tuple[Archive, tuple[int, ...]]]:
+    """Return, for each run, the line numbers of the records that a figure was computed from."""
     lines: dict[Archive, set[int]] = {}
-    for one in (part for whole in seen.series for part in whole.sources):
+    for one in (part for whole in estimate.series for part in whole.sources):
         lines.setdefault(one.archive, set()).update(one.lines)
     return [(archive, tuple(sorted(numbers))) for archive, numbers in lines.items()]
 
 
-# --- strips: intervals on a line with the band they are judged by
+# --- strips: intervals drawn on a line, with the band they are judged against
 
 MARGIN = 0.06
-"""The share of the line that is left free at both ends."""
+"""The share of the line that is left free at each end."""
 
 
 @dataclass(frozen=True)
-class Strip:
-    """Places in per cent of the width; an end that is open runs to the edge."""
+class IntervalStrip:
+    """Positions on a line, in percent of its width; an open end extends to the edge."""
 
     value: float
     low: float
@@ -112,38 +112,39 @@ class Strip:
     one: float | None
 
 
-def strips(rule: Rule, found: Sequence[Estimate]) -> list[Strip | None]:
-    """Return a strip for each estimate that has a figure, all on the same axis: logarithmic where that is possible."""
-    linear = rule.rule in ("difference", "spread") or any(seen.value <= 0 for seen in found if not seen.why)
-    known = [rule.at_least, rule.at_most, *(end for seen in found for end in (seen.value, seen.low, seen.high))]
+def place_strips(rule: Rule, estimates: Sequence[Estimate]) -> list[IntervalStrip | None]:
+    """Return a strip for each estimate that has a figure, on one common axis: logarithmic if possible."""
+    judged = [estimate for estimate in estimates if not estimate.objection]
+    linear = rule.rule in ("difference", "spread") or any(estimate.value <= 0 for estimate in judged)
+    known = [rule.at_least, rule.at_most, *(end for each in estimates for end in (each.value, each.low, each.high))]
     marks = [end for end in known if end is not None and math.isfinite(end) and (linear or end > 0)]
-    ratio = any(seen.unit == "×" for seen in found) and rule.rule != "spread"
+    ratio = any(estimate.unit == "×" for estimate in estimates) and rule.rule != "spread"
     if ratio:
         marks.append(1.0)
     least, most = min(marks), max(marks)
 
-    def at(value: float | None, edge: float) -> float:
+    def position_of(value: float | None, edge: float) -> float:
         if value is None or math.isinf(value) or (value <= 0 and not linear):
             return edge
         low, high, here = (x if linear else math.log(x) for x in (least, most, value))
         share = (here - low) / (high - low) if high > low else 0.5
         return round(100 * (MARGIN + (1 - 2 * MARGIN) * share), 2)
 
-    def strip(seen: Estimate) -> Strip:
-        here = at(seen.value, 50)
-        return Strip(
-            value=here,
-            low=here if seen.low is None else at(seen.low, 0),
-            high=here if seen.high is None else at(seen.high, 100),
-            band_low=at(rule.at_least, 0),
-            band_high=at(rule.at_most, 100),
-            one=at(1.0, 50) if ratio else None,
+    def strip_of(estimate: Estimate) -> IntervalStrip:
+        position = position_of(estimate.value, 50)
+        return IntervalStrip(
+            value=position,
+            low=position if estimate.low is None else position_of(estimate.low, 0),
+            high=position if estimate.high is None else position_of(estimate.high, 100),
+            band_low=position_of(rule.at_least, 0),
+            band_high=position_of(rule.at_most, 100),
+            one=position_of(1.0, 50) if ratio else None,
         )
 
-    return [None if seen.why else strip(seen) for seen in found]
+    return [None if estimate.objection else strip_of(estimate) for estimate in estimates]
 
 
-# --- the badge: how often each verdict was given, as a picture of one line for a README
+# --- the badge: a one-line picture for a README that shows how often each verdict was given
 
 LABEL = "published claims, measured"
 COLOURS = {
@@ -154,7 +155,7 @@ COLOURS = {
     ClaimWord.NOT_MEASURED: "#5f6770",
     ClaimWord.RECORDED: "#5f6770",
 }
-"""White text has a contrast of over 4.5:1 on each of them."""
+"""The colour of each verdict; white text has a contrast of over 4.5:1 on all of them."""
 
 HEIGHT, PADDING, LETTER = 20, 7, 6.6
 
@@ -169,21 +170,21 @@ BADGE = Markup(
 )
 
 
-def badge(words: Mapping[ClaimWord, int]) -> str:
-    """Render an SVG whose title says what it shows."""
-    cells = [(LABEL, "#1c2126"), *((word.of(count), COLOURS[word]) for word, count in words.items())]
+def render_badge(words: Mapping[ClaimWord, int]) -> str:
+    """Render the badge as SVG; its title contains the same text."""
+    cells = [(LABEL, "#1c2126"), *((word.count_text(count), COLOURS[word]) for word, count in words.items())]
     title = f"{LABEL}: {', '.join(text for text, _ in cells[1:]) or 'none'}"
-    left, drawn = 0.0, Markup("")
+    x, shapes = 0.0, Markup("")
     for text, colour in cells:
         width = round(len(text) * LETTER + 2 * PADDING, 1)
-        drawn += CELL.format(
-            x=round(left, 1),
+        shapes += CELL.format(
+            x=round(x, 1),
             width=width,
             height=HEIGHT,
             colour=colour,
-            text_x=round(left + PADDING, 1),
+            text_x=round(x + PADDING, 1),
             length=round(width - 2 * PADDING, 1),
             text=text,
         )
-        left += width
-    return str(BADGE.format(width=round(left, 1), height=HEIGHT, title=title, cells=drawn))
+        x += width
+    return str(BADGE.format(width=round(x, 1), height=HEIGHT, title=title, cells=shapes))

@@ -1,1 +1,1 @@
-"""How a server is hosted."""
+"""Runtimes: the ways to host a server."""

@@ -1,27 +1,32 @@
-"""What every runtime offers: start an entry, say how to load and watch it, stop it."""
+"""The interface of every runtime: start an entry, provide its load generators and instruments, and stop it."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from zoo.catalog.manifest import Entry
-from zoo.load.ab import AbOutcome, AbSpec
+from zoo.core.errors import RuntimeFailure
+from zoo.core.host_facts import Cores, Jdk
+from zoo.core.manifest import Entry
+from zoo.core.trial_results import AbResult
+from zoo.load.ab import Ab, AbSpec
 from zoo.load.base import Generator, Tool
-from zoo.load.vegeta import Attack, Attacked
-from zoo.model.errors import RuntimeFailure
-from zoo.model.host import Cores, Jdk
+from zoo.load.execute import Executor
+from zoo.load.vegeta import Attack, AttackResult, Vegeta
+from zoo.load.wrk import OVERRUN_S, Wrk
 from zoo.sample.instruments import Instruments
 from zoo.sample.requests import Info
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of an entry: where its log goes, and what differs from the defaults.
+    """One start of an entry: the path of its log, and everything that differs from the defaults.
 
-    `cpus`: so many processors; `cores`: of these, where it has its own.
+    `cpus` is the number of processors that the server may use. `cores` says which processors belong to the server
+    and which to the generator; None if both share all of them.
     """
 
     entry: Entry
@@ -33,78 +38,70 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Apart:
-    """Processors that the generator has and the server has not; `elsewhere`: they are another host's."""
+class GeneratorProcessors:
+    """Processors that only the generator uses; `elsewhere` is true if they belong to another host."""
 
     processors: int
     elsewhere: bool = False
 
 
-class Hosted(Protocol):
-    """A started server."""
+class HostedServer(ABC):
+    """A started server.
 
-    @property
-    def url(self) -> str:
-        """Where the generator sends to."""
-        ...
+    `url` is the address that the generator sends to, and `home` is the path of the plain response. `pid` is the
+    server's process as the instruments see it, or 0 if they cannot see it. `ready_s` is the time in seconds from the
+    start to the line that says the server listens; None if something else started the server. `apart` is None if the
+    server and the generator share their processors. `attacker` makes loads that wrk cannot make.
+    """
 
-    @property
-    def home(self) -> str:
-        """The path of its plain answer."""
-        ...
+    url: str
+    home = "/"
+    pid: int
+    ready_s: float | None = None
+    generator_processors: GeneratorProcessors | None = None
+    instruments: Instruments
+    generator: Generator
+    attacker: Tool[Attack, AttackResult]
+    benchmarker: Tool[AbSpec, AbResult]
 
-    @property
-    def pid(self) -> int:
-        """As the instruments know it; 0 where they do not."""
-        ...
+    def load_by(self, executor: Executor, overrun_s: float = OVERRUN_S) -> None:
+        """Run the generators through this executor; wrk may take `overrun_s` longer than its load."""
+        self.generator = Wrk(executor, overrun_s=overrun_s)
+        self.attacker, self.benchmarker = Vegeta(executor), Ab(executor)
 
-    @property
-    def ready_s(self) -> float | None:
-        """Seconds from start to the line that says it listens; None where something else started it."""
-        ...
-
-    @property
-    def apart(self) -> Apart | None:
-        """None where server and generator share their processors."""
-        ...
-
-    @property
-    def instruments(self) -> Instruments: ...
-    @property
-    def generator(self) -> Generator: ...
-    @property
-    def attacker(self) -> Tool[Attack, Attacked]:
-        """For loads that wrk cannot make."""
-        ...
-
-    @property
-    def benchmarker(self) -> Tool[AbSpec, AbOutcome]: ...
+    @abstractmethod
     def probe(self) -> Info | None:
-        """What it says of itself, if it does; `RuntimeFailure` of kind `contract` when it answers not as promised."""
-        ...
+        """Return the server's `/info`, or None if it has none.
 
-    def alive(self) -> bool: ...
-    def ended(self, when: str) -> RuntimeFailure:
-        """What it means that it is not alive any more."""
-        ...
+        Raise `RuntimeFailure` of kind `contract` if a response violates the contract.
+        """
 
-    def log_tail(self, lines: int = 20) -> str: ...
-    def thread_dump(self, to: Path) -> bool:
-        """Have a JVM write all its threads, virtual ones too; false where that does not work."""
-        ...
+    @abstractmethod
+    def is_alive(self) -> bool: ...
 
+    @abstractmethod
     def stop(self, grace_s: float = 15.0) -> int | None:
-        """End it and give its exit code; None when it had to be killed."""
-        ...
+        """Stop the server and return its exit code; None if it had to be killed."""
+
+    def exit_failure(self, when: str) -> RuntimeFailure:
+        """Return the failure that explains why the server is no longer alive."""
+        return RuntimeFailure("crashed", f"the server ended {when}", self.log_tail())
+
+    def log_tail(self, lines: int = 20) -> str:
+        return ""
+
+    def thread_dump(self, to: Path) -> bool:
+        """Make the JVM write all its threads to a file, including virtual ones; return False if that fails."""
+        return False
 
 
 class Runtime(Protocol):
-    """Starts entries; `jdk` is that of Java entries, None where the runtime brings its own."""
+    """A way to start entries. `jdk` runs the Java entries; it is None if the runtime brings its own."""
 
     name: str
 
     @property
     def jdk(self) -> Jdk | None: ...
-    def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> Hosted:
-        """Returns when it listens; `RuntimeFailure` when it does not."""
+    def start(self, launch: Launch, ready_timeout_s: float = 60.0) -> HostedServer:
+        """Start an entry and return once it listens; raise `RuntimeFailure` if it does not."""
         ...

@@ -1,33 +1,35 @@
-"""Checks that a condition can be met here, and that what it asks for is in effect in the running server."""
+"""Checks whether this machine can meet a condition, and whether its settings are in effect in the running server."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
-from zoo.catalog.manifest import Entry, Model, Server
+from zoo.core.condition import Condition
+from zoo.core.errors import UserError
+from zoo.core.host_facts import MINIMUM_JDK, Cores, feature_release
+from zoo.core.manifest import Entry, Model, Server
 from zoo.host.processors import ALLOWED
-from zoo.model.condition import Condition
-from zoo.model.errors import UserError
-from zoo.model.host import MINIMUM, Cores, major_of
 from zoo.runtime.base import Launch
-from zoo.sample import jcmd
+from zoo.sample.jcmd import parse_flags, parse_parallelism
 from zoo.sample.requests import Info
 
 
 class ConditionError(UserError):
-    """A condition that cannot be met; the message says why, and what can."""
+    """A condition that cannot be met; the message says why, and which one can."""
 
 
 def release_settings(entries: Sequence[Entry]) -> list[str]:
-    """Variables that name a release of a server of these."""
+    """Return the variables that select a server's release, for the servers of these entries."""
     return list(dict.fromkeys(r.setting for e in entries if (r := e.server.manifest.release)))
 
 
-def checked(condition: Condition, entries: Sequence[Entry]) -> Condition:
-    """The condition, if a release that it names goes with its JDK, and if there are so many processors."""
+def check_condition(condition: Condition, entries: Sequence[Entry]) -> Condition:
+    """Return the condition if its release supports its JDK and the machine has enough processors.
+
+    Raise `ConditionError` otherwise.
+    """
     for server in {e.server.name: e.server for e in entries}.values():
         _check_release(server, condition)
     if condition.runtime == "process" and condition.cpus is not None:
@@ -36,11 +38,16 @@ def checked(condition: Condition, entries: Sequence[Entry]) -> Condition:
 
 
 def check_release_setting(setting: str, entries: Sequence[Entry]) -> None:
-    """Entries that it does not concern would be measured twice under one condition."""
+    """Raise `ConditionError` if the setting does not apply to all entries.
+
+    An entry that ignores the setting would be measured twice under the same condition.
+    """
     for entry in entries:
         release = entry.server.manifest.release
         if release is None or release.setting != setting:
-            raise ConditionError(f"{setting} does not concern {entry.server.name}: choose by --server whom it does")
+            raise ConditionError(
+                f"{entry.server.name} does not support {setting}: select the servers that do with SERVER="
+            )
 
 
 def _check_release(server: Server, condition: Condition) -> None:
@@ -49,22 +56,24 @@ def _check_release(server: Server, condition: Condition) -> None:
     if release is None or version is None:
         return
     if condition.runtime == "vm":
-        raise ConditionError(f"{release.setting} is for processes and containers")
+        raise ConditionError(f"{release.setting} works only for processes and containers")
     if not re.fullmatch(r"\d+(\.\d+)+", version):
         raise ConditionError(f'{release.setting} must be a release such as 1.2.3, got "{version}"')
     newest = release.newest_java(version)
-    if newest is None or condition.jdk is None or major_of(condition.jdk) <= newest:
+    if newest is None or condition.jdk is None or feature_release(condition.jdk) <= newest:
         return
     title = f"{server.manifest.title} {version}"
-    if newest < MINIMUM:
-        raise ConditionError(f"{title} supports Java up to {newest}, and the zoo needs {MINIMUM}")
-    raise ConditionError(f"{title} supports Java up to {newest}, not {condition.jdk}: choose one by JDK={newest}")
+    if newest < MINIMUM_JDK:
+        raise ConditionError(f"{title} supports Java up to {newest}, but the zoo needs {MINIMUM_JDK} or newer")
+    raise ConditionError(f"{title} supports Java up to {newest}, not {condition.jdk}: set JDK={newest}")
 
 
 def _check_processors(cpus: float, cores: Cores | None) -> None:
     here = len(cores.server if cores else ALLOWED)
     if not cpus.is_integer() or not 1 <= cpus <= here:
-        raise ConditionError(f"a process can have 1 to {here} whole processors here, not {cpus:g}")
+        raise ConditionError(
+            f"cannot give a process {cpus:g} processors: on this machine the number must be whole, from 1 to {here}"
+        )
 
 
 COLLECTORS = {
@@ -75,74 +84,52 @@ COLLECTORS = {
     "UseShenandoahGC": "Shenandoah",
     "UseEpsilonGC": "Epsilon",
 }
-"""Flags that choose a collector, and how the names of its beans begin."""
+"""Flags that choose a garbage collector, each with the prefix of its beans' names."""
 
 BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 HEAP_TOLERANCE = 0.25
-"""A JVM rounds its heap to regions, and the size it tells may lack a survivor space."""
+"""Relative tolerance for the heap: a JVM rounds it to regions, and the reported size may exclude a survivor space."""
 NUMBER_TOLERANCE = 0.1
-"""A JVM rounds other sizes to pages or regions."""
+"""Relative tolerance for other sizes: a JVM rounds them to pages or regions."""
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What a running server says of itself; None where its runtime cannot read it, or its JVM does not tell."""
+CommandLine = Callable[[int], Sequence[str] | None]
+"""A function that returns the command line of a process as words; None if it cannot be read."""
 
-    info: Info
-    command_line: Sequence[str] | None = None
-    jvm_flags: Mapping[str, str] | None = None
-    carriers: int | None = None
+Jcmd = Callable[..., str | None]
+"""A function that returns the output of `jcmd PID …` with these words; None if jcmd cannot reach the process."""
 
 
-def fault(launch: Launch, evidence: Evidence) -> str | None:
-    """Return what was asked for and is not in effect; None where everything that can be read back is."""
+def fault(launch: Launch, info: Info, command_line: CommandLine, jcmd: Jcmd) -> str | None:
+    """Return which requested setting is not in effect; None if every setting that can be read back is.
+
+    Read no more than this launch needs: after its first jcmd call, a JVM has one more thread.
+    """
     return (
-        _transport_fault(launch, evidence.info)
-        or _pool_fault(launch, evidence.info)
-        or _flags_fault(launch, evidence)
-        or _carriers_fault(launch, evidence.carriers)
+        _transport_fault(launch, info)
+        or _pool_fault(launch, info)
+        or _flags_fault(launch, info, command_line, jcmd)
+        or _carriers_fault(launch, info, jcmd)
     )
 
 
-def gathered(
-    launch: Launch,
-    info: Info,
-    command_line: Callable[[Info], list[str] | None],
-    asked: Callable[[Info, Sequence[str]], str | None],
-) -> Evidence:
-    """Read what it takes to judge this launch, and no more: a JVM that jcmd asks has one thread more from then on."""
-    table = asked(info, ("VM.flags", "-all")) if _asks_for_table(launch) else None
-    scheduler = asked(info, ("Thread.vthread_scheduler",)) if _carriers_wanted(launch) else None
-    return Evidence(
-        info=info,
-        command_line=command_line(info) if launch.jvm_flags else None,
-        jvm_flags=jcmd.parse_flags(table) if table else None,
-        carriers=jcmd.parallelism(scheduler) if scheduler else None,
-    )
-
-
-def _asks_for_table(launch: Launch) -> bool:
-    """True where only the JVM's table of flags says whether one is in effect."""
-    return any(name and name != "Xmx" and name not in COLLECTORS for name in map(_name, launch.jvm_flags))
-
-
-def _carriers_wanted(launch: Launch) -> tuple[str, int] | None:
-    """Return the setting or flag that says how many carriers virtual threads have, and that number."""
+def _requested_carriers(launch: Launch) -> tuple[str, int] | None:
+    """Return the flag that sets the number of carrier threads, and that number; None if none does."""
     if launch.entry.variant.model is not Model.VIRTUAL_THREAD:
         return None
     for flag in reversed(launch.jvm_flags):
         if sized := re.fullmatch(r"-Djdk\.virtualThreadScheduler\.parallelism=(\d+)", flag):
             return flag, int(sized[1])
-    return ("SCHEDULER=one", 1) if launch.env.get("SCHEDULER") == "one" else None
+    return None
 
 
-def noexec(folder: str) -> str:
-    """Return the advice for a server's temporary folder where nothing may be executed; empty for another one."""
+def noexec_advice(folder: str) -> str:
+    """Return advice if a server's temporary folder is mounted noexec, otherwise an empty text."""
     if not os.statvfs(folder).f_flag & os.ST_NOEXEC:
         return ""
     return (
-        f"; {folder} is mounted noexec, so native libraries cannot be loaded from it: "
-        "set TMPDIR=/some/folder where files may be executed"
+        f"; {folder} is mounted noexec, so native libraries cannot be loaded from it: set TMPDIR to a "
+        "folder without noexec"
     )
 
 
@@ -150,51 +137,57 @@ def _transport_fault(launch: Launch, info: Info) -> str | None:
     expected = launch.entry.server.manifest.transport
     if expected is None or info.transport is None:
         return None
-    asked = launch.env.get(expected.setting) if expected.setting else None
-    if info.transport == (asked or expected.name):
+    requested = launch.env.get(expected.setting) if expected.setting else None
+    if info.transport == (requested or expected.name):
         return None
-    why = f"{expected.setting}={asked} asks for another" if asked else f"its server.toml says {expected.name}"
-    return f"the server uses the transport {info.transport}, and {why}"
+    why = f"{expected.setting}={requested} requests another" if requested else f"its server.toml names {expected.name}"
+    return f"the server uses the transport {info.transport}, but {why}"
 
 
 def _pool_fault(launch: Launch, info: Info) -> str | None:
-    asked = launch.env.get("MAX_THREADS")
-    if asked is None or "MAX_THREADS" not in launch.entry.settings or asked == str(info.limits.max_threads):
+    requested = launch.env.get("MAX_THREADS")
+    if requested is None or "MAX_THREADS" not in launch.entry.settings or requested == str(info.limits.max_threads):
         return None
-    return f"MAX_THREADS={asked} is not in effect: /info says max_threads {info.limits.max_threads}"
+    return f"MAX_THREADS={requested} has no effect: /info reports max_threads {info.limits.max_threads}"
 
 
-def _flags_fault(launch: Launch, evidence: Evidence) -> str | None:
+def _flags_fault(launch: Launch, info: Info, command_line: CommandLine, jcmd: Jcmd) -> str | None:
     last = {_name(flag) or flag: flag for flag in launch.jvm_flags}
+    others = [name for name in last if name != "Xmx" and name not in COLLECTORS]
+    line = command_line(info.pid) if others else None
+    # only the JVM's own table of flags shows whether an -XX flag is in effect
+    table = jcmd(info.pid, "VM.flags", "-all") if any(map(_name, (last[name] for name in others))) else None
     for name, flag in last.items():
         if name == "Xmx":
-            wrong = _heap_fault(flag, evidence.info)
+            wrong = _heap_fault(flag, info)
         elif name in COLLECTORS:
-            wrong = _collector_fault(name, flag, evidence.info)
+            wrong = _collector_fault(name, flag, info)
         else:
-            wrong = _started_without(flag, evidence.command_line) or _table_fault(name, flag, evidence.jvm_flags)
+            wrong = _missing_flag_fault(flag, line) or _table_fault(name, flag, parse_flags(table or ""))
         if wrong:
-            return f"{flag} is not in effect: {wrong}"
+            return f"{flag} has no effect: {wrong}"
     return None
 
 
 def _heap_fault(flag: str, info: Info) -> str | None:
-    heap, asked = info.heap_max, _number(flag.removeprefix("-Xmx"))
-    if asked is None or (heap is not None and abs(heap / asked - 1) <= HEAP_TOLERANCE):
+    heap, requested = info.heap_max, _number(flag.removeprefix("-Xmx"))
+    if requested is None or (heap is not None and abs(heap / requested - 1) <= HEAP_TOLERANCE):
         return None
-    return f"the JVM's heap may grow to {'what it does not tell' if heap is None else f'{heap / (1 << 20):,.0f} MB'}"
+    if heap is None:
+        return "the JVM does not report its largest heap"
+    return f"the JVM's heap may grow to {heap / (1 << 20):,.0f} MB"
 
 
 def _collector_fault(name: str, flag: str, info: Info) -> str | None:
     if flag.startswith("-XX:-") or any(bean.startswith(COLLECTORS[name]) for bean in info.gc):
         return None
-    return f"the JVM collects with {', '.join(info.gc)}"
+    return f"the JVM's garbage collectors are {', '.join(info.gc)}"
 
 
-def _started_without(flag: str, line: Sequence[str] | None) -> str | None:
+def _missing_flag_fault(flag: str, line: Sequence[str] | None) -> str | None:
     if line is None or flag in line:
         return None
-    return f"the JVM was started without it, as: {' '.join(line)}"
+    return f"the JVM was started without it: {' '.join(line)}"
 
 
 def _table_fault(name: str, flag: str, table: Mapping[str, str] | None) -> str | None:
@@ -202,18 +195,21 @@ def _table_fault(name: str, flag: str, table: Mapping[str, str] | None) -> str |
         return None
     if name not in table:
         return f"the JVM has no flag {name}"
-    return None if _alike(_value(flag), table[name]) else f"{name} is {table[name]}"
+    return None if _is_same_value(_value(flag), table[name]) else f"{name} is {table[name]}"
 
 
-def _carriers_fault(launch: Launch, carriers: int | None) -> str | None:
-    wanted = _carriers_wanted(launch)
-    if wanted is None or carriers is None or carriers == wanted[1]:
+def _carriers_fault(launch: Launch, info: Info, jcmd: Jcmd) -> str | None:
+    if (wanted := _requested_carriers(launch)) is None:
         return None
-    return f"{wanted[0]} is not in effect: the scheduler of virtual threads has {carriers} carriers"
+    setting, number = wanted
+    carriers = parse_parallelism(jcmd(info.pid, "Thread.vthread_scheduler") or "")
+    if carriers is None or carriers == number:
+        return None
+    return f"{setting} has no effect: the scheduler of virtual threads has {carriers} carriers"
 
 
 def _name(flag: str) -> str:
-    """The name of a JVM's flag that can be given several times, of which the last counts; empty of another."""
+    """Return the name of a JVM flag that may be repeated and whose last value counts; empty for other flags."""
     if flag.startswith("-Xmx"):
         return "Xmx"
     return re.split("[=:]", flag.removeprefix("-XX:").lstrip("+-"))[0] if flag.startswith("-XX:") else ""
@@ -224,10 +220,10 @@ def _value(flag: str) -> str:
     return switched or re.split("[=:]", flag.removeprefix("-XX:"), maxsplit=1)[-1]
 
 
-def _alike(asked: str, seen: str) -> bool:
-    a, b = _number(asked), _number(seen)
+def _is_same_value(requested: str, seen: str) -> bool:
+    a, b = _number(requested), _number(seen)
     if a is None or b is None:
-        return asked in seen  # a list has what was given before, too
+        return requested in seen  # a list also contains the values given before
     return abs(a - b) <= NUMBER_TOLERANCE * a
 
 

@@ -1,4 +1,4 @@
-"""PostgreSQL and MariaDB as processes of the harness: found, made, started, awaited and stopped."""
+"""PostgreSQL and MariaDB as processes of the harness: finding, initializing, starting and stopping them."""
 
 from __future__ import annotations
 
@@ -18,85 +18,73 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from zoo.core.errors import RuntimeFailure
+from zoo.core.interrupts import defer_signals
 from zoo.host import run_lock
-from zoo.host.environment import chosen
-from zoo.host.interrupts import defer_signals
+from zoo.host.environment import base_environment
+from zoo.host.files import read_tail
 from zoo.host.network import any_free_port
-from zoo.host.run_lock import run_mark
-from zoo.model.errors import RuntimeFailure
+from zoo.runtime.process import kill_session, spawn
 
 READY_S = 90.0
 STOP_S = 20.0
 TAIL_LINES = 15
 SUBSTITUTES = ("postgres", "mysql", "nobody")
-"""Accounts that root starts a database as: both refuse to run as root."""
+"""Accounts that root starts a database as, because both databases refuse to run as root."""
 
 PROGRAM_FOLDERS = ("bin", "sbin", "scripts", "libexec")
-"""Where programs are below a home folder; packagers choose different ones."""
-
-
-def _unknown() -> str | None:
-    """Report no death: the service is not a process of this host."""
-    return None
+"""Folders of programs below a home folder; packages differ in this."""
 
 
 @dataclass(frozen=True)
-class Serving:
-    """A database while it is there: the environment that names it to java-jdbc, and why it ended, if it has."""
+class RunningDatabase:
+    """A running database: the variables that java-jdbc finds it by, and a function that returns why it ended.
+
+    The function returns None while the database runs, and always if it is not a process of this host.
+    """
 
     env: Mapping[str, str]
-    died: Callable[[], str | None] = _unknown
+    exit_reason: Callable[[], str | None] = lambda: None
 
 
 class Service:
-    """A process that serves others, with its log; `RuntimeFailure` when it cannot be started."""
+    """A process that other processes use, and its log. Raises `RuntimeFailure` if it cannot be started."""
 
     def __init__(self, name: str, command: Sequence[str], log: Path, stop_signal: signal.Signals) -> None:
         self.name, self.log, self._stop_signal = name, log, stop_signal
         with log.open("ab") as out:
-            try:
-                self._process = subprocess.Popen(
-                    command,
-                    cwd=log.parent,
-                    env={**chosen(str(log.parent)), **run_mark()},
-                    stdin=subprocess.PIPE,
-                    stdout=out,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise RuntimeFailure("not_started", f"{command[0]}: {error.strerror}") from error
+            self._process = spawn(command, log.parent, base_environment(str(log.parent)), out, stdin=subprocess.PIPE)
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def died(self) -> str | None:
-        """Say how it ended; None while it runs."""
+    def exit_reason(self) -> str | None:
+        """Return how the process ended; None while it runs."""
         code = self._process.poll()
         return None if code is None else f"{self.name} ended with exit code {code}\n{self._tail()}"
 
     def check_alive(self) -> None:
-        """Raise `RuntimeFailure` if it has ended."""
-        if said := self.died():
-            message, _, tail = said.partition("\n")
+        """Raise `RuntimeFailure` if the process has ended."""
+        if reason := self.exit_reason():
+            message, _, tail = reason.partition("\n")
             raise RuntimeFailure("crashed", message, tail)
 
     def complete(self, text: str = "") -> None:
-        """Send a text and wait for the end of a command that ends by itself; `RuntimeFailure` when it fails."""
+        """Send a text to a command and wait until it ends; raise `RuntimeFailure` if it fails."""
         try:
             self._process.communicate(text.encode(), READY_S)
         except BaseException as error:
-            self._kill()
+            kill_session(self._process)
             if isinstance(error, subprocess.TimeoutExpired):
-                message = f"{self.name} was not done within {READY_S:.0f} s"
+                message = f"{self.name} did not finish within {READY_S:.0f} s"
                 raise RuntimeFailure("not_started", message, self._tail()) from None
             raise
         if self._process.returncode:
             self.check_alive()
 
     def await_ready(self, is_ready: Callable[[], bool], within_s: float = READY_S) -> None:
-        """Wait until it serves; `RuntimeFailure` when it ends before, or takes too long."""
+        """Wait until the process is ready; raise `RuntimeFailure` if it ends before that or takes too long."""
         until = time.monotonic() + within_s
         while not is_ready():
             self.check_alive()
@@ -105,29 +93,24 @@ class Service:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """End it and what it has started; an interrupt waits until that is done."""
+        """Stop the process and everything it started. An interrupt is deferred until that is done."""
         with defer_signals():
             if self._process.poll() is None:
                 self._process.send_signal(self._stop_signal)
                 try:
                     self._process.wait(STOP_S)
                 except subprocess.TimeoutExpired:
-                    self._kill()
+                    kill_session(self._process)
             if self._process.stdin:
                 self._process.stdin.close()
 
-    def _kill(self) -> None:
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-
     def _tail(self) -> str:
-        return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:])
+        return read_tail(self.log, TAIL_LINES)
 
 
 @contextmanager
-def running(name: str, command: Sequence[str], log: Path, stop_signal: signal.Signals) -> Iterator[Service]:
-    """Start a service, and stop it with its context."""
+def run_service(name: str, command: Sequence[str], log: Path, stop_signal: signal.Signals) -> Iterator[Service]:
+    """Yield a started service, and stop it when the context ends."""
     with defer_signals():
         service = Service(name, command, log, stop_signal)
     try:
@@ -137,45 +120,49 @@ def running(name: str, command: Sequence[str], log: Path, stop_signal: signal.Si
 
 
 class Account:
-    """The account that a database runs as: our own, or another where this is root."""
+    """The account that a database runs as: our own, or another if we are root."""
 
     def __init__(self, other: pwd.struct_passwd | None) -> None:
         self._other = other
 
     @classmethod
     def find(cls) -> Account:
-        """Return it; `RuntimeFailure` where root has no other account to choose."""
+        """Return the account; raise `RuntimeFailure` if root has no other account to choose."""
         if os.geteuid():
             return cls(None)
         known = {entry.pw_name: entry for entry in pwd.getpwall()}
         found = next((known[name] for name in SUBSTITUTES if name in known), None)
         if found is None:
             names = ", ".join(SUBSTITUTES)
-            raise RuntimeFailure("not_started", f"a database does not run as root, and no account is one of {names}")
+            raise RuntimeFailure(
+                "not_started",
+                f"a database cannot run as root, and none of the accounts {names} exists: create "
+                "one, or set JDBC_URL to a server",
+            )
         return cls(found)
 
     def command(self, words: Sequence[str]) -> list[str]:
-        """Return the command that runs another one as this account."""
+        """Return the words that run this command as the account."""
         if self._other is None:
             return list(words)
         ids = [f"--reuid={self._other.pw_uid}", f"--regid={self._other.pw_gid}"]
         return ["setpriv", *ids, "--clear-groups", "--no-new-privs", *words]
 
-    def own(self, *paths: Path) -> None:
-        """Give files to it."""
+    def take_ownership(self, *paths: Path) -> None:
+        """Make the account the owner of these files."""
         for path in paths:
             if self._other is not None:
                 os.chown(path, self._other.pw_uid, self._other.pw_gid, follow_symlinks=False)
 
-    def reaches(self, folder: Path) -> bool:
-        """Whether it can get at a folder: a checkout in root's home is closed to others."""
+    def can_enter(self, folder: Path) -> bool:
+        """Check whether the account can enter a folder: other accounts cannot enter a checkout in root's home."""
         parents = [folder.absolute(), *folder.absolute().parents]
         return self._other is None or all(path.stat().st_mode & stat.S_IXOTH for path in parents)
 
 
 @dataclass(frozen=True)
 class Database:
-    """One kind of database; its commands are given the programs' home, its own folder, and a password."""
+    """One kind of database."""
 
     label: str
     server: str
@@ -183,34 +170,36 @@ class Database:
     port: int
     stop_signal: signal.Signals
     options: str = ""
-    """What ends its JDBC URL."""
+    """The end of its JDBC URL."""
 
     def url(self, host: str, port: int) -> str:
         return f"jdbc:{self.label}://{host}:{port}/zoo{self.options}"
 
     def homes(self) -> list[Path]:
-        """Return where this system may have its programs, the newest version first."""
+        """Return the folders in which this system may have its programs, the newest version first."""
         versions = sorted(Path("/usr/lib/postgresql").glob("*"), reverse=True) if self is POSTGRESQL else []
         return [*versions, Path("/usr"), Path("/usr/local")]
 
 
 POSTGRESQL = Database("postgresql", "postgres", "postgresql", 5432, signal.SIGINT)
-"""SIGINT is its fast shutdown; on SIGTERM it would wait for its clients."""
+"""PostgreSQL; SIGINT is its fast shutdown, whereas on SIGTERM it would wait for its clients."""
 MARIADB = Database("mariadb", "mariadbd", "mariadb-server", 3306, signal.SIGTERM, "?sslMode=disable")
 DATABASES = {one.label: one for one in (POSTGRESQL, MARIADB)}
 
 
 @contextmanager
-def database(kind: Database, max_connections: int, jars: Path, password: str | None = None) -> Iterator[Serving]:
-    """A new server on loopback with an empty database `zoo`, gone with its context; `RuntimeFailure` without it.
+def database(
+    kind: Database, max_connections: int, jars: Path, password: str | None = None
+) -> Iterator[RunningDatabase]:
+    """Yield a new server on loopback with an empty database `zoo`, and remove it when the context ends.
 
-    `jars` is the folder in which java-jdbc's build puts the programs; without them the system's are taken. The
-    password is random unless one is given.
+    `jars` is the folder in which java-jdbc's build puts the programs; without them, the system's programs are used.
+    The password is random unless one is given. Raise `RuntimeFailure` if the server cannot be started.
     """
     account = Account.find()
     with run_lock.scratch_folder("jdbc") as name:
         folder = Path(name)
-        folder.chmod(0o711)  # the account passes through
+        folder.chmod(0o711)  # the account must be able to enter the folders below
         home, origin = find_programs(kind, account, jars, folder)
         work = folder / "server"
         work.mkdir(0o700)
@@ -218,9 +207,9 @@ def database(kind: Database, max_connections: int, jars: Path, password: str | N
         password = password or secrets.token_hex(16)
 
         def run(command: Sequence[str], text: str = "") -> None:
-            account.own(work, *work.iterdir())
-            with running(kind.label, account.command(command), log, signal.SIGTERM) as making:
-                making.complete(text)
+            account.take_ownership(work, *work.iterdir())
+            with run_service(kind.label, account.command(command), log, signal.SIGTERM) as process:
+                process.complete(text)
 
         port = any_free_port()
         if kind is POSTGRESQL:
@@ -229,7 +218,7 @@ def database(kind: Database, max_connections: int, jars: Path, password: str | N
         else:
             command = _make_mariadb(home, work, password, run)
             command += [f"--port={port}", f"--max-connections={max_connections}"]
-        with running(kind.label, account.command(command), log, kind.stop_signal) as service:
+        with run_service(kind.label, account.command(command), log, kind.stop_signal) as service:
             service.await_ready(lambda: _accepts(kind, work, port))
             env = {
                 "JDBC_URL": kind.url("127.0.0.1", port),
@@ -238,11 +227,11 @@ def database(kind: Database, max_connections: int, jars: Path, password: str | N
                 "JDBC_ORIGIN": origin,
                 "JDBC_PID": str(service.pid),
             }
-            yield Serving(env, service.died)
+            yield RunningDatabase(env, service.exit_reason)
 
 
 def _make_postgresql(home: Path, work: Path, password: str, run: Callable[[Sequence[str], str], None]) -> list[str]:
-    """Make its files and return the command that serves them."""
+    """Create the database's files and return the command that starts its server."""
     data = str(work / "data")
     (work / "password").write_text(password, encoding="utf-8")
     run(
@@ -252,21 +241,21 @@ def _make_postgresql(home: Path, work: Path, password: str, run: Callable[[Seque
         ],
         "",
     )
-    # an ordinary user: an administrator has connections beyond the limit
+    # an ordinary user, because an administrator may open connections beyond the limit
     text = f"CREATE ROLE zoo LOGIN PASSWORD '{password}'\nCREATE DATABASE zoo OWNER zoo\n"
     server = program(home, POSTGRESQL.server)
     run([server, "--single", "-D", data, "-c", "fsync=off", "postgres"], text)
     settings = (
         "listen_addresses=127.0.0.1",
         "unix_socket_directories=",
-        # the table is thrown away, and the disk is not what is measured
+        # the table is discarded afterwards, and the disk is not what we measure
         "fsync=off",
     )
     return [server, "-D", data, *(word for setting in settings for word in ("-c", setting))]
 
 
 def _make_mariadb(home: Path, work: Path, password: str, run: Callable[[Sequence[str], str], None]) -> list[str]:
-    """Make its files and return the command that serves them."""
+    """Create the database's files and return the command that starts its server."""
     (work / "init.sql").write_text(
         "CREATE DATABASE zoo;\n"
         f"CREATE USER 'zoo'@'127.0.0.1' IDENTIFIED BY '{password}';\n"
@@ -274,7 +263,7 @@ def _make_mariadb(home: Path, work: Path, password: str, run: Callable[[Sequence
         encoding="utf-8",
     )
     plain = work / "home"
-    plain.symlink_to(home.absolute())  # the script takes a path with a space for two
+    plain.symlink_to(home.absolute())  # the script would split a path at a space
     run(
         [
             *(
@@ -292,16 +281,16 @@ def _make_mariadb(home: Path, work: Path, password: str, run: Callable[[Sequence
         *(program(home, MARIADB.server), "--no-defaults", f"--basedir={home}", f"--datadir={work / 'data'}"),
         *(f"--tmpdir={work}", f"--socket={work / 'socket'}", f"--pid-file={work / 'pid'}"),
         *(f"--init-file={work / 'init.sql'}", "--bind-address=127.0.0.1", "--skip-name-resolve"),
-        # no client asks for TLS here, and making a certificate takes seconds of CPU time at the start
+        # no client uses TLS here, and creating a certificate takes seconds of CPU time at the start
         "--skip-ssl",
         *("--character-set-server=utf8mb4", "--sort-buffer-size=1024K"),
-        # for the reason of fsync=off above
+        # for the same reason as fsync=off above
         "--innodb-flush-log-at-trx-commit=2",
     ]
 
 
 def _accepts(kind: Database, work: Path, port: int) -> bool:
-    """Whether clients can log in: PostgreSQL writes so into a file, MariaDB greets only then."""
+    """Check whether clients can log in: PostgreSQL then writes "ready" to a file, and MariaDB sends a greeting."""
     try:
         if kind is POSTGRESQL:
             return (work / "data" / "postmaster.pid").read_text(encoding="utf-8").rstrip().endswith("\nready")
@@ -312,27 +301,27 @@ def _accepts(kind: Database, work: Path, port: int) -> bool:
 
 
 def find_programs(kind: Database, account: Account, jars: Path, spare: Path) -> tuple[Path, str]:
-    """Return the programs' home and where they came from; `RuntimeFailure` where none run here.
+    """Return the programs' home and their origin; raise `RuntimeFailure` if none run here.
 
-    `spare` is where to unpack them when the build's folder is closed to the account.
+    `spare` is the folder to unpack them in if the account cannot enter the build's folder.
     """
     jar = max(jars.glob(f"{kind.label}-*.jar"), key=lambda path: path.stat().st_ctime, default=None)
-    homes = [] if jar is None else [(_unpacked(jar, jars if account.reaches(jars) else spare), "embedded")]
+    homes = [] if jar is None else [(_unpack(jar, jars if account.can_enter(jars) else spare), "embedded")]
     for home, origin in [*homes, *((home, "system") for home in kind.homes())]:
         if _runs(kind, home):
             return home, origin
     raise RuntimeFailure(
         "not_started",
-        f"{kind.label}: the programs that the build brings do not run here and the system has none; "
-        f"install them (Debian, Ubuntu: apt-get install {kind.package}) or set JDBC_URL to a server",
+        f"{kind.label}: the programs from the build do not run here, and the system has none; install "
+        f"them (Debian, Ubuntu: apt-get install {kind.package}) or set JDBC_URL to a server",
     )
 
 
 def program(home: Path, name: str) -> str:
-    """Return a program's path; `RuntimeFailure` if the home folder has none of that name."""
+    """Return a program's path; raise `RuntimeFailure` if the home folder has no program of that name."""
     found = shutil.which(name, path=os.pathsep.join(str(home / folder) for folder in PROGRAM_FOLDERS))
     if found is None:
-        raise RuntimeFailure("not_started", f"{name} is missing below {home}")
+        raise RuntimeFailure("not_started", f"{name} does not exist below {home}")
     return found
 
 
@@ -344,10 +333,10 @@ def _runs(kind: Database, home: Path) -> bool:
         return False
 
 
-def _unpacked(jar: Path, into: Path) -> Path:
-    """Unpack a jar's programs unless that is done, and return their home.
+def _unpack(jar: Path, into: Path) -> Path:
+    """Return the home of a jar's programs; unpack them first if necessary.
 
-    PostgreSQL's jar holds one compressed archive; MariaDB's holds the files below a folder named after the system.
+    PostgreSQL's jar holds one compressed archive. MariaDB's jar holds the files below a folder named after the system.
     """
     home = into / jar.stem
     if home.exists():

@@ -1,4 +1,4 @@
-"""Finds and removes the containers of a run, also without their engine, by their processes."""
+"""Removal of a run's containers or, if the engine is gone, of their processes."""
 
 from __future__ import annotations
 
@@ -9,65 +9,65 @@ from zoo.host.engine import Engine, EngineError
 from zoo.host.run_lock import RUN
 
 LABEL = "server-zoo.run"
-"""A label that every container of a run gets, with the run's own random word."""
+"""A label of every container of a run; its value is the run's random id."""
 LOCK = "server-zoo.lock"
-"""A label with the lock that the run holds, so that who holds it next finds what a killed run has left."""
+"""A label whose value is the run's lock, so that the next holder of the lock finds what a killed run left behind."""
 MARK = "ZOO_CONTAINER"
-"""A variable that every container of a run gets, with its name."""
+"""An environment variable of every container of a run; its value is the container's name."""
 
 
 def prefix(run_id: str) -> str:
-    """How the names of a run's containers begin."""
+    """Return the prefix of the names of a run's containers."""
     return f"zoo-{run_id}-"
 
 
 def label(run_id: str) -> str:
-    """What is left of a run has this label."""
+    """Return the label of everything that belongs to a run."""
     return f"{LABEL}={run_id}"
 
 
-def lock() -> list[str]:
-    """The label of what belongs to a run that holds this process's lock; none where it holds none."""
-    held = os.environ.get(RUN)
-    return [f"{LOCK}={held}"] if held else []
+def lock_labels() -> list[str]:
+    """Return the label of everything made under this process's lock, as a list that is empty if it holds no lock."""
+    lock = os.environ.get(RUN)
+    return [f"{LOCK}={lock}"] if lock else []
 
 
 def options(run_id: str, name: str) -> list[str]:
-    """Options of `docker run` by which a container is found again."""
-    labels = (label(run_id), *lock())
+    """Return the options of `docker run` that identify a container."""
+    labels = (label(run_id), *lock_labels())
     return [f"--name={name}", *(f"--label={one}" for one in labels), f"--env={MARK}={name}"]
 
 
-def clear(engine: Engine, run_id: str, *, here: bool) -> None:
-    """Leave no container of the run behind; where the engine cannot be asked, `EngineError` says what may be left.
+def remove_containers(engine: Engine, run_id: str, *, here: bool) -> None:
+    """Remove all containers of the run; if the engine does not answer, `EngineError` says what may be left.
 
-    `here`: their processes are this kernel's, so they can be ended without the engine.
+    With `here`, this kernel runs their processes, so they can be killed without the engine.
     """
     try:
-        engine.removed(label(run_id))
+        engine.remove_labelled(label(run_id))
     except EngineError as error:
         if here:
-            end(prefix(run_id))
-            left = "the processes in this run's containers were ended without it"
+            kill_processes(prefix(run_id))
+            left = "the processes in this run's containers were killed without it"
         else:
             left = (
-                "containers of this run may be left; end them when it answers: "
-                f"docker rm --force $(docker ps --all --quiet --filter label={label(run_id)})"
+                "containers of this run may remain; when the engine answers, remove them: docker rm "
+                f"--force $(docker ps --all --quiet --filter label={label(run_id)})"
             )
         raise EngineError(f"{error}; {left}") from error
 
 
-def left(engine: Engine) -> list[str]:
-    """Remove the containers of a run that held this process's lock before it, and was killed; their names.
+def remove_leftovers(engine: Engine) -> list[str]:
+    """Remove the containers of a killed run that held this process's lock before; return their names.
 
-    An engine that does not answer keeps them: it is asked again by the next run.
+    If the engine does not answer, the containers stay, and the next run tries again.
     """
     try:
-        return [name for held in lock() for name in engine.removed(held)]
+        return [name for lock in lock_labels() for name in engine.remove_labelled(lock)]
     except EngineError:
         return []
 
 
-def end(names: str) -> None:
-    """End what runs in containers whose names begin so; no other process has the mark."""
+def kill_processes(names: str) -> None:
+    """Kill all processes in containers whose names begin with `names`; no other process has the mark."""
     run_lock.kill_marked(f"{MARK}={names}")

@@ -1,4 +1,4 @@
-"""Makes a runtime for each condition of a run, ready to start its entries."""
+"""A runtime for each condition of a run, ready to start its entries."""
 
 from __future__ import annotations
 
@@ -6,44 +6,45 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from zoo.catalog.manifest import Entry
+from zoo.core.condition import IN_IMAGES, Condition
+from zoo.core.errors import BenchError
+from zoo.core.host_facts import HostFacts, Limits
+from zoo.core.manifest import Entry
 from zoo.host import facts, network
 from zoo.host.engine import Engine, EngineError
 from zoo.host.processors import cpu_affinity
-from zoo.model.condition import IN_IMAGES, Condition
-from zoo.model.errors import BenchError
-from zoo.model.host import HostFacts, Limits
 from zoo.runtime.base import Runtime
 from zoo.runtime.conditions import jdk_for
 from zoo.runtime.container import ContainerRuntime, resources_of
 from zoo.runtime.process import ProcessRuntime
 from zoo.runtime.swarm.places import places_of, swarm_of
 from zoo.runtime.swarm.runtime import SwarmRuntime
-from zoo.runtime.vm import guest, machine
+from zoo.runtime.vm import guest
 from zoo.runtime.vm import runtime as vm
 
 
 def limits_for(root: Path, condition: Condition, host: HostFacts) -> Limits:
-    """The limits that a run under this condition will meet."""
+    """Return the limits that apply to a run under this condition."""
     if condition.runtime == "vm":
         return guest.limits()
     if condition.runtime not in IN_IMAGES:
         return network.namespace_limits(host.limits) if condition.network == "private" else host.limits
-    with hosting(root, {"": condition}, []) as (_, seen):
+    with open_runtimes(root, {"": condition}, []) as (_, seen):
         return seen.limits
 
 
 @contextmanager
-def hosting(
+def open_runtimes(
     root: Path, conditions: Mapping[str, Condition], entries: Sequence[Entry]
 ) -> Iterator[tuple[dict[str, Runtime], HostFacts]]:
-    """A runtime for each condition, ready to start these entries, and what is known of the machine they start on.
+    """Yield a runtime for each condition, ready to start these entries, and the facts of the machine they start on.
 
-    The facts are gathered anew: in a network namespace or a container some limits are others. Where there are both,
-    the lower limit of descriptors is the run's. Where the generator has processors of its own, so has the harness.
+    The facts are gathered again, because some limits differ in a network namespace or a container. With several
+    runtimes, the run's limit of descriptors is the lowest one. If the generator has its own processors, the harness
+    runs on them.
     """
     runtimes: dict[str, Runtime] = {}
     found: list[HostFacts] = []
@@ -56,8 +57,12 @@ def hosting(
                 found.append(facts.gather(jdk))
                 continue
             if condition.runtime not in shared:
-                alike = [c for c in conditions.values() if c.runtime == condition.runtime]
-                shared[condition.runtime], seen = stack.enter_context(_enclosed(root, alike, entries))
+                if condition.runtime == "vm":
+                    jdk, by, memory = jdk_for(entries, condition.jdk), condition.accelerator, condition.memory
+                    shared["vm"], seen = vm.prepare(root, by or "", memory or "", jdk)
+                else:
+                    same = [c for c in conditions.values() if c.runtime == condition.runtime]
+                    shared[condition.runtime], seen = stack.enter_context(_containers(root, same, entries))
                 found.append(seen)
             runtimes[name] = shared[condition.runtime]
         apart = conditions[""].cores if "" in conditions else None
@@ -66,33 +71,22 @@ def hosting(
         yield runtimes, found[0].model_copy(update={"limits": least.limits, "engine": found[-1].engine})
 
 
-def _enclosed(
-    root: Path, conditions: Sequence[Condition], entries: Sequence[Entry]
-) -> AbstractContextManager[tuple[Runtime, HostFacts]]:
-    in_guests = conditions[0].runtime == "vm"
-    return _guests(root, conditions[0], entries) if in_guests else _containers(root, conditions, entries)
-
-
-@contextmanager
-def _guests(root: Path, condition: Condition, entries: Sequence[Entry]) -> Iterator[tuple[Runtime, HostFacts]]:
-    by, memory = condition.accelerator or "", condition.memory or ""
-    try:
-        with vm.hosting(root, by, memory, jdk_for(entries, condition.jdk)) as hosted:
-            yield hosted
-    except machine.VmError as error:
-        raise BenchError(str(error)) from None
-
-
 @contextmanager
 def _containers(
     root: Path, conditions: Sequence[Condition], entries: Sequence[Entry]
 ) -> Iterator[tuple[Runtime, HostFacts]]:
-    """All images built or found broken; afterwards no container is left, or a person is told which may be."""
-    runtime = _in_images(conditions[0].runtime)
+    """Build all images, yield the runtime and its facts, and remove all containers afterwards.
+
+    An image that cannot be built is recorded as broken. If the engine does not answer at the end, a message names the
+    containers that may be left.
+    """
+    runtime = _container_runtime(conditions[0].runtime)
     built: set[str] = set()
     try:
         for place, condition in enumerate(conditions):
-            servers = {s.label: s for s in (e.server.at(condition.env) for e in entries) if s.label not in built}
+            servers = {
+                s.label: s for s in (e.server.with_release(condition.env) for e in entries) if s.label not in built
+            }
             if servers or not place:
                 runtime.build(root, list(servers.values()), _variables(condition))
             built |= set(servers)
@@ -106,8 +100,8 @@ def _containers(
             print(f"zoo: container engine: {error}", file=sys.stderr)
 
 
-def _in_images(name: str) -> ContainerRuntime:
-    """The runtime of this name, as this environment sets it."""
+def _container_runtime(name: str) -> ContainerRuntime:
+    """Return the runtime of this name with the settings of this environment."""
     resources, sampler = resources_of(os.environ), os.environ.get("SAMPLER", "auto")
     if name == "swarm":
         swarm = swarm_of(os.environ)
@@ -116,5 +110,5 @@ def _in_images(name: str) -> ContainerRuntime:
 
 
 def _variables(condition: Condition) -> dict[str, str]:
-    """Those of the compose file that decide what is in an image."""
+    """Return the variables of the compose file that determine the content of an image."""
     return condition.env | ({"JDK": condition.jdk} if condition.jdk else {})

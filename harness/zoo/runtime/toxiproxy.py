@@ -1,4 +1,4 @@
-"""Toxiproxy in front of a database: each byte is late by half of the latency on its way there, and on its way back."""
+"""Toxiproxy in front of a database: it delays each byte by half of the latency in each direction."""
 
 from __future__ import annotations
 
@@ -10,40 +10,44 @@ import signal
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from zoo.core.errors import RuntimeFailure
 from zoo.host import run_lock
 from zoo.host.network import any_free_port
-from zoo.model.errors import RuntimeFailure
-from zoo.runtime.databases import DATABASES, Serving, running
+from zoo.runtime.databases import DATABASES, RunningDatabase, run_service
 
 PROGRAM = "toxiproxy-server"
 PROXY = "zoo-database"
 MISSING = (
-    "latency on the wire needs Toxiproxy: make toxiproxy (needs Go), TOXIPROXY=/path/to/toxiproxy-server, or "
-    "TOXIPROXY_URL=http://… of one that runs"
+    "latency on the wire needs Toxiproxy: build it with make toxiproxy (needs Go), or set "
+    "TOXIPROXY=/path/to/toxiproxy-server or TOXIPROXY_URL=http://… of a running one"
 )
 
 
 def find_toxiproxy(tools: Path, environ: Mapping[str, str]) -> str | None:
-    """Return its program: the one that TOXIPROXY names, else that in .tools, else that on the PATH."""
+    """Return the path of Toxiproxy: TOXIPROXY if that is set, otherwise the program in .tools or on the PATH."""
     path = os.pathsep.join([str(tools), environ.get("PATH", "")])
     return environ.get("TOXIPROXY") or shutil.which(PROGRAM, path=path)
 
 
 @contextmanager
-def slow_wire(serving: Serving, ms: int, tools: Path, environ: Mapping[str, str]) -> Iterator[Serving]:
-    """The same database, also by a URL with this latency: of the Toxiproxy that TOXIPROXY_URL names, else of one of
-    our own. `RuntimeFailure` without it."""
-    named = environ.get("TOXIPROXY_URL")
-    if named is not None:
-        if not re.fullmatch(r"http://[^/ ]+/?", named):
-            raise RuntimeFailure("wire", f'TOXIPROXY_URL must be like http://127.0.0.1:8474, got "{named}"')
-        # a proxy on another host has to listen for us from outside
-        with _proxy(serving, ms, named, "0.0.0.0") as slowed:
-            yield slowed
+def slow_wire(serving: RunningDatabase, ms: int, tools: Path, environ: Mapping[str, str]) -> Iterator[RunningDatabase]:
+    """Yield the same database with an additional URL that has this latency.
+
+    The proxy is the one that TOXIPROXY_URL names, otherwise one that we start. Raise `RuntimeFailure` without either.
+    """
+    control_url = environ.get("TOXIPROXY_URL")
+    if control_url is not None:
+        if not re.fullmatch(r"http://[^/ ]+/?", control_url):
+            raise RuntimeFailure(
+                "wire", f'TOXIPROXY_URL must be a URL such as http://127.0.0.1:8474, got "{control_url}"'
+            )
+        # a proxy on another host must accept connections from outside
+        with _proxy(serving, ms, control_url, "0.0.0.0") as slow:
+            yield slow
         return
     program = find_toxiproxy(tools, environ)
     if program is None:
@@ -52,19 +56,19 @@ def slow_wire(serving: Serving, ms: int, tools: Path, environ: Mapping[str, str]
     command = [program, "-host", "127.0.0.1", "-port", str(port)]
     with run_lock.scratch_folder("wire") as folder:
         log = Path(folder) / "wire.log"
-        with running(PROGRAM, command, log, signal.SIGTERM) as service:
+        with run_service(PROGRAM, command, log, signal.SIGTERM) as service:
             service.await_ready(lambda: _answers(port), within_s=10.0)
-            with _proxy(serving, ms, f"http://127.0.0.1:{port}", "127.0.0.1") as slowed:
-                yield Serving(slowed.env, lambda: serving.died() or service.died())
+            with _proxy(serving, ms, f"http://127.0.0.1:{port}", "127.0.0.1") as slow:
+                yield RunningDatabase(slow.env, lambda: serving.exit_reason() or service.exit_reason())
 
 
 @contextmanager
-def _proxy(serving: Serving, ms: int, control: str, listen: str) -> Iterator[Serving]:
-    """A proxy on a Toxiproxy, removed with its context."""
+def _proxy(serving: RunningDatabase, ms: int, control: str, listen: str) -> Iterator[RunningDatabase]:
+    """Yield the database behind a new proxy of this Toxiproxy, and remove the proxy when the context ends."""
     url = serving.env["JDBC_URL"]
     database = urlsplit(url.removeprefix("jdbc:"))
     if not database.hostname or "," in database.netloc:
-        raise RuntimeFailure("wire", f"latency on the wire needs a URL with one host, not {url}")
+        raise RuntimeFailure("wire", f"latency on the wire needs a JDBC URL with one host, got {url}")
     upstream = f"{database.netloc.rpartition('@')[2]}"
     if database.port is None:
         upstream += f":{DATABASES[database.scheme].port}"
@@ -75,7 +79,7 @@ def _proxy(serving: Serving, ms: int, control: str, listen: str) -> Iterator[Ser
             _call(control, f"/proxies/{PROXY}/toxics", toxic)
         port = str(made["listen"]).rpartition(":")[2]
         slow = re.sub("//[^/?]+", f"//{urlsplit(control).hostname}:{port}", url, count=1)
-        yield Serving({**serving.env, "JDBC_WIRE_URL": slow, "JDBC_WIRE_MS": str(ms)}, serving.died)
+        yield RunningDatabase({**serving.env, "JDBC_WIRE_URL": slow, "JDBC_WIRE_MS": str(ms)}, serving.exit_reason)
     finally:
         _remove(control)
 
@@ -86,18 +90,16 @@ def _call(control: str, path: str, body: object) -> dict[str, object]:
         with urllib.request.urlopen(request, timeout=10) as answer:
             return dict(json.load(answer))
     except urllib.error.HTTPError as error:
-        raise RuntimeFailure("wire", f"{PROGRAM} refused {path}: {error.read().decode(errors='replace')}") from error
+        raise RuntimeFailure("wire", f"{PROGRAM} rejected {path}: {error.read().decode(errors='replace')}") from error
     except (OSError, ValueError) as error:
         raise RuntimeFailure("wire", f"{PROGRAM} does not answer at {control}: {error}") from error
 
 
 def _remove(control: str) -> None:
-    """Remove the proxy; one that is left on somebody else's Toxiproxy makes the next cell fail with its name."""
+    """Remove the proxy; if it stayed on somebody else's Toxiproxy, the next cell would fail because the name exists."""
     request = urllib.request.Request(f"{control.rstrip('/')}/proxies/{PROXY}", method="DELETE")
-    try:
+    with suppress(OSError):
         urllib.request.urlopen(request, timeout=10).close()
-    except OSError:
-        return
 
 
 def _answers(port: int) -> bool:

@@ -1,1 +1,1 @@
-"""What a process and its host do while a cell runs."""
+"""Samples of a process and its host while a cell runs."""

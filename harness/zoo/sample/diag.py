@@ -1,4 +1,4 @@
-"""Counts the connections of one port exactly, by asking the kernel (sock_diag(7), as `ss` does)."""
+"""Exact counts of the connections of one port, from the kernel (sock_diag(7), which `ss` uses)."""
 
 import socket
 import struct
@@ -9,34 +9,23 @@ NETLINK_SOCK_DIAG = 4
 SOCK_DIAG_BY_FAMILY = 20
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 REQUEST_DUMP = 0x301
-ESTABLISHED, CLOSE_WAIT = 1 << 1, 1 << 8  # bits of a set of states
+
+# sets of states, one bit per state
+ESTABLISHED = 1 << 1
+UNCLOSED = ESTABLISHED | 1 << 8  # includes CLOSE_WAIT: only the client has closed the connection
 CLOSED_HERE = 1 << 4 | 1 << 5 | 1 << 6 | 1 << 11  # FIN_WAIT1, FIN_WAIT2, TIME_WAIT, CLOSING
 
 HEADER = struct.Struct("=IHHII")
-# family, protocol, extensions, padding, states; then the socket: source port, and 46 bytes that match any.
+# family, protocol, extensions, padding, states; then the socket: source port, and 46 zero bytes that match anything
 QUERY = struct.Struct("=BBBBIH46x")
 
 
-def established_on(port: int) -> int | None:
-    """Server ends of established connections to `port`, IPv4 and IPv6, in this process's network namespace.
+def count_sockets(port: int, states: int) -> int | None:
+    """Count the server ends of connections to `port` in these states, IPv4 and IPv6, in this network namespace.
 
-    It walks the kernel's table of sockets, which takes milliseconds: for mid-run, not for every sample.
-    None where the kernel cannot be asked.
+    The count walks the kernel's socket table, which takes milliseconds. That is acceptable once in the middle of a run,
+    but not in every sample. Return None if the kernel cannot list the sockets.
     """
-    return _on(port, ESTABLISHED)
-
-
-def unclosed_on(port: int) -> int | None:
-    """The same, and those that only the client has closed."""
-    return _on(port, ESTABLISHED | CLOSE_WAIT)
-
-
-def closed_on(port: int) -> int | None:
-    """Count the connections to `port` that the server closed first, in the last minute."""
-    return _on(port, CLOSED_HERE)
-
-
-def _on(port: int, states: int) -> int | None:
     try:
         with socket.socket(AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as link:
             link.settimeout(2.0)
@@ -46,7 +35,7 @@ def _on(port: int, states: int) -> int | None:
 
 
 def message_types(packet: bytes) -> Iterator[int]:
-    """The types of the netlink messages in a packet, aligned to four bytes each."""
+    """Yield the types of the netlink messages in a packet; each message is aligned to four bytes."""
     at = 0
     while at + HEADER.size <= len(packet):
         length, kind, *_ = HEADER.unpack_from(packet, at)
@@ -65,5 +54,5 @@ def _count(link: socket.socket, family: int, port: int, states: int) -> int:
             if kind == NLMSG_DONE:
                 return found
             if kind == NLMSG_ERROR:
-                raise OSError("the kernel refused to list sockets")
+                raise OSError("the kernel did not list the sockets")
             found += kind == SOCK_DIAG_BY_FAMILY

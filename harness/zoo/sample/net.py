@@ -1,29 +1,21 @@
-"""Counters of the TCP stack, and waiting for sockets that linger."""
+"""Counters of the TCP stack, and a wait for lingering sockets."""
 
 import re
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict
+from zoo.core.measurement import Kernel
+from zoo.host.files import read_text
+from zoo.sample.proc import PAGE_KB, PROC
 
-from zoo.sample.proc import PAGE_KB, PROC, read
 
+class TcpCounters(Kernel):
+    """The counters of a record and the number of accepted connections, since boot or between two readings."""
 
-class TcpCounters(BaseModel):
-    """Connections accepted, and attempts dropped or answered with cookies, since boot or between two readings."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    listen_overflows: int
-    listen_drops: int
-    req_q_full_drop: int
-    req_q_full_cookies: int
     passive_opens: int = 0
 
     def since(self, earlier: "TcpCounters") -> "TcpCounters":
-        """The increase; 0 where a counter began anew."""
+        """Return the increase since an earlier reading; 0 for a counter that has restarted."""
         before = earlier.model_dump()
         return TcpCounters(**{name: max(0, value - before[name]) for name, value in self.model_dump().items()})
 
@@ -38,15 +30,14 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Sockets:
-    """TCP part of /proc/net/sockstat; `time_wait` covers IPv6 too, memory the whole kernel."""
+    """The TCP part of /proc/net/sockstat; `time_wait` includes IPv6, and `memory_kb` covers the whole kernel."""
 
-    inuse: int
     time_wait: int
     memory_kb: int
 
 
 def parse_table(text: str, protocol: str) -> dict[str, int]:
-    """/proc/net/netstat and snmp: a line of names, then a line of numbers, both led by `protocol:`."""
+    """Parse /proc/net/netstat or snmp: a line of names and a line of numbers, both beginning with `protocol:`."""
     lines = [line.split()[1:] for line in text.splitlines() if line.startswith(f"{protocol}:")]
     if len(lines) < 2:
         return {}
@@ -55,7 +46,7 @@ def parse_table(text: str, protocol: str) -> dict[str, int]:
 
 
 def parse_counters(netstat: str, snmp: str = "") -> TcpCounters | None:
-    """None where the kernel has no such counters at all; a single one it lacks counts as 0."""
+    """Parse the counters; None if the kernel has none of them. A single missing counter is 0."""
     table = parse_table(netstat, "TcpExt")
     if not table:
         return None
@@ -64,7 +55,7 @@ def parse_counters(netstat: str, snmp: str = "") -> TcpCounters | None:
 
 
 def parse_established(snmp: str) -> int | None:
-    """`CurrEstab`: TCP sockets that are ESTABLISHED or CLOSE_WAIT, IPv4 and IPv6, in the network namespace.
+    """Return `CurrEstab`: the network namespace's TCP sockets in ESTABLISHED or CLOSE_WAIT, IPv4 and IPv6.
 
     Both ends of a loopback connection count.
     """
@@ -77,48 +68,28 @@ def parse_sockstat(text: str) -> Sockets | None:
         return None
     words = found.group(1).split()
     fields = dict(zip(words[::2], map(int, words[1::2]), strict=True))
-    return Sockets(fields.get("inuse", 0), fields.get("tw", 0), fields.get("mem", 0) * PAGE_KB)
+    return Sockets(fields.get("tw", 0), fields.get("mem", 0) * PAGE_KB)
 
 
-def counters(pid: int | str = "self") -> TcpCounters | None:
-    """Of the network namespace that `pid` lives in."""
-    return parse_counters(read(f"{PROC}/{pid}/net/netstat"), read(f"{PROC}/{pid}/net/snmp"))
+def read_counters(pid: int | str = "self") -> TcpCounters | None:
+    """Return the counters of the network namespace of `pid`."""
+    return parse_counters(read_text(f"{PROC}/{pid}/net/netstat"), read_text(f"{PROC}/{pid}/net/snmp"))
 
 
-def lingering(pid: int | str = "self") -> int | None:
-    """Sockets in TIME_WAIT."""
-    sockets = parse_sockstat(read(f"{PROC}/{pid}/net/sockstat"))
+def count_lingering(pid: int | str = "self") -> int | None:
+    """Return the number of sockets in TIME_WAIT; None if unknown."""
+    sockets = parse_sockstat(read_text(f"{PROC}/{pid}/net/sockstat"))
     return sockets.time_wait if sockets else None
 
 
-class SleepClock(Protocol):
-    """Time that a test can fake; the `time` module is one."""
+def wait_for_lingering(max_sockets: int = 5_000, timeout: float = 60.0) -> int | None:
+    """Wait until at most `max_sockets` are in TIME_WAIT, or until the timeout in seconds; return how many are.
 
-    def monotonic(self) -> float: ...
-    def sleep(self, seconds: float, /) -> None: ...
-
-
-@dataclass(frozen=True)
-class Wait:
-    """How a wait ended: `sockets` is None where they cannot be counted."""
-
-    sockets: int | None
-    seconds: float
-    reached: bool
-
-
-def wait_for_lingering(
-    max_sockets: int = 5_000,
-    timeout: float = 60.0,
-    clock: SleepClock = time,
-    count: Callable[[], int | None] = lingering,
-) -> Wait:
-    """Until at most `max_sockets` linger in TIME_WAIT, or the time is up. Does not wait where nothing is known."""
-    started = clock.monotonic()
-    while True:
-        sockets = count()
-        waited = clock.monotonic() - started
-        reached = sockets is None or sockets <= max_sockets
-        if reached or waited >= timeout:
-            return Wait(sockets, waited, reached)
-        clock.sleep(min(0.5, timeout - waited))
+    Return None immediately if the number is unknown.
+    """
+    until = time.monotonic() + timeout
+    while (
+        (sockets := count_lingering()) is not None and sockets > max_sockets and (left := until - time.monotonic()) > 0
+    ):
+        time.sleep(min(0.5, left))
+    return sockets

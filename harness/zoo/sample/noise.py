@@ -1,4 +1,4 @@
-"""What else the machine did while a cell ran."""
+"""Noise: the machine's other work while a cell ran."""
 
 import hashlib
 import os
@@ -10,10 +10,11 @@ from functools import cache
 
 import psutil
 
-from zoo.host.cgroup import levels
-from zoo.model.samples import Noise
+from zoo.core.samples import Noise
+from zoo.host.cgroup import group_folders
+from zoo.host.files import read_text
 from zoo.sample.cgroup import Periods, quota_periods, throttled_share
-from zoo.sample.proc import PROC, TICKS, parse_stat, read
+from zoo.sample.proc import PROC, TICKS, parse_stat
 
 CANARY_BLOCK = bytes(1 << 20)
 CANARY_BLOCKS = 80
@@ -22,7 +23,7 @@ RESOURCES = ("cpu", "memory", "io")
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """Ticks of all processors together."""
+    """Clock ticks, summed over all processors."""
 
     total: int
     busy: int
@@ -43,7 +44,7 @@ class HostCounters:
 
 
 def parse_cpu(stat: str) -> CpuTimes | None:
-    """The `cpu` line of /proc/stat; guest time is within user time already."""
+    """Parse the `cpu` line of /proc/stat; its user time already includes guest time."""
     found = re.search(r"^cpu +([0-9 ]+)$", stat, re.MULTILINE | re.ASCII)
     fields = [int(field) for field in found.group(1).split()] if found else []
     if len(fields) < 4:
@@ -55,7 +56,7 @@ def parse_cpu(stat: str) -> CpuTimes | None:
 
 
 def parse_pressure(text: str) -> int | None:
-    """The `some` line's total of a pressure file, in microseconds."""
+    """Return the total in the `some` line of a pressure file, in microseconds."""
     found = re.search(r"^some .*\btotal=([0-9]+)", text, re.MULTILINE | re.ASCII)
     return int(found.group(1)) if found else None
 
@@ -63,8 +64,8 @@ def parse_pressure(text: str) -> int | None:
 def take_reading(groups: Iterable[str] = ()) -> HostCounters:
     return HostCounters(
         at=time.monotonic(),
-        cpu=parse_cpu(read("/proc/stat")),
-        pressure_us={name: parse_pressure(read(f"/proc/pressure/{name}")) for name in RESOURCES},
+        cpu=parse_cpu(read_text("/proc/stat")),
+        pressure_us={name: parse_pressure(read_text(f"/proc/pressure/{name}")) for name in RESOURCES},
         own_cpu_s=time.process_time(),
         softirq_s=softirq_seconds(),
         quotas=quota_periods(groups),
@@ -73,21 +74,23 @@ def take_reading(groups: Iterable[str] = ()) -> HostCounters:
 
 @cache
 def _softirq_threads() -> list[int]:
-    """The kernel's threads `ksoftirqd/N`; none where /proc does not show them."""
+    """Return the pids of the kernel threads `ksoftirqd/N`; none if /proc does not show them."""
     return [p.pid for p in psutil.process_iter(["name"]) if (p.info["name"] or "").startswith("ksoftirqd/")]
 
 
 def softirq_seconds() -> float:
-    """CPU time of the kernel's packet handling outside of any process."""
-    stats = [parse_stat(read(f"{PROC}/{pid}/stat")) for pid in _softirq_threads()]
+    """Return the CPU seconds of the kernel's packet handling outside of any process."""
+    stats = [parse_stat(read_text(f"{PROC}/{pid}/stat")) for pid in _softirq_threads()]
     return sum(stat.cpu_ticks for stat in stats if stat) / TICKS
 
 
-def between(
+def noise_between(
     first: HostCounters, last: HostCounters, known_cpu_s: float | None, runnable: float | None, cores: int | None
 ) -> Noise:
-    """What happened from one reading to the next; `known_cpu_s` is what server, generator and harness used, None where
-    the server's part is not known."""
+    """Return the noise between two readings.
+
+    `known_cpu_s` is the CPU time of the server, the generator and the harness, or None if the server's is not known.
+    """
     elapsed = last.at - first.at
     shares = _shares(first.cpu, last.cpu)
     foreign = None
@@ -125,34 +128,30 @@ def _rate(first: HostCounters, last: HostCounters, name: str) -> float | None:
 
 
 class NoiseProbe:
-    """Brackets a cell. `groups`: the folders of the server's control groups whose CPU quotas count.
+    """A recording of noise around a cell, which starts with its construction.
 
-    The groups of this process always count: the generator is in them.
+    `groups` are the folders of the server's control groups, whose CPU quotas count. The groups of this process always
+    count, because the generator is in them.
     """
 
     def __init__(self, groups: Iterable[str] = ()) -> None:
-        self._groups = dict.fromkeys([*levels("cpu"), *groups])
-        self._first: HostCounters | None = None
-
-    def start(self) -> "NoiseProbe":
+        self._groups = dict.fromkeys([*group_folders("cpu"), *groups])
         self._first = take_reading(self._groups)
-        return self
 
-    def stop(
-        self, server_cpu_s: float | None = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None
-    ) -> Noise:
-        """Given the CPU time of the parts since `start`; the harness is this process."""
-        if self._first is None:
-            raise RuntimeError("stop without start")
+    def stop(self, known_cpu_s: float | None = 0.0, runnable: float | None = None, /) -> Noise:
+        """Stop and return the noise; `known_cpu_s` is the CPU time of server and generator since the start.
+
+        The CPU time of the harness, which is this process, is added here.
+        """
         last = take_reading(self._groups)
         own = last.own_cpu_s - self._first.own_cpu_s
         kernel = last.softirq_s - self._first.softirq_s
-        known = None if server_cpu_s is None else server_cpu_s + generator_cpu_s + own + kernel
-        return between(self._first, last, known, runnable, os.cpu_count())
+        known = None if known_cpu_s is None else known_cpu_s + own + kernel
+        return noise_between(self._first, last, known, runnable, os.cpu_count())
 
 
 def canary() -> float:
-    """Seconds for a fixed piece of work (SHA-256 over 80 MiB): longer than usual means a slower machine."""
+    """Return the seconds for a fixed piece of work (SHA-256 over 80 MiB); more than usual means a slower machine."""
     started = time.perf_counter()
     digest = hashlib.sha256()
     for _ in range(CANARY_BLOCKS):

@@ -3,25 +3,35 @@
 import os
 import re
 from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 from pydantic import BaseModel, ConfigDict
 
+from zoo.host.files import read_text
+
 PROC = os.environ.get("ZOO_PROC", "/proc")
-"""Where the processes are seen: a container that watches those of its host has the host's /proc elsewhere."""
+"""Path of the /proc that shows the processes: a container that watches its host's processes mounts it elsewhere."""
 psutil.PROCFS_PATH = PROC
 PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 TICKS = os.sysconf("SC_CLK_TCK")
 DEAD = ("Z", "X", "x")
 
 
-class Snapshot(BaseModel):
-    """Sums over a process and its living children; None where it is not known.
+class Usage(NamedTuple):
+    """Current resource use of one process."""
 
-    `cpu_s` contains children that have ended and were waited for. `hwm_kb` is None for several processes: their peaks
-    need not have been at the same time. What begins with `thread_`, `heap_` or `lock_` only a JVM tells that was
-    started for it, of itself alone.
+    rss_kb: int
+    cpu_s: float
+    threads: int
+
+
+class Snapshot(BaseModel):
+    """Sums over a process and its living children; None for values that are not known.
+
+    `cpu_s` includes children that have ended and were waited for. `hwm_kb` is None for several processes, because their
+    peaks may have been at different times. Fields that begin with `thread_`, `heap_` or `lock_` come only from a JVM
+    that was started for them, and cover that JVM alone.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -41,7 +51,7 @@ class Snapshot(BaseModel):
 
 @dataclass(frozen=True)
 class Stat:
-    """The fields of /proc/PID/stat that matter."""
+    """The relevant fields of /proc/PID/stat."""
 
     state: str
     parent: int
@@ -50,7 +60,10 @@ class Stat:
 
 
 def parse_stat(text: str) -> Stat | None:
-    """The command's name may hold spaces and parentheses: fields are counted from the last one."""
+    """Parse /proc/PID/stat; None if it is incomplete.
+
+    Fields are counted from the last parenthesis, because the command's name may contain spaces and parentheses.
+    """
     fields = text.rpartition(")")[2].split()
     if len(fields) < 18:
         return None
@@ -61,21 +74,21 @@ def parse_stat(text: str) -> Stat | None:
 
 
 def parse_statm(text: str) -> int | None:
-    """Resident kB."""
+    """Return the resident memory in kB from /proc/PID/statm."""
     fields = text.split()
     return int(fields[1]) * PAGE_KB if len(fields) > 1 and fields[1].isdecimal() else None
 
 
 def parse_fields(text: str) -> dict[str, int]:
-    """`Name: number` lines of status and smaps_rollup."""
+    """Parse the `Name: number` lines of status and smaps_rollup."""
     found = re.findall(r"^(\w+):[ \t]+([0-9]+)(?: kB)?[ \t]*$", text, re.MULTILINE | re.ASCII)
     return {name: int(number) for name, number in found}
 
 
 def snapshot(pid: int, deep: bool = False) -> Snapshot:
-    """Raises ProcessLookupError when the process has ended.
+    """Read a process and its children; raise ProcessLookupError if the process has ended.
 
-    `deep` adds PSS and the anonymous part, about 9 ms a GiB, and belongs at the ends of a phase.
+    `deep` adds PSS and anonymous memory. It takes about 9 ms per GiB, so use it only at the ends of a phase.
     """
     total: Snapshot | None = None
     for member in tree(pid):
@@ -90,71 +103,40 @@ def snapshot(pid: int, deep: bool = False) -> Snapshot:
 
 
 def tree(pid: int) -> list[int]:
-    """The process, then its living children and theirs. Looks at every process of the host: a few ms."""
+    """Return the process, then its living descendants. This reads every process of the host and takes a few ms."""
     try:
         return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
     except psutil.Error:
         return [pid]
 
 
-def reset_peak(pid: int) -> bool:
-    """Sets VmHWM to what is resident now; False where that is not possible."""
-    done = [_write(f"{PROC}/{member}/clear_refs", "5") for member in tree(pid)]
-    return all(done)
+def usage(pid: int) -> Usage | None:
+    """Return what a process uses now; None if it has ended, even if nobody has waited for it yet."""
+    stat = parse_stat(read_text(f"{PROC}/{pid}/stat"))
+    rss_kb = parse_statm(read_text(f"{PROC}/{pid}/statm"))
+    if stat is None or rss_kb is None or stat.state in DEAD:
+        return None
+    return Usage(rss_kb, stat.cpu_ticks / TICKS, stat.threads)
 
 
 def _read_one(pid: int, deep: bool) -> Snapshot | None:
-    folder = f"{PROC}/{pid}"
-    stat = parse_stat(read(f"{folder}/stat"))
-    rss_kb = parse_statm(read(f"{folder}/statm"))
-    if stat is None or rss_kb is None or stat.state in DEAD:
+    used = usage(pid)
+    if used is None:
         return None
-    rollup = parse_fields(read(f"{folder}/smaps_rollup")) if deep else {}
+    rollup = parse_fields(read_text(f"{PROC}/{pid}/smaps_rollup")) if deep else {}
     return Snapshot(
         processes=1,
-        rss_kb=rss_kb,
-        cpu_s=stat.cpu_ticks / TICKS,
-        threads=stat.threads,
-        hwm_kb=parse_fields(read(f"{folder}/status")).get("VmHWM"),
+        **used._asdict(),
+        hwm_kb=parse_fields(read_text(f"{PROC}/{pid}/status")).get("VmHWM"),
         pss_kb=rollup.get("Pss"),
         anon_kb=rollup.get("Anonymous"),
     )
 
 
 def _add(first: Snapshot, second: Snapshot) -> Snapshot:
-    """A part that is not known of one leaves the other's."""
+    """Add two snapshots; a value known for only one of them is kept."""
     total = first.model_dump()
     for name, value in second.model_dump().items():
         if value is not None:
             total[name] = value if total[name] is None else total[name] + value
     return Snapshot(**{**total, "hwm_kb": None})
-
-
-def read(path: str) -> str:
-    """A file's text; empty where it is gone or closed to us."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        return _all(handle).decode("utf-8", "replace")
-    except OSError:
-        return ""
-    finally:
-        os.close(handle)
-
-
-def _all(handle: int) -> bytes:
-    """A file of /proc gives its end as an empty read; most fit into the first."""
-    parts = []
-    while part := os.read(handle, 65_536):
-        parts.append(part)
-    return b"".join(parts)
-
-
-def _write(path: str, text: str) -> bool:
-    try:
-        Path(path).write_text(text, encoding="ascii")
-    except OSError:
-        return False
-    return True

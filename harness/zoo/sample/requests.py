@@ -1,4 +1,4 @@
-"""Requests that the harness itself sends: to probe a server, to read its `/info`, and to time what a load costs."""
+"""Requests that the harness itself sends: to probe a server, to read its `/info`, and to time rounds of `/cpu`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from zoo.catalog.manifest import Entry, Model
+from zoo.core.manifest import Entry, Model
 
 BODY = b"Hello, World!"
 DATE_SLACK_S = 5.0
@@ -25,7 +25,7 @@ MOST_INFO_BYTES = 1 << 20
 SAMPLE_BYTES = 60
 ROUND_TRIPS = 21
 LINK_BYTES = 16_777_216
-"""The most that `/bytes` gives at once."""
+"""Maximum size of a `/bytes` response."""
 
 LINK_TIMEOUT_S = 20.0
 
@@ -35,42 +35,45 @@ ModelName = Literal["platform-thread", "virtual-thread", "event-loop", "async-ta
 def get(
     url: str, path: str, timeout_s: float, host: str | None = None, most_bytes: int | None = None
 ) -> tuple[http.client.HTTPResponse, bytes]:
-    """Return the response and its body, whatever its status; a proxy of the environment is not used.
+    """Return the response and its body, whatever its status, without using a proxy from the environment.
 
-    `url` is the server's; `host` is sent as the Host header in place of the URL's. `OSError` or `HTTPException` when no
-    response comes, `ValueError` where the URL is none.
+    `url` is the server's; `host` is sent as the Host header instead of the URL's. Raise `OSError` or `HTTPException` if
+    no response arrives, and `ValueError` if the URL is invalid.
     """
     address = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=timeout_s)
     try:
         connection.request("GET", path, headers={"Host": host} if host else {})
-        answer = connection.getresponse()
-        return answer, answer.read(most_bytes)
+        response = connection.getresponse()
+        return response, response.read(most_bytes)
     finally:
         connection.close()
 
 
 def hello_fault(url: str, timeout_s: float = 5.0) -> str | None:
-    """What is wrong with the answer to `GET /`; None when it is the contract's."""
+    """Return what is wrong with the response to `GET /`; None if it is as the contract says."""
     try:
-        answer, body = get(url, "/", timeout_s)
+        response, body = get(url, "/", timeout_s)
     except (OSError, http.client.HTTPException) as error:
-        return f"GET / gave no answer ({error or type(error).__name__})"
-    if answer.status != 200 or body != BODY:
-        return f"GET / answered {answer.status} with {body[:40]!r}, expected 200 with {BODY!r}"
+        return f"GET / returned no response ({error or type(error).__name__})"
+    if response.status != 200 or body != BODY:
+        return f"GET / returned {response.status} with {body[:40]!r}, expected 200 with {BODY!r}"
     for name, expected in (("Content-Type", "text/plain;charset=utf-8"), ("Content-Length", str(len(BODY)))):
-        if answer.getheader(name) != expected:
-            return f"GET / has {name}: {answer.getheader(name)}, expected {expected}"
-    return _date_fault(answer.getheader("Date"))
+        if response.getheader(name) != expected:
+            return f"GET / returned {name}: {response.getheader(name)}, expected {expected}"
+    return _date_fault(response.getheader("Date"))
 
 
 def model_fault(info: Info, entry: Entry) -> str | None:
-    """What in `/info` is not as the entry's manifest claims. Pure."""
+    """Return what in `/info` differs from the entry's manifest; None if nothing does. Pure."""
     model = entry.variant.model
     if (info.server, info.variant, info.model) != (entry.server.name, entry.variant.name, model):
-        return f"/info says {info.server}:{info.variant} ({info.model}), expected {entry.id} ({model})"
+        return f"/info reports {info.server}:{info.variant} ({info.model}), expected {entry.id} ({model})"
     if info.virtual != (model is Model.VIRTUAL_THREAD):
-        return f"/info ran on thread {info.thread!r} (virtual: {info.virtual}), which is not what {entry.id} claims"
+        return (
+            f"/info ran on thread {info.thread!r} (virtual: {info.virtual}), which does not match "
+            f"the thread model of {entry.id}"
+        )
     return None
 
 
@@ -78,27 +81,27 @@ def _date_fault(date: str | None) -> str | None:
     try:
         age = abs((datetime.now(UTC) - parsedate_to_datetime(date or "")).total_seconds())
     except (TypeError, ValueError):
-        return f"GET / has Date: {date}, expected the time now"
-    return f"GET / has a Date {age:.0f} s away from now" if age > DATE_SLACK_S else None
+        return f"GET / returned Date: {date}, expected the current time"
+    return f"GET / returned a Date {age:.0f} s from the current time" if age > DATE_SLACK_S else None
 
 
 class InfoError(Exception):
-    """No answer, or not the one the contract promises."""
+    """The lack of a response from `/info`, or a response that violates the contract."""
 
 
 class ServerLimits(BaseModel):
-    """None: unbounded, or (nofile) unknown."""
+    """Effective limits of a server. None means unlimited, for `nofile` not reported."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     max_threads: int | None
     max_connections: int | None
     backlog: int
-    nofile: int | None
+    nofile: int | None = None
 
 
 class Info(BaseModel):
-    """The contract's keys, no more and no less; None where there is no JVM, and for direct buffers where none tells."""
+    """Exactly the contract's keys. JVM values are None without a JVM, and optional ones if a server omits them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -110,13 +113,13 @@ class Info(BaseModel):
     runtime: str
     runtime_version: str
     transport: str | None = None
-    """How the server waits for its sockets, as in `epoll` or `nio`; None for a server that does not say."""
+    """How the server waits for its sockets, such as `epoll` or `nio`; None for a server that does not say."""
 
     pid: int = Field(gt=0)
-    processors: int = Field(gt=0)
+    processors: int | None = Field(default=None, gt=0)
     thread: str
     virtual: bool
-    os_threads: int = Field(gt=0)
+    os_threads: int | None = Field(default=None, gt=0)
     heap_used: int | None
     heap_committed: int | None
     heap_max: int | None
@@ -129,31 +132,31 @@ class Info(BaseModel):
 
 
 def parse_info(text: str | bytes) -> Info:
-    """InfoError names each key that is missing, extra or of the wrong type."""
+    """Parse an `/info` response; raise an InfoError that names each missing, extra or wrongly typed key."""
     try:
         return Info.model_validate_json(text)
     except ValidationError as error:
         faults = (f"{'.'.join(map(str, fault['loc'])) or 'body'}: {fault['msg']}" for fault in error.errors())
-        raise InfoError("/info is not as promised: " + "; ".join(faults)) from error
+        raise InfoError("/info does not match the contract: " + "; ".join(faults)) from error
 
 
 def fetch_info(url: str, timeout: float = 5.0) -> Info:
-    """`url` is the server's, without a path; any failure is an InfoError."""
+    """Fetch `/info` from a server; `url` has no path. Raise InfoError for any failure."""
     address = url.rstrip("/") + "/info"
     try:
-        answer, body = get(url, urllib.parse.urlsplit(address).path, timeout, most_bytes=MOST_INFO_BYTES)
+        response, body = get(url, urllib.parse.urlsplit(address).path, timeout, most_bytes=MOST_INFO_BYTES)
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise InfoError(f"{address}: {error}") from error
-    if answer.status != 200:
-        raise InfoError(f"{address} answered {answer.status}")
+    if response.status != 200:
+        raise InfoError(f"{address} returned {response.status}")
     return parse_info(body)
 
 
 @dataclass(frozen=True)
 class Response:
-    """`size` counts headers and body. `sample` is the status line and the first bytes of the body.
+    """A single response. `size` includes its headers; `sample` is its status line and the body's first bytes.
 
-    A `chunked` body may be cut at other places each time, which changes its size a little.
+    A `chunked` body may be cut at different places each time, which changes its size a little.
     """
 
     status: int
@@ -162,14 +165,14 @@ class Response:
     chunked: bool = False
 
     @property
-    def good(self) -> bool:
+    def is_good(self) -> bool:
         return 200 <= self.status < 300
 
 
 def responses(url: str, count: int, timeout_s: float = 5.0, host: str | None = None) -> list[Response]:
-    """Send so many requests, one after the other; return the responses up to the first that does not come.
+    """Send `count` requests, one after the other; return the responses up to the first that does not arrive.
 
-    `host` is sent as the Host header in place of the URL's.
+    `host` is sent as the Host header instead of the URL's.
     """
     found: list[Response] = []
     for _ in range(count):
@@ -197,7 +200,7 @@ def _response(url: str, timeout_s: float, host: str | None) -> Response:
 
 
 class _Received(io.RawIOBase):
-    """Counts the bytes that a connection gives; HTTPResponse takes it for a socket."""
+    """A stream that counts the bytes received on a connection; HTTPResponse uses it like a socket."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -217,9 +220,9 @@ class _Received(io.RawIOBase):
 
 @dataclass(frozen=True)
 class Link:
-    """What lies between a generator and the server."""
+    """The network between a generator and the server."""
 
-    round_trip_us: float  # the median of some TCP handshakes
+    round_trip_us: float  # the median of several TCP handshakes
     bandwidth_mb_s: float  # 10⁶ bytes per second of one large response
 
 
@@ -227,9 +230,9 @@ def link(url: str) -> Link:
     at = urllib.parse.urlsplit(url)
     handshakes = [_handshake_s(at.hostname or "", at.port or 80) for _ in range(ROUND_TRIPS)]
     before = time.monotonic()
-    answer, body = get(url, f"/bytes?n={LINK_BYTES}", LINK_TIMEOUT_S)
-    if answer.status != 200:
-        raise OSError(f"{url}/bytes answered {answer.status}")
+    response, body = get(url, f"/bytes?n={LINK_BYTES}", LINK_TIMEOUT_S)
+    if response.status != 200:
+        raise OSError(f"{url}/bytes returned {response.status}")
     took_s = time.monotonic() - before
     return Link(1e6 * statistics.median(handshakes), len(body) / 1e6 / took_s)
 
@@ -247,45 +250,46 @@ WARM_S = 5.0
 SLOPES = 5
 
 
-def seconds_a_round(url: str, timeout_s: float = 30.0, warm_s: float = WARM_S) -> float:
-    """What one round costs the idle server at this URL when it is warm: to a fresh JVM it costs twenty times as much.
+def seconds_per_round(url: str, timeout_s: float = 30.0, warm_s: float = WARM_S) -> float:
+    """Return the seconds that one round takes on the idle, warm server at this URL.
 
-    It is asked for `warm_s` before it is timed; then the median of five slopes, as even warm code runs at one of
-    several speeds, by how it was compiled.
+    On a fresh JVM a round takes twenty times as long, so the server receives requests for `warm_s` before it is timed.
+    The result is the median of five slopes, because even warm code runs at one of several speeds, depending on how it
+    was compiled.
     """
     address = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=timeout_s)
 
-    def ask(rounds: int) -> float:
-        begun = time.perf_counter()
+    def time_request(rounds: int) -> float:
+        started = time.perf_counter()
         connection.request("GET", f"/cpu?rounds={rounds}")
-        answer = connection.getresponse()
-        answer.read()
-        if answer.status != 200:
-            raise OSError(f"/cpu?rounds={rounds} answered {answer.status}")
-        return time.perf_counter() - begun
+        response = connection.getresponse()
+        response.read()
+        if response.status != 200:
+            raise OSError(f"/cpu?rounds={rounds} returned {response.status}")
+        return time.perf_counter() - started
 
     try:
         warm = time.monotonic() + warm_s
         while time.monotonic() < warm:
-            slope(ask)
-        return statistics.median(slope(ask) for _ in range(SLOPES))
+            slope(time_request)
+        return statistics.median(slope(time_request) for _ in range(SLOPES))
     finally:
         connection.close()
 
 
-def slope(ask: Callable[[int], float]) -> float:
-    """Seconds a round, where `ask` gives the seconds that a request with so many rounds took.
+def slope(time_request: Callable[[int], float]) -> float:
+    """Return the seconds per round; `time_request` returns the seconds for a request with a given number of rounds.
 
-    The difference of two request sizes, so that what a request costs besides its rounds is left out; of each the
-    fastest of 15, as whatever else happens on the machine only makes a request longer. Pure.
+    The slope comes from two request sizes, which leaves out the cost of a request other than its rounds. For each size
+    the fastest of 15 requests counts, because other work on the machine only makes a request slower. Pure.
     """
     many = 1_000
-    while ask(many) < ENOUGH_S and many < MOST_ROUNDS:
+    while time_request(many) < ENOUGH_S and many < MOST_ROUNDS:
         many = min(2 * many, MOST_ROUNDS)
     few = many // 4
     fastest = dict.fromkeys((few, many), math.inf)
     for _ in range(SAMPLES):
         for rounds in (few, many):
-            fastest[rounds] = min(fastest[rounds], ask(rounds))
+            fastest[rounds] = min(fastest[rounds], time_request(rounds))
     return (fastest[many] - fastest[few]) / (many - few)

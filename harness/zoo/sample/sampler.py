@@ -1,23 +1,22 @@
-"""A thread that records what a process uses while a cell runs, cheaply."""
+"""A thread that records at low cost what a process uses while a cell runs."""
 
-import os
 import re
 import threading
 import time
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from zoo.model.samples import Samples, Switches
+from zoo.core.samples import Samples, Switches
+from zoo.host.files import read_text
 from zoo.sample.net import parse_established, parse_sockstat
-from zoo.sample.proc import DEAD, PROC, TICKS, parse_stat, parse_statm, tree
-from zoo.sample.switches import Watcher
+from zoo.sample.proc import PROC, tree, usage
+from zoo.sample.switches import SwitchReader
 
-# Children are looked for this often: it means reading every process of the host.
+# Interval of the search for child processes, which is long because it reads every process of the host.
 CHILDREN_EVERY_S = 10.0
 
 
-@dataclass(frozen=True)
-class SampleRow:
-    """One sample."""
+class SampleRow(NamedTuple):
+    """One sample; its fields are the columns of `Samples`."""
 
     rss_kb: int
     cpu_s: float
@@ -28,112 +27,54 @@ class SampleRow:
 
 
 def parse_runnable(loadavg: str) -> int | None:
-    """`1.23 1.57 0.76 3/93 8023` -> 2: the reader runs too and is left out."""
+    """Return the number of runnable tasks without the reader itself: `1.23 1.57 0.76 3/93 8023` -> 2."""
     found = re.match(r"\S+ \S+ \S+ ([0-9]+)/[0-9]+", loadavg, re.ASCII)
     return max(0, int(found.group(1)) - 1) if found else None
 
 
-class File:
-    """A file of /proc kept open: reading it again at 0 gives its content anew."""
-
-    def __init__(self, path: str) -> None:
-        try:
-            self._handle: int | None = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            self._handle = None
-
-    def read(self) -> str:
-        """Empty when the process is gone."""
-        if self._handle is None:
-            return ""
-        try:
-            return os.pread(self._handle, 16_384, 0).decode("ascii", "replace")
-        except OSError:
-            return ""
-
-    def close(self) -> None:
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
-
-
-class Member:
-    """One process of the tree."""
-
-    def __init__(self, pid: int) -> None:
-        self._stat = File(f"{PROC}/{pid}/stat")
-        self._statm = File(f"{PROC}/{pid}/statm")
-
-    def row(self) -> SampleRow | None:
-        """None when it has ended, waited for or not."""
-        stat, rss_kb = parse_stat(self._stat.read()), parse_statm(self._statm.read())
-        if stat is None or rss_kb is None or stat.state in DEAD:
-            return None
-        return SampleRow(rss_kb, stat.cpu_ticks / TICKS, stat.threads)
-
-    def close(self) -> None:
-        self._stat.close()
-        self._statm.close()
-
-
 class ProcessProbe:
-    """Reads a process tree and its network namespace from /proc."""
+    """A reader of a process tree and its network namespace through /proc."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self._members: dict[int, Member] = {}
-        self._snmp = File(f"{PROC}/{pid}/net/snmp")
-        self._sockstat = File(f"{PROC}/{pid}/net/sockstat")
-        self._loadavg = File("/proc/loadavg")
-        self._looked = -CHILDREN_EVERY_S
-        self._watcher = Watcher()
+        self._pids: list[int] = []
+        self._children_at = -CHILDREN_EVERY_S
+        self._switch_reader = SwitchReader()
 
     def row(self) -> SampleRow | None:
-        """None when the process has ended."""
-        self._look_for_children()
-        rows = {pid: member.row() for pid, member in self._members.items()}
-        if rows.get(self._pid) is None:
+        """Return one sample; None if the process has ended."""
+        self._find_children()
+        used = {pid: usage(pid) for pid in self._pids}
+        if used.get(self._pid) is None:
             return None
-        alive = [row for row in rows.values() if row is not None]
-        sockets = parse_sockstat(self._sockstat.read())
+        alive = [one for one in used.values() if one is not None]
+        sockets = parse_sockstat(read_text(f"{PROC}/{self._pid}/net/sockstat"))
         return SampleRow(
-            rss_kb=sum(row.rss_kb for row in alive),
-            cpu_s=sum(row.cpu_s for row in alive),
-            threads=sum(row.threads for row in alive),
-            established=parse_established(self._snmp.read()),
+            rss_kb=sum(one.rss_kb for one in alive),
+            cpu_s=sum(one.cpu_s for one in alive),
+            threads=sum(one.threads for one in alive),
+            established=parse_established(read_text(f"{PROC}/{self._pid}/net/snmp")),
             tcp_mem_kb=sockets.memory_kb if sockets else None,
-            runnable=parse_runnable(self._loadavg.read()),
+            runnable=parse_runnable(read_text("/proc/loadavg")),
         )
 
-    def watch(self, *, now: bool) -> None:
-        """Count the context switches of all threads; unless now, only when it is time to."""
-        self._look_for_children()
-        (self._watcher.look if now else self._watcher.look_if_due)(self._members)
+    def read_switches(self, *, now: bool) -> None:
+        """Count the context switches of all threads, either now or only if the interval has elapsed."""
+        self._find_children()
+        (self._switch_reader.read if now else self._switch_reader.read_if_due)(self._pids)
 
     def switches(self) -> Switches | None:
-        """All that were counted."""
-        return self._watcher.total()
+        """Return all context switches counted so far."""
+        return self._switch_reader.total()
 
-    def close(self) -> None:
-        for member in self._members.values():
-            member.close()
-        for file in (self._snmp, self._sockstat, self._loadavg):
-            file.close()
-
-    def _look_for_children(self) -> None:
+    def _find_children(self) -> None:
         now = time.monotonic()
-        if now - self._looked < CHILDREN_EVERY_S:
-            return
-        self._looked = now
-        present = tree(self._pid)
-        for pid in set(present).difference(self._members):
-            self._members[pid] = Member(pid)
-        for pid in set(self._members).difference(present):
-            self._members.pop(pid).close()
+        if now - self._children_at >= CHILDREN_EVERY_S:
+            self._children_at, self._pids = now, tree(self._pid)
 
 
 class Sampler:
-    """Records from `start` to `stop`, or until the process ends, which the samples then say."""
+    """A recording from `start` to `stop`, or until the process ends, which the samples then report."""
 
     def __init__(self, pid: int, hz: float = 5.0) -> None:
         if hz <= 0:
@@ -151,43 +92,36 @@ class Sampler:
         self._switches: Switches | None = None
 
     def start(self) -> "Sampler":
-        """Returns when all threads have been looked at once."""
-        self._probe.watch(now=True)
+        """Start recording; return after all threads have been read once."""
+        self._probe.read_switches(now=True)
         self._thread.start()
         return self
 
     def stop(self) -> Samples:
-        """Ends the recording and gives it. May be called again."""
+        """Stop and return the recording. A second call returns the same recording."""
         self._done.set()
         self._thread.join()
+        columns: dict[str, list[Any]] = {n: [getattr(row, n) for row in self._rows] for n in SampleRow._fields}
         return Samples(
             hz=self._hz,
             elapsed_s=self._elapsed_s,
             own_cpu_s=self._own_cpu_s,
             vanished=self._vanished,
             t=[round(at, 4) for at in self._times],
-            rss_kb=[row.rss_kb for row in self._rows],
-            cpu_s=[row.cpu_s for row in self._rows],
-            threads=[row.threads for row in self._rows],
-            established=[row.established for row in self._rows],
-            tcp_mem_kb=[row.tcp_mem_kb for row in self._rows],
-            runnable=[row.runnable for row in self._rows],
             switches=self._switches,
+            **columns,
         )
 
     def _run(self) -> None:
         started, cpu = time.monotonic(), time.thread_time()
-        try:
-            self._record(started)
-            self._elapsed_s = time.monotonic() - started
-            self._own_cpu_s = time.thread_time() - cpu
-            self._probe.watch(now=True)
-            self._switches = self._probe.switches()
-        finally:
-            self._probe.close()
+        self._record(started)
+        self._elapsed_s = time.monotonic() - started
+        self._own_cpu_s = time.thread_time() - cpu
+        self._probe.read_switches(now=True)
+        self._switches = self._probe.switches()
 
     def _record(self, started: float) -> None:
-        """At whole steps of 1/hz after the start; a late sample skips steps instead of bunching up."""
+        """Take samples at multiples of 1/hz after the start; a late sample skips steps instead of causing a burst."""
         step = 1.0 / self._hz
         while True:
             at = time.monotonic() - started
@@ -197,7 +131,7 @@ class Sampler:
                 return
             self._times.append(at)
             self._rows.append(row)
-            self._probe.watch(now=False)
+            self._probe.read_switches(now=False)
             now = time.monotonic() - started
             if self._done.wait(step - now % step):
                 return

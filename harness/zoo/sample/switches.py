@@ -1,4 +1,4 @@
-"""Context switches of processes, counted while threads come and end."""
+"""Context switches of processes, counted while their threads start and end."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from zoo.model.samples import Switches
-from zoo.sample.proc import PROC, TICKS, read
+from zoo.core.samples import Switches
+from zoo.host.files import read_text
+from zoo.sample.proc import PROC, TICKS
 
 STATUS = re.compile(r"^voluntary_ctxt_switches:\t([0-9]+)\nnonvoluntary_ctxt_switches:\t([0-9]+)", re.M | re.A)
 SCHED = re.compile(
@@ -19,13 +20,13 @@ SCHED = re.compile(
     re.M | re.A | re.S,
 )
 
-# Threads are looked at this often at most, and so seldom that looking takes no more than this share of a core.
-LOOK_EVERY_S = 1.0
-LOOK_SHARE = 0.0025
+# Minimum interval between two readings of all threads, and the maximum share of a core that the readings may take.
+READ_EVERY_S = 1.0
+READ_SHARE = 0.0025
 
 
 class Counts(NamedTuple):
-    """Of one thread since it began."""
+    """Counts of one thread since it started."""
 
     voluntary: int
     involuntary: int
@@ -38,13 +39,13 @@ class Counts(NamedTuple):
 
 NOTHING = Counts(0, 0, 0)
 Name = tuple[int, str]
-"""A process and the number of its thread."""
+"""The identity of a thread: its process's pid and its thread id."""
 
 
 class Counter:
-    """Adds up what is seen in looks at threads that are some time apart; `at` in seconds. Pure.
+    """The sum of counts over successive readings of threads; `at` is a reading's time in seconds. Pure.
 
-    The first look has the ages of threads beside their counts, in seconds.
+    The first reading includes the ages of the threads, in seconds, in addition to their counts.
     """
 
     def __init__(self, at: float, threads: Mapping[Name, Counts], ages: Mapping[Name, float]) -> None:
@@ -55,28 +56,28 @@ class Counter:
         self._migrations: int | None = 0
         self._missed = 0.0
 
-    def look(self, at: float, threads: Mapping[Name, Counts]) -> None:
-        """The threads as they are at this time."""
+    def add(self, at: float, threads: Mapping[Name, Counts]) -> None:
+        """Add a reading of the threads at this time."""
         before, self._seen = self._seen, threads
         passed_s, self._at = at - self._at, at
-        gone = before.keys() - threads.keys()
+        ended = before.keys() - threads.keys()
         rates: dict[Name, float] = {}
         for name, now in threads.items():
             earlier = before.get(name, NOTHING)
-            if now.switches < earlier.switches:  # the number was given to another thread
-                gone.add(name)
+            if now.switches < earlier.switches:  # the thread id was reused for another thread
+                ended.add(name)
                 earlier = NOTHING
             self._voluntary += now.voluntary - earlier.voluntary
             self._involuntary += now.involuntary - earlier.involuntary
             self._migrate(earlier, now)
             rates[name] = (now.switches - earlier.switches) / passed_s if passed_s > 0 else 0.0
         busiest = max(rates.values(), default=0.0)
-        self._ended += len(gone)
-        self._missed += passed_s * sum(self._rates.get(name, busiest) for name in gone)
+        self._ended += len(ended)
+        self._missed += passed_s * sum(self._rates.get(name, busiest) for name in ended)
         self._rates = rates
 
     def total(self) -> Switches | None:
-        """None where the last look found no threads."""
+        """Return the sums; None if the last reading found no threads."""
         if not self._seen:
             return None
         return Switches(
@@ -94,38 +95,38 @@ class Counter:
             self._migrations += now.migrations - earlier.migrations
 
 
-class Watcher:
-    """Looks at the threads of processes, seldom enough to cost little."""
+class SwitchReader:
+    """A counter that reads the threads of processes, rarely enough to cost little."""
 
     def __init__(self) -> None:
         self._counter: Counter | None = None
         self._due = 0.0
 
-    def look(self, pids: Iterable[int]) -> None:
-        """Now."""
+    def read(self, pids: Iterable[int]) -> None:
+        """Read all threads now."""
         at, spent = time.monotonic(), time.thread_time()
         seen = threads(pids)
         if self._counter is None:
             self._counter = Counter(at, seen, {name: age for name in seen if (age := _age_s(name)) is not None})
         else:
-            self._counter.look(at, seen)
-        self._due = at + max(LOOK_EVERY_S, (time.thread_time() - spent) / LOOK_SHARE)
+            self._counter.add(at, seen)
+        self._due = at + max(READ_EVERY_S, (time.thread_time() - spent) / READ_SHARE)
 
-    def look_if_due(self, pids: Iterable[int]) -> None:
-        """Unless the last look is too near."""
+    def read_if_due(self, pids: Iterable[int]) -> None:
+        """Read all threads if the interval has elapsed."""
         if time.monotonic() >= self._due:
-            self.look(pids)
+            self.read(pids)
 
     def total(self) -> Switches | None:
-        """All between the first look and the last."""
+        """Return all switches between the first reading and the last; None before the first."""
         return None if self._counter is None else self._counter.total()
 
 
 def threads(pids: Iterable[int]) -> dict[Name, Counts]:
-    """All that live and can be read."""
+    """Return the counts of all live threads that can be read."""
     found = {}
     for pid in pids:
-        for task in _tasks(pid):
+        for task in tasks(pid):
             counts = _counts(f"{PROC}/{pid}/task/{task}")
             if counts is not None:
                 found[pid, task] = counts
@@ -133,28 +134,29 @@ def threads(pids: Iterable[int]) -> dict[Name, Counts]:
 
 
 def parse_sched(text: str) -> Counts | None:
-    """Of a thread's `sched`, which not every kernel has."""
+    """Parse a thread's `sched` file, which not every kernel has."""
     found = SCHED.search(text)
     return Counts(int(found.group(2)), int(found.group(3)), int(found.group(1))) if found else None
 
 
 def parse_status(text: str) -> Counts | None:
-    """Of a thread's `status`, near its end."""
+    """Parse the counts near the end of a thread's `status` file."""
     found = STATUS.search(text, max(0, len(text) - 500))
     return Counts(int(found.group(1)), int(found.group(2)), None) if found else None
 
 
 def _counts(folder: str) -> Counts | None:
-    return parse_sched(read(f"{folder}/sched")) or parse_status(read(f"{folder}/status"))
+    return parse_sched(read_text(f"{folder}/sched")) or parse_status(read_text(f"{folder}/status"))
 
 
 def _age_s(name: Name) -> float | None:
-    """None where the thread has ended."""
-    fields = read(f"{PROC}/{name[0]}/task/{name[1]}/stat").rpartition(")")[2].split()
+    """Return the age of a thread in seconds; None if it has ended."""
+    fields = read_text(f"{PROC}/{name[0]}/task/{name[1]}/stat").rpartition(")")[2].split()
     return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / TICKS if len(fields) > 19 else None
 
 
-def _tasks(pid: int) -> list[str]:
+def tasks(pid: int) -> list[str]:
+    """Return the thread ids of a process; none if it has ended."""
     try:
         return os.listdir(f"{PROC}/{pid}/task")  # noqa: PTH208 (thousands of threads: names are cheaper than paths)
     except OSError:

@@ -1,5 +1,5 @@
-"""hello: how many small responses per second, and at what CPU cost."""
+"""hello: small responses per second, and the CPU time they cost."""
 
-from zoo.plan.scenario import Scenario
+from zoo.core.scenario import Scenario
 
-HELLO = Scenario(name="hello", title="13-byte answer, no wait", settle=True)
+HELLO = Scenario(name="hello", title="13-byte answer, no wait", measures_throughput=True)

@@ -1,4 +1,4 @@
-"""scale: twice as many held connections each time, until memory or a limit stops it; which of them is it?"""
+"""scale: twice as many held connections in each step, until memory or another limit ends the test. Which is it?"""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Any, cast
 
 import altair as alt
 
-from zoo.analysis.trials import each_result, levels, results
+from zoo.bench.trial import TrialCell, unserved
+from zoo.bench.warmup import WarmServer, wait_closed
+from zoo.core import capacity
+from zoo.core.record import Record, Trial
+from zoo.core.run import Case, Program, Run
+from zoo.core.scenario import HELD_WAITS, ProgramOptions, Scenario, sleeping_window
+from zoo.core.trial_results import ScaleResult, ScaleStep
 from zoo.load.spec import LoadError
-from zoo.measure.trials.base import TrialCell, unserved
-from zoo.measure.warm_server import WarmServer, wait_closed
-from zoo.model.record import Record, Trial
-from zoo.model.run import Case, Program, Run
-from zoo.model.trial_results import ScaleResult, ScaleStep
-from zoo.plan import capacity
-from zoo.plan.scenario import HELD_WAITS, Asked, Scenario, sleeping_window
-from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, short, slug
-from zoo.report.charts.looks import KINDS, Chart, coloured, named_points, plain_axis, shaped
+from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, round_figure, slug
+from zoo.report.charts.looks import MODEL_STYLES, Chart, base_chart, colour_encoding, plain_axis, shape_encoding
 from zoo.report.formatting import format_number
 from zoo.report.section import NONE, Section, Table
 from zoo.report.view import Kinds, View, notes
-from zoo.sample.instruments import known
+from zoo.sample.instruments import require_process
+from zoo.stats.trials import each_result, list_loads, results
 
 TIERS = ("400k",)
 DELAY_S, QUICK_S = 10, 2
 CONNECT_S = 10
 
 
-def program(asked: Asked) -> Program:
+def program(asked: ProgramOptions) -> Program:
     delay_s = QUICK_S if asked.quick else DELAY_S
     case = Case(path=f"/sleep?ms={1000 * delay_s}", wait_s=delay_s, warm_path="/sleep?ms=1")
     duration_s = sleeping_window(delay_s, HELD_WAITS) + CONNECT_S
@@ -38,23 +38,23 @@ def program(asked: Asked) -> Program:
 
 FIRST = 10_000
 ADDRESSES = tuple(f"127.0.0.{n}" for n in range(1, 9))
-"""Each has ephemeral ports of its own."""
+"""Loopback addresses. Each has its own ephemeral ports."""
 SPARED = 0.8
-"""Of the memory that is free so much may be taken."""
+"""Fraction of the free memory that the next step may take."""
 
 
 def measure_cell(cell: TrialCell) -> Trial:
-    """On one server, which listens on all loopback addresses where its network is the run's own."""
+    """Measure on one server. If the run has a private network, the server listens on all loopback addresses."""
     addresses = ADDRESSES if cell.private else ADDRESSES[:1]
-    most = capacity.connections(cell.bench.limits, cell.tier.connections, len(addresses))
+    most = capacity.feasible_connections(cell.bench.limits, cell.tier.connections, len(addresses))
     steps: list[ScaleStep] = []
     everywhere = {"HOST": "0.0.0.0"}
-    with cell.living(env=everywhere if cell.private else {}) as server:
+    with cell.warm_server(env=everywhere if cell.private else {}) as server:
         count = min(FIRST, most.actual)
         while True:
             stopped = _too_large(server, steps, count) or _step(cell, server, steps, count, addresses)
             if not stopped and count == most.actual:
-                stopped = most.limited_by or "as many as were asked for"
+                stopped = most.limited_by or "as many as requested"
             if stopped:
                 break
             count = min(2 * count, most.actual)
@@ -63,7 +63,10 @@ def measure_cell(cell: TrialCell) -> Trial:
 
 
 def _too_large(server: WarmServer, steps: list[ScaleStep], count: int) -> str:
-    """Why so many would take more memory than there is, from what the step before took; empty when they would not."""
+    """Return why `count` connections would exceed the free memory, or an empty string if they fit.
+
+    The estimate assumes that a connection takes as much memory as in the previous step.
+    """
     if not steps:
         return ""
     last = steps[-1]
@@ -71,12 +74,12 @@ def _too_large(server: WarmServer, steps: list[ScaleStep], count: int) -> str:
     available_kb = server.hosted.instruments.available_kb()
     if needed_kb <= SPARED * available_kb:
         return ""
-    return f"memory: {count:,} would take {needed_kb / 1024:,.0f} MB more, {available_kb / 1024:,.0f} MB are free"
+    return f"memory: {count:,} would need {needed_kb / 1024:,.0f} MB more, but {available_kb / 1024:,.0f} MB are free"
 
 
 def _step(cell: TrialCell, server: WarmServer, steps: list[ScaleStep], count: int, addresses: tuple[str, ...]) -> str:
-    """Hold so many; why that failed, or nothing."""
-    cell.tell(f"holding {count:,}")
+    """Hold `count` connections. Return why that failed, or an empty string."""
+    cell.show_phase(f"holding {count:,}")
     hosted = server.hosted
     wait_closed(cell.bench, hosted, cell.block.case.wait_s)
     seen: list[int] = []
@@ -84,15 +87,15 @@ def _step(cell: TrialCell, server: WarmServer, steps: list[ScaleStep], count: in
     spec = replace(spec, addresses=addresses)
 
     def look(_elapsed: float) -> None:
-        seen.append(known(hosted.instruments.snapshot(hosted.pid)).rss_kb)
+        seen.append(require_process(hosted.instruments.snapshot(hosted.pid)).rss_kb)
 
     try:
         outcome = cell.bench.load(hosted, spec, look, hosted.url + cell.block.case.warm_path)
     except (LoadError, ProcessLookupError) as error:
-        if isinstance(error, LoadError) and hosted.alive() and error.kind == "generator_missing":
+        if isinstance(error, LoadError) and hosted.is_alive() and error.kind == "generator_missing":
             raise
-        return f"{count:,} connections: {'the server ended' if not hosted.alive() else error}"
-    fault = unserved(outcome, count) or ("" if seen else "its memory was not seen in time, so busy is this host")
+        return f"{count:,} connections: {'the server ended' if not hosted.is_alive() else error}"
+    fault = unserved(outcome, count) or ("" if seen else "this busy host could not read its memory in time")
     if fault:
         return f"{count:,} connections: {fault}"
     steps.append(ScaleStep(connections=count, rss_kb=max(seen), answers=outcome.goodput))
@@ -100,9 +103,9 @@ def _step(cell: TrialCell, server: WarmServer, steps: list[ScaleStep], count: in
 
 
 TEXT = (
-    "Twice as many held connections each time on one server, over several loopback addresses where the run's network "
-    "is its own, until they are no longer all served, or memory or a limit of this machine says stop. RSS is that of "
-    "mid-window; it is of one life only."
+    "The number of waiting requests on one server doubles, over several loopback addresses if the "
+    "network belongs to the run, until not all are answered, or memory or another limit of this "
+    "machine is reached. RSS is measured in the middle of the window, in one process only."
 )
 
 
@@ -115,38 +118,38 @@ def section(records: Sequence[Record]) -> Section:
             f"{result.reached:,}",
             format_number(result.steps[-1].rss_kb / 1024) if result.steps else NONE,
         ]
-        for level in levels(records)
+        for level in list_loads(records)
         for entry, found in sorted(results(records, level, ScaleResult).items())
         for record, result in found
     ]
-    columns = ["entry", "what said stop", "round", "held", "RSS MB"]
+    columns = ["entry", "stopped by", "round", "held", "RSS MB"]
     return Section("Scenario scale", [TEXT], [Table("scale · closed", columns, body, text=2)], notes(records))
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
-    """Memory over connections, a figure a load; each line is named where it ends."""
+    """Return one figure per load: memory over connections, with the name of each line at its end."""
     figures = []
-    for level in levels(records):
+    for level in list_loads(records):
         found = results(records, level, ScaleResult)
         lives = [(entry, record, result) for entry, of in found.items() for record, result in of if result.steps]
         if lives:
-            caption = "RSS over held connections"
-            told = f"{caption}: " + "; ".join(f"{entry} {_end(result)}" for entry, _, result in lives)
+            caption = "RSS by waiting requests"
+            alt_text = f"{caption}: " + "; ".join(f"{entry} {_format_end(result)}" for entry, _, result in lives)
             name = slug("scale", *level)
-            figures.append(Figure(name, "Held connections", caption, told, _reaches(kinds, lives)))
+            figures.append(Figure(name, "Waiting requests", caption, alt_text, _draw_lines(kinds, lives)))
     return [Group("", figures)] if figures else []
 
 
-def _end(result: ScaleResult) -> str:
+def _format_end(result: ScaleResult) -> str:
     last = result.steps[-1]
     return f"{last.connections:,} with {format_number(last.rss_kb / 1024)} MB, then {result.stopped_by}"
 
 
-def _reaches(kinds: Kinds, lives: Sequence[tuple[str, Record, ScaleResult]]) -> Drawing:
-    """A line a life; room for the names beside the ends of the lines, no two of them at one height."""
+def _draw_lines(kinds: Kinds, lives: Sequence[tuple[str, Record, ScaleResult]]) -> Drawing:
+    """Draw one line per server process. Leave room for the names at the line ends, each at its own height."""
     ends = [result.steps[-1].rss_kb / 1024 for _, _, result in lives]
     data: list[Datum] = []
-    for (entry, record, result), at in zip(lives, apart(ends, 0.06 * max(ends)), strict=True):
+    for (entry, record, result), at in zip(lives, separate_labels(ends, 0.06 * max(ends)), strict=True):
         for step in result.steps:
             last = step is result.steps[-1]
             data.append(
@@ -155,17 +158,17 @@ def _reaches(kinds: Kinds, lives: Sequence[tuple[str, Record, ScaleResult]]) -> 
                     "kind": kinds[entry],
                     "round": record.round,
                     "connections": step.connections,
-                    "mb": short(step.rss_kb / 1024),
+                    "mb": round_figure(step.rss_kb / 1024),
                     "name": entry if last else "",
-                    "at": short(at) if last else None,
+                    "at": round_figure(at) if last else None,
                 }
             )
     counts = sorted({d["connections"] for d in data})
     return Drawing(REACH, data, {"most": 1.4 * counts[-1], "ticks": [0, *counts]})
 
 
-def apart(values: Sequence[float], gap: float) -> list[float]:
-    """The same in their order, each raised until it is `gap` above the next lower one."""
+def separate_labels(values: Sequence[float], gap: float) -> list[float]:
+    """Return the values in their original order, each raised until it is at least `gap` above the next lower one."""
     made = [0.0] * len(values)
     floor = -gap
     for place in sorted(range(len(values)), key=values.__getitem__):
@@ -175,33 +178,35 @@ def apart(values: Sequence[float], gap: float) -> list[float]:
 
 def answers(records: Sequence[Record]) -> list[str]:
     return [
-        f"{entry}: {each[-1].told}."
-        for level in levels(records)
+        f"{entry}: {each[-1].summary}."
+        for level in list_loads(records)
         for entry, each in sorted(each_result(records, level, ScaleResult).items())
     ]
 
 
-def _lives() -> Chart:
+def _lines_chart() -> Chart:
     scale = alt.Scale(domain=cast("Any", [0, alt.ExprRef("most")]), nice=False)
-    axis = alt.Axis(values=alt.ExprRef("ticks"), format=",d", title="held connections")
-    base = named_points().encode(x=alt.X("connections:Q", scale=scale, axis=axis), color=coloured("kind", KINDS))
+    axis = alt.Axis(values=alt.ExprRef("ticks"), format=",d", title="waiting requests")
+    base = base_chart().encode(
+        x=alt.X("connections:Q", scale=scale, axis=axis), color=colour_encoding("kind", MODEL_STYLES)
+    )
     lives = base.encode(detail=["entry:N", "round:N"], y=alt.Y("mb:Q", axis=plain_axis("MB")))
     point = lives.mark_point(size=40, filled=True).encode(
-        shape=shaped(), tooltip=["entry:N", "round:N", "connections:Q", alt.Tooltip("mb:Q", title="RSS MB")]
+        shape=shape_encoding(), tooltip=["entry:N", "round:N", "connections:Q", alt.Tooltip("mb:Q", title="RSS MB")]
     )
     name = base.transform_filter("datum.name != ''").mark_text(align="left", dx=9, fontSize=11)
     return alt.layer(lives.mark_line(strokeWidth=1.5, opacity=0.6), point, name.encode(y=alt.Y("at:Q"), text="name:N"))
 
 
-REACH = Form("reach", _lives, 260)
+REACH = Form("reach", _lines_chart, 260)
 
 SCALE = Scenario(
     name="scale",
-    title="twice as many held connections each time, until something says stop",
+    title="the number of waiting requests doubles until a limit is reached",
     delay_s=float(DELAY_S),
     program=program,
     trial=measure_cell,
     trial_s=lambda program: 5 * (program.duration_s + 3),
-    view=View("As many held connections as there can be", section, groups, answers),
+    view=View("Largest number of waiting requests", section, groups, answers),
     rounds=1,
 )

@@ -1,6 +1,6 @@
-"""sleep: every request waits in the way of its thread model; who serves all of them, and at what memory?"""
+"""sleep: every request waits the way its thread model waits. Which entries serve all, and with how much memory?"""
 
-from zoo.plan.scenario import Scenario
+from zoo.core.scenario import Scenario
 
 SLEEP = Scenario(
     name="sleep",

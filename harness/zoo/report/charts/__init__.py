@@ -1,1 +1,1 @@
-"""The charts of a report: one file each, with its rows, its form, its caption and its description."""
+"""The charts of a report: each file holds the rows, form, caption and description of one kind of chart."""

@@ -1,7 +1,7 @@
-"""A chart: a form, the rows that fill it, and what is said of it. Pure.
+"""A chart: a form, the rows that fill it, and its texts. Pure.
 
-Building and checking a form takes longer than all the rest of a page, and a page of a hundred charts would repeat
-each; so a page holds each form once, and the rows apart from it.
+Building and validating a form takes longer than the whole rest of a page, and a page of a hundred charts would repeat
+it for each chart. A page therefore holds each form once and keeps the rows separate.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from zoo.model.record import Record
+from zoo.core.record import Record
 from zoo.report.cells import Cells
 from zoo.report.charts.looks import Chart
 from zoo.report.raw_files import RawFiles
@@ -25,17 +25,17 @@ Datum = dict[str, Any]
 
 ROW_HEIGHT = 20
 
-MOST_TICKS = 7
+MAX_TICKS = 7
 
 TICK_GAP = 0.08
-"""Least distance of two ticks, as a share of the axis; below it, their labels touch."""
+"""Smallest distance between two ticks, as a share of the axis; below it, their labels touch."""
 
-IN_TABLE = "The figures are in the table of all cells."
+IN_TABLE = "The table of all cells has the figures."
 
 
 @dataclass(frozen=True)
 class Form:
-    """A chart without data. A chart of rows, each with a `place`, is as high as they need."""
+    """A chart without data. If its rows have a `place`, the number of places sets the height instead of `height`."""
 
     name: str
     draw: Callable[[], Chart]
@@ -43,7 +43,7 @@ class Form:
 
     @property
     def template(self) -> Spec:
-        """As Vega-Lite, without what all charts share; as wide as its place on the page."""
+        """Return the form as Vega-Lite, as wide as its container and without the settings that all charts share."""
         return _template(self)
 
 
@@ -55,7 +55,7 @@ def _template(form: Form) -> Spec:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A form, the rows that it draws, and settings that its expressions name."""
+    """A form, the rows that it draws, and the settings that its expressions refer to."""
 
     form: Form
     points: list[Datum]
@@ -63,22 +63,22 @@ class Drawing:
 
     @property
     def height(self) -> int:
-        """In pixels."""
+        """Return the height in pixels."""
         places = [d["place"] for d in self.points if "place" in d]
         return ROW_HEIGHT * (1 + max(places)) if places else self.form.height
 
     @property
     def spec(self) -> Spec:
-        """As Vega-Lite draws it."""
+        """Return the complete Vega-Lite specification."""
         params = [{"name": name, "value": value} for name, value in self.settings.items()]
         return {**self.form.template, "height": self.height, "datasets": {"points": self.points}, "params": params}
 
 
 @dataclass(frozen=True)
 class Figure:
-    """`name` is unlike that of any other figure of the page; `title` is for a figure that stands alone.
+    """A chart with its texts; `name` is unique on the page, and `title` is for a figure that is shown alone.
 
-    `about` says of which scenario, tier, server or variant alone it is, for the page's filter.
+    `about` names the one scenario, connection count, server or variant that the figure shows, for the page's filter.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Group:
-    """Figures that stand together; folded ones are shown when asked for."""
+    """Figures that are shown together; a folded group is hidden until the reader opens it."""
 
     title: str
     figures: list[Figure]
@@ -99,61 +99,61 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """What a run's charts are made of."""
+class ChartData:
+    """The data of a run that its charts are made from."""
 
     cells: Cells
     records: Sequence[Record]
-    evidence: RawFiles
+    raw_files: RawFiles
 
 
 @dataclass(frozen=True)
 class ChartPart:
-    """A section of a page: its heading, what is said below it, its charts, and tables where it has some."""
+    """A section of a page: its heading, the text below it, its charts, and its tables if it has any."""
 
     id: str
-    short: str
+    short_title: str
     heading: str
     text: str
-    groups: Callable[[Drawn], list[Group]]
+    groups: Callable[[ChartData], list[Group]]
     tables: Callable[[Cells], list[Table]] = lambda _: []
 
 
-def by_scenario(cells: Cells, figures: Callable[[str], list[Figure]], title: str = "{}") -> list[Group]:
+def group_by_scenario(cells: Cells, figures: Callable[[str], list[Figure]], title: str = "{}") -> list[Group]:
     """Return a group for each scenario that has figures; `{}` in the title is the scenario."""
     return [Group(title.format(name), found) for name in cells.scenarios if (found := figures(name))]
 
 
-def logarithmic(form: Form, points: list[Datum], values: Sequence[float], **settings: Any) -> Drawing:  # noqa: ANN401
-    """A form whose figures stand on a logarithmic axis, with room for all of them."""
-    return Drawing(form, points, span(0.9 * min(values), 1.1 * max(values)) | settings)
+def draw_on_log_axis(form: Form, points: list[Datum], values: Sequence[float], **settings: Any) -> Drawing:  # noqa: ANN401
+    """Return a drawing with a logarithmic axis that has room for all values."""
+    return Drawing(form, points, log_axis_settings(0.9 * min(values), 1.1 * max(values)) | settings)
 
 
-def span(least: float, most: float, fine: Sequence[float] = ()) -> dict[str, Any]:
-    """Ends of a logarithmic axis and its ticks: as many of 1, 2, 5 and `fine` a decade as have room.
+def log_axis_settings(least: float, most: float, fine: Sequence[float] = ()) -> dict[str, Any]:
+    """Return the ends of a logarithmic axis and its ticks: as many of 1, 2 and 5 per decade and of `fine` as fit.
 
-    Where all of `fine` have none, every second of it may.
+    If `fine` as a whole does not fit, every second value of it may.
     """
     decades = [10.0**n for n in range(-4, 8)]
     steps = [*decades, *(m * d for m in (2, 5) for d in decades)]
     gap = TICK_GAP * math.log(most / least)
     for ticks in ([*steps, *fine], [*steps, *fine[::2]], steps, decades):
         within = sorted({t for t in ticks if least <= t <= most})
-        if len(within) <= MOST_TICKS and all(math.log(b / a) >= gap for a, b in pairwise(within)):
+        if len(within) <= MAX_TICKS and all(math.log(b / a) >= gap for a, b in pairwise(within)):
             break
-    return {"least": short(least), "most": short(most), "ticks": within}
+    return {"least": round_figure(least), "most": round_figure(most), "ticks": within}
 
 
 def slug(*words: str) -> str:
-    """Words as an id in HTML: `memory-sleep-java-tomcat-virtual`."""
+    """Return the words as an HTML id: `memory-sleep-java-tomcat-virtual`."""
     return re.sub(r"[^a-z0-9.]+", "-", " ".join(words).lower()).strip("-")
 
 
-def short(value: float) -> float:
-    """Four digits that count are more than any screen shows, and keep the page small."""
+def round_figure(value: float) -> float:
+    """Round to four significant digits, which is more than any screen shows and keeps the page small."""
     return float(f"{value:.4g}")
 
 
-def short_if_known(value: float | None) -> float | None:
-    """The same; None stays None."""
-    return None if value is None else short(value)
+def round_if_known(value: float | None) -> float | None:
+    """Round like `round_figure`; None stays None."""
+    return None if value is None else round_figure(value)

@@ -1,4 +1,4 @@
-"""Pairs, a row each: the ratio with its interval, on the band that noise alone fills. Pure."""
+"""Forest plots with one row per pair: the ratio with its interval, on top of the noise band. Pure."""
 
 from __future__ import annotations
 
@@ -7,65 +7,77 @@ from functools import partial
 
 import altair as alt
 
-from zoo.analysis.metrics import METRICS
-from zoo.analysis.pairs import Kind
 from zoo.report.cells import Cells, Level
-from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, by_scenario, short, short_if_known, slug, span
+from zoo.report.charts.figure import (
+    Datum,
+    Drawing,
+    Figure,
+    Form,
+    Group,
+    group_by_scenario,
+    log_axis_settings,
+    round_figure,
+    round_if_known,
+    slug,
+)
 from zoo.report.charts.looks import (
     GRID,
     RULE,
-    SIDES,
+    SIDE_STYLES,
     Chart,
-    coloured,
-    entry_rows,
+    base_chart,
+    colour_encoding,
     log_axis,
     log_scale,
-    marked,
-    named_points,
+    mark_encodings,
+    row_axis,
 )
 from zoo.report.findings import GOOD, Finding
+from zoo.report.wording import format_comparison
+from zoo.stats.metrics import METRICS
+from zoo.stats.pairs import Kind
 
 NEAR_ONE = (0.8, 0.9, 1, 1.1, 1.25)
 
 
-def forests(cells: Cells, found: Sequence[Finding], title: str, *, ranked: bool = True) -> list[Group]:
-    """Ratios of pairs, a group a scenario, a figure a metric; where none can be better, nothing is said of it."""
+def draw_forests(cells: Cells, findings: Sequence[Finding], title: str, *, ranked: bool = True) -> list[Group]:
+    """Draw the ratios of pairs by scenario and metric; `ranked` captions say which side of 1 is better."""
 
     def figures(scenario: str) -> list[Figure]:
-        made = []
+        charts = []
         for metric in METRICS:
-            of = [f for f in found if f.metric == metric and f.pair.scenario == scenario]
-            data = _ratios(cells, of)
+            matching = [f for f in findings if f.metric == metric and f.pair.scenario == scenario]
+            data = _ratio_rows(cells, matching)
             if not data:
                 continue
             better = f": {'left' if metric.below in GOOD else 'right'} of 1 is better" if ranked else ""
-            told = "; ".join(f"{d['row']} {d['text']} {d['verdict']}" for d in data)
-            made.append(
+            verdicts = "; ".join(f"{d['row']} {d['verdict']}" for d in data)
+            charts.append(
                 Figure(
-                    slug("forest", of[0].pair.kind, scenario, metric.title),
+                    slug("forest", matching[0].pair.kind, scenario, metric.title),
                     f"{metric.title}, {scenario}: {title}",
                     f"{metric.title}{better}",
-                    f"{scenario}, {metric.title}, {title}: {told}",
-                    drawing(data),
+                    f"{scenario}, {metric.title}, {title}: {verdicts}",
+                    draw_forest(data),
                     {"scenario": scenario},
                 )
             )
-        return made
+        return charts
 
-    return by_scenario(cells, figures, f"{{}}: {title}")
+    return group_by_scenario(cells, figures, f"{{}}: {title}")
 
 
-def _ratios(cells: Cells, found: Sequence[Finding]) -> list[Datum]:
+def _ratio_rows(cells: Cells, findings: Sequence[Finding]) -> list[Datum]:
     levels = {(level.scenario, level.tier): level for level in cells.levels}
-    several = len({f.pair.a for f in found}) > len({f.server for f in found})
+    several = len({f.pair.a for f in findings}) > len({f.server for f in findings})
     data: list[Datum] = []
-    for f in sorted(found, key=lambda f: f.pair.a):
+    for f in sorted(findings, key=lambda f: f.pair.a):
         ratio = f.ratio
         if ratio is None:
             continue
         level = levels[f.pair.scenario, f.pair.tier]
-        row = f"{_name(f, several=several)} · {_tier(level)}"
-        verdict = f.comparison.verdict.text
+        row = f"{_row_name(f, several=several)} · {_format_tier(level)}"
+        verdict = format_comparison(f.comparison)
         data.append(
             {
                 "row": row,
@@ -73,13 +85,13 @@ def _ratios(cells: Cells, found: Sequence[Finding]) -> list[Datum]:
                 "tier": f.pair.tier,
                 "place": len(data),
                 "pair": f"{f.names}, {level.title}",
-                "ratio": short(ratio.value),
-                "low": short_if_known(ratio.low),
-                "high": short_if_known(ratio.high),
-                "noise_low": None if f.band is None else short(1 / f.band),
-                "noise_high": short_if_known(f.band),
+                "ratio": round_figure(ratio.value),
+                "low": round_if_known(ratio.low),
+                "high": round_if_known(ratio.high),
+                "noise_low": None if f.band is None else round_figure(1 / f.band),
+                "noise_high": round_if_known(f.band),
                 "n": ratio.rounds,
-                "bound": f.bound,
+                "bound": f.is_lower_bound,
                 "side": f.side,
                 "verdict": verdict,
                 "text": f.figure,
@@ -88,38 +100,40 @@ def _ratios(cells: Cells, found: Sequence[Finding]) -> list[Datum]:
     return data
 
 
-def _name(f: Finding, *, several: bool) -> str:
-    """What tells a pair from the others of its kind; `several`: some server has more than one."""
-    if f.pair.kind is Kind.AGAIN:
+def _row_name(f: Finding, *, several: bool) -> str:
+    """Return the name that distinguishes a pair from others of its kind; `several` if a server has more than one."""
+    if f.pair.kind is Kind.AA:
         return f.pair.b
-    return f.pair.a if several and f.pair.kind is not Kind.GUEST else f.who
+    return f.pair.a if several and f.pair.kind is not Kind.GUEST else f.subject
 
 
-def _tier(level: Level) -> str:
+def _format_tier(level: Level) -> str:
     return level.tier if level.actual == level.requested else f"{level.tier}→{level.actual:,}"
 
 
-def drawing(points: list[Datum]) -> Drawing:
-    """Pairs with room for every ratio and for 1; an interval far wider than all of them runs off the edge."""
+def draw_forest(points: list[Datum]) -> Drawing:
+    """Return the drawing, with room for every ratio and for 1; an interval far wider than these runs off the edge."""
     ratios = [d["ratio"] for d in points]
     low = max(min([*ratios, *(d["low"] for d in points if d["low"] is not None)]), min(ratios) / 2)
     high = min(max([*ratios, *(d["high"] for d in points if d["high"] is not None)]), max(ratios) * 2)
     least, most = min(low, 0.9), max(high, 1.1)
     margin = (most / least) ** 0.04
-    return Drawing(FOREST, points, span(least / margin, most * margin, NEAR_ONE))
+    return Drawing(FOREST, points, log_axis_settings(least / margin, most * margin, NEAR_ONE))
 
 
-def layers() -> Chart:
-    """A pair a row: its ratio with the interval, on the band that noise alone fills; hollow for a lower bound."""
+def forest_chart() -> Chart:
+    """Return a chart with one row per pair: its ratio and interval on the noise band, hollow for a lower bound."""
     scale = log_scale()
     x = partial(alt.X, scale=scale, axis=log_axis())
-    base = named_points().encode(y=entry_rows("row"))
+    base = base_chart().encode(y=row_axis("row"))
     band = base.mark_bar(color=GRID, opacity=0.9, size=14, clip=True)
-    one = named_points().mark_rule(color=RULE, strokeWidth=1.5).encode(x=alt.XDatum(1, scale=scale))
-    bar = base.mark_rule(strokeWidth=2.5, clip=True).encode(x=x("low:Q"), x2="high:Q", color=coloured("side", SIDES))
+    one = base_chart().mark_rule(color=RULE, strokeWidth=1.5).encode(x=alt.XDatum(1, scale=scale))
+    bar = base.mark_rule(strokeWidth=2.5, clip=True).encode(
+        x=x("low:Q"), x2="high:Q", color=colour_encoding("side", SIDE_STYLES)
+    )
     point = base.mark_point(size=80, strokeWidth=2, clip=True).encode(
         x=x("ratio:Q"),
-        **marked("side", SIDES),
+        **mark_encodings("side", SIDE_STYLES),
         tooltip=[
             alt.Tooltip("pair:N", title="pair"),
             alt.Tooltip("text:N", title="ratio"),
@@ -131,4 +145,4 @@ def layers() -> Chart:
     return alt.layer(noise, one, bar, point)
 
 
-FOREST = Form("forest", layers)
+FOREST = Form("forest", forest_chart)

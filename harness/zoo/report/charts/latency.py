@@ -1,4 +1,4 @@
-"""Latency: quantiles of every round, and curves over the share of requests. Pure."""
+"""Latency: the quantiles of every round, and curves over the share of requests. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import altair as alt
 
-from zoo.model.histogram import merge
-from zoo.model.measurement import Measurement
+from zoo.core.histogram import merge
+from zoo.core.measurement import Measurement
 from zoo.report.cells import Cells, Level
 from zoo.report.charts import looks
 from zoo.report.charts.figure import (
@@ -17,9 +17,9 @@ from zoo.report.charts.figure import (
     Figure,
     Form,
     Group,
-    by_scenario,
-    logarithmic,
-    short,
+    draw_on_log_axis,
+    group_by_scenario,
+    round_figure,
     slug,
 )
 from zoo.report.raw_files import RawFiles
@@ -35,8 +35,8 @@ STEPS_A_DECADE = 6
 DECADES = 6
 
 
-def _quantiles(cells: Cells) -> list[Group]:
-    """Latency quantiles of each round, a figure for each load."""
+def _draw_quantiles(cells: Cells) -> list[Group]:
+    """Draw the latency quantiles of each round, with a figure for each load."""
 
     def figures(scenario: str) -> list[Figure]:
         return [
@@ -45,114 +45,121 @@ def _quantiles(cells: Cells) -> list[Group]:
                 "Latency quantiles, ms",
                 level.caption,
                 f"Latency quantiles in milliseconds, {level.title}. {IN_TABLE}",
-                logarithmic(LATENCY, data, [d["ms"] for d in data]),
+                draw_on_log_axis(LATENCY, data, [d["ms"] for d in data]),
                 {"scenario": scenario, "tier": level.tier},
             )
             for level in cells.levels_of(scenario)
             if (data := _quantile_rows(cells, level))
         ]
 
-    return by_scenario(cells, figures)
+    return group_by_scenario(cells, figures)
 
 
 def _quantile_rows(cells: Cells, level: Level) -> list[Datum]:
-    """Return a row for each round and quantile; only quantiles with enough samples beyond them."""
+    """Return a row for each round and quantile; quantiles with too few samples beyond them are left out."""
     return [
         quantile_row(place, row.entry, cells.kinds[row.entry], number, name, value)
-        for place, row in enumerate(cells.at(level))
-        for number, seen in cells.measured(level, row.entry)
+        for place, row in enumerate(cells.rows_at(level))
+        for number, measurement in cells.measurements(level, row.entry)
         for name, read in READ.items()
-        if (value := read(seen)) is not None
+        if (value := read(measurement)) is not None
     ]
 
 
 def quantile_row(place: int, entry: str, kind: str, number: int, name: str, us: float) -> Datum:
-    """Return a quantile of a round, in milliseconds."""
-    ms = short(max(us, 1) / 1000)
+    """Return the row of one quantile in one round; `us` is in microseconds, the row in milliseconds."""
+    ms = round_figure(max(us, 1) / 1000)
     return {"entry": entry, "place": place, "kind": kind, "round": number, "quantile": name, "ms": ms}
 
 
-def _marks() -> alt.Chart:
-    """An entry a row, a round and quantile a mark: p50 a circle, p99 a triangle, p99.9 a diamond."""
+def _quantile_chart() -> alt.Chart:
+    """Return a chart with one row per entry and one mark per round and quantile; the shape shows the quantile."""
     chart: alt.Chart = (
-        looks.named_points()
+        looks.base_chart()
         .mark_point(size=45, filled=True, opacity=0.75)
         .encode(
-            y=looks.entry_rows("entry"),
+            y=looks.row_axis("entry"),
             x=alt.X("ms:Q", scale=looks.log_scale(), axis=looks.log_axis()),
-            color=looks.coloured("kind", looks.KINDS),
-            shape=looks.scaled(alt.Shape, "quantile", looks.QUANTILES),
+            color=looks.colour_encoding("kind", looks.MODEL_STYLES),
+            shape=looks.scaled_encoding(alt.Shape, "quantile", looks.QUANTILES),
             tooltip=["entry:N", "quantile:N", alt.Tooltip("ms:Q", title="ms"), "round:Q"],
         )
     )
     return chart
 
 
-LATENCY = Form("latency", _marks)
+LATENCY = Form("latency", _quantile_chart)
 
 QUANTILE_PART = ChartPart(
     "latency",
     "Latency",
     "Latency quantiles, ms",
-    "● p50, ▲ p99, ◆ p99.9; a mark a round. A quantile is shown only with 100 samples beyond it. Closed load: "
-    "what a client of this load waited, not what users of an open system would.",
-    lambda drawn: _quantiles(drawn.cells),
+    "● p50, ▲ p99, ◆ p99.9; one mark per round. A quantile is shown only if at least 100 samples lie "
+    "beyond it. Closed load: these are the waits of the clients of this load, not of users who "
+    "arrive independently.",
+    lambda drawn: _draw_quantiles(drawn.cells),
 )
 
 
-def _curves(cells: Cells, evidence: RawFiles) -> list[Group]:
-    """Latency by the share of requests, a figure for each server."""
+def _draw_curves(cells: Cells, evidence: RawFiles) -> list[Group]:
+    """Draw latency over the share of requests, with a figure for each server."""
 
     def figures(scenario: str) -> list[Figure]:
         levels = cells.levels_of(scenario)
         return [
             Figure(
                 slug("curves", scenario, name),
-                f"Latency over the share of requests, ms, {scenario}",
+                f"Latency by share of requests, ms, {scenario}",
                 f"{name} · closed, c = {', '.join(f'{level.actual:,}' for level in levels)}",
-                f"Latency in milliseconds over the share of requests that stayed below it, {name}, {scenario}.",
-                logarithmic(CURVES, data, [d["ms"] for d in data]),
+                f"Latency in milliseconds below which a share of the requests stayed, {name}, {scenario}.",
+                draw_on_log_axis(CURVES, data, [d["ms"] for d in data]),
                 {"scenario": scenario, "server": name},
             )
             for name in cells.servers
             if (data := _curve_rows(cells, evidence, levels, name))
         ]
 
-    return by_scenario(cells, figures)
+    return group_by_scenario(cells, figures)
 
 
 def _curve_rows(cells: Cells, evidence: RawFiles, levels: Sequence[Level], server: str) -> list[Datum]:
-    """Latency below which a share of all requests stayed, rounds merged; as far as 100 samples lie beyond."""
-    made = []
+    """Return the latency below which each share of requests stayed, over all rounds merged.
+
+    A curve ends where fewer than 100 samples are left beyond it.
+    """
+    rows = []
     for level in levels:
         for entry in cells.entries_of(server):
-            seen = cells.measured(level, entry)
-            parts = [evidence.histograms.get(m.load.histogram or "") for _, m in seen]
-            merged = merge(part for part in parts if part is not None)
+            measured = cells.measurements(level, entry)
+            histograms = [evidence.histograms.get(m.load.histogram or "") for _, m in measured]
+            merged = merge(part for part in histograms if part is not None)
             for step in range(STEPS_A_DECADE * DECADES + 1):
                 beyond = 10 ** (step / STEPS_A_DECADE)
                 share = round(1 - 1 / beyond, 9)
                 value = merged.quantile(share)
                 if value is None or not merged.supports(share):
                     break
-                made.append(
+                rows.append(
                     {
                         "entry": entry,
                         "kind": cells.kinds[entry],
                         "tier": level.tier,
-                        "dash": cells.dash(level),
-                        "beyond": short(beyond),
-                        "ms": short(max(value, 1) / 1000),
+                        "dash": cells.dash_pattern(level),
+                        "beyond": round_figure(beyond),
+                        "ms": round_figure(max(value, 1) / 1000),
                     }
                 )
-    return made
+    return rows
 
 
-def _lines() -> alt.Chart:
-    """Latency over the share of requests that stayed below it, both axes logarithmic; tiers by dash."""
-    share = "format(100 - 100 / datum.value, '~g') + ' %'"
+def _curve_chart() -> alt.Chart:
+    """Return a chart of latency over the share of requests that stayed below it.
+
+    Both axes are logarithmic; the dash pattern shows the connections.
+    """
+    share = "format(100 - 100 / datum.value, '~g') + '%'"
     chart: alt.Chart = (
-        looks.named_points()
+        looks.base_chart()
         .mark_line(strokeWidth=2, interpolate="monotone")
         .encode(
             x=alt.X(
@@ -161,8 +168,8 @@ def _lines() -> alt.Chart:
                 axis=alt.Axis(values=[10**n for n in range(7)], labelExpr=share, title=None),
             ),
             y=alt.Y("ms:Q", scale=looks.log_scale(), axis=looks.log_axis("ms")),
-            color=looks.coloured("kind", looks.KINDS),
-            strokeDash=looks.scaled(alt.StrokeDash, "dash", looks.DASHES),
+            color=looks.colour_encoding("kind", looks.MODEL_STYLES),
+            strokeDash=looks.scaled_encoding(alt.StrokeDash, "dash", looks.DASHES),
             detail="entry:N",
             tooltip=["entry:N", "tier:N", alt.Tooltip("ms:Q", title="ms")],
         )
@@ -170,12 +177,12 @@ def _lines() -> alt.Chart:
     return chart
 
 
-CURVES = Form("curves", _lines, 200)
+CURVES = Form("curves", _curve_chart, 200)
 
 CURVE_PART = ChartPart(
     "curves",
     "Curves",
-    "Latency over the share of requests, ms",
-    "All rounds merged, for the picture only; wrk's correction for coordinated omission is taken out again.",
-    lambda drawn: _curves(drawn.cells, drawn.evidence),
+    "Latency by share of requests, ms",
+    "All rounds merged, for this chart only; without wrk's correction for coordinated omission.",
+    lambda drawn: _draw_curves(drawn.cells, drawn.raw_files),
 )

@@ -1,4 +1,4 @@
-"""The looks of the charts: colours, shapes, type, axes, and the fields of their rows that these show. Pure."""
+"""The style of the charts: colours, shapes, fonts, axes, and encodings that apply them to row fields. Pure."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any
 
 import altair as alt
 
-from zoo.model.record import UNKNOWN
+from zoo.core.record import UNKNOWN
 from zoo.report.cells import BARE
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 INK, RULE, GRID = "#333333", "#888888", "#dddddd"
-"""The page's style sheet turns these three into those of its light or dark mode."""
+"""The colours that the page's style sheet replaces with those of its light or dark mode."""
 
-KINDS = {
+MODEL_STYLES = {
     "platform-thread": ("#d55e00", "square"),
     "virtual-thread": ("#0072b2", "circle"),
     "event-loop": ("#009e73", "triangle-up"),
@@ -23,21 +23,24 @@ KINDS = {
     UNKNOWN: ("#6f7f2a", "triangle-right"),
     BARE: ("#7a7f87", "cross"),
 }
-"""Colour and shape of each thread model: told apart with any colour vision, and over 3:1 on white and on near-black."""
+"""Colour and shape of each thread model.
 
-SIDES = {
+They can be distinguished with any colour vision and have a contrast of over 3:1 on white and on near-black.
+"""
+
+SIDE_STYLES = {
     "ahead": ("#0072b2", "circle"),
     "behind": ("#d55e00", "square"),
     "same": ("#7a7f87", "cross"),
     "open": ("#7a7f87", "diamond"),
 }
-"""What a ratio says of the first of its pair: better, worse, alike, or not known."""
+"""Colour and shape of a ratio, by what it means for the first of its pair: better, worse, the same, or not known."""
 
 QUANTILES = {"p50": "circle", "p99": "triangle-up", "p99.9": "diamond"}
-"""Shapes of latency quantiles."""
+"""The shapes of the latency quantiles."""
 
 PAPER = "white"
-"""Behind a picture that stands alone."""
+"""The background of a picture in a separate file."""
 
 DARK = {
     PAPER: "#14171a",
@@ -48,10 +51,10 @@ DARK = {
     "#0072b2": "#4aa3df",
     "#d55e00": "#ee7b30",
 }
-"""What a picture's colours become where a reader's screen is dark; the others are over 3:1 on both."""
+"""Replacements for colours on a dark screen; all other colours have a contrast of over 3:1 on both backgrounds."""
 
 DASHES = {"0": [1, 0], "1": [6, 3], "2": [2, 2], "3": [8, 2, 2, 2]}
-"""Of the tiers, from the lowest."""
+"""Dash patterns of the connection counts, from the lowest."""
 
 OUTLINES = {
     "square": "M-5-5h10v10h-10z",
@@ -62,7 +65,7 @@ OUTLINES = {
     "diamond": "M0-7L5 0L0 7L-5 0z",
     "cross": "M-2-6h4v4h4v4h-4v4h-4v-4h-4v-4h4z",
 }
-"""The shapes as paths for a legend, alike those that Vega draws."""
+"""The shapes as SVG paths for a legend; they look like those that Vega draws."""
 
 THEME: dict[str, Any] = {
     "background": None,
@@ -84,7 +87,7 @@ THEME: dict[str, Any] = {
 }
 
 
-def named_points() -> alt.Chart:
+def base_chart() -> alt.Chart:
     return alt.Chart(alt.NamedData(name="points"))
 
 
@@ -102,34 +105,34 @@ def plain_axis(title: str | None = None) -> alt.Axis:
     return alt.Axis(format="~s", tickCount=5, labelExpr=plain_zero, title=title)
 
 
-def entry_rows(name: str) -> alt.Y:
-    """A line for each of them, in the order that `place` gives."""
+def row_axis(name: str) -> alt.Y:
+    """Return a y axis with one row per value, in the order of `place`."""
     order = alt.EncodingSortField(field="place", op="min")
     return alt.Y(f"{name}:N", sort=order, title=None, axis=alt.Axis(domain=False, ticks=False))
 
 
-def scaled(channel: Any, name: str, values: dict[str, Any]) -> Any:  # noqa: ANN401 (altair's channels share no type)
+def scaled_encoding(channel: Any, name: str, values: dict[str, Any]) -> Any:  # noqa: ANN401 (altair's channels share no type)
     return channel(f"{name}:N", scale=alt.Scale(domain=list(values), range=list(values.values())), legend=None)
 
 
-def coloured(name: str, looks: dict[str, tuple[str, str]]) -> Any:  # noqa: ANN401
-    return scaled(alt.Color, name, _hues(looks))
+def colour_encoding(name: str, looks: dict[str, tuple[str, str]]) -> Any:  # noqa: ANN401
+    return scaled_encoding(alt.Color, name, _colours(looks))
 
 
-def marked(name: str, looks: dict[str, tuple[str, str]]) -> dict[str, Any]:
-    """Colour and shape of a mark by what it is, hollow where `bound` says so."""
+def mark_encodings(name: str, looks: dict[str, tuple[str, str]]) -> dict[str, Any]:
+    """Return the colour and shape encodings of a mark; it is hollow if its row has `bound` set."""
     return {
-        "fill": scaled(alt.Fill, name, _hues(looks)),
-        "stroke": scaled(alt.Stroke, name, _hues(looks)),
-        "shape": shaped(name, looks),
+        "fill": scaled_encoding(alt.Fill, name, _colours(looks)),
+        "stroke": scaled_encoding(alt.Stroke, name, _colours(looks)),
+        "shape": shape_encoding(name, looks),
         "fillOpacity": alt.when("datum.bound").then(alt.value(0)).otherwise(alt.value(1)),
     }
 
 
-def shaped(name: str = "kind", looks: dict[str, tuple[str, str]] = KINDS) -> Any:  # noqa: ANN401
-    """Return the shape of a mark, by thread model unless told otherwise."""
-    return scaled(alt.Shape, name, {key: shape for key, (_, shape) in looks.items()})
+def shape_encoding(name: str = "kind", looks: dict[str, tuple[str, str]] = MODEL_STYLES) -> Any:  # noqa: ANN401
+    """Return the shape encoding of a mark, by default that of its thread model."""
+    return scaled_encoding(alt.Shape, name, {key: shape for key, (_, shape) in looks.items()})
 
 
-def _hues(looks: dict[str, tuple[str, str]]) -> dict[str, str]:
+def _colours(looks: dict[str, tuple[str, str]]) -> dict[str, str]:
     return {key: hue for key, (hue, _) in looks.items()}

@@ -8,11 +8,11 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from zoo.model.entry_id import server_of
-from zoo.model.samples import Samples
-from zoo.report.cells import Cells, Level, variant
+from zoo.core.entry_id import server_name
+from zoo.core.samples import Samples
+from zoo.report.cells import Cells, Level, variant_of
 from zoo.report.charts import looks
-from zoo.report.charts.dots import costs, no_slope
+from zoo.report.charts.dots import draw_costs, explain_missing_slope
 from zoo.report.charts.figure import (
     IN_TABLE,
     ChartPart,
@@ -21,9 +21,9 @@ from zoo.report.charts.figure import (
     Figure,
     Form,
     Group,
-    by_scenario,
-    logarithmic,
-    short,
+    draw_on_log_axis,
+    group_by_scenario,
+    round_figure,
     slug,
 )
 from zoo.report.formatting import format_interval
@@ -31,17 +31,17 @@ from zoo.report.raw_files import RawFiles
 
 BINS = 25
 
-TOGETHER = 2.0
+SHARED_LABEL = 2.0
 """Lines that end within this factor share one label."""
 
 Floats = NDArray[np.float64]
 
 
-def _over_time(cells: Cells, evidence: RawFiles) -> list[Group]:
-    """Resident memory over time, a figure an entry, a group a scenario with one scale for all."""
+def _draw_over_time(cells: Cells, evidence: RawFiles) -> list[Group]:
+    """Draw resident memory over time: a figure per entry, a group per scenario, one scale within a group."""
     groups = []
     for scenario in cells.scenarios:
-        data = {entry: _bands(cells, evidence, scenario, entry) for entry in cells.entries}
+        data = {entry: _band_rows(cells, evidence, scenario, entry) for entry in cells.entries}
         known = [d for rows in data.values() for d in rows]
         if not known:
             continue
@@ -52,32 +52,35 @@ def _over_time(cells: Cells, evidence: RawFiles) -> list[Group]:
                 f"Resident memory over the window, MB, {scenario}",
                 entry,
                 f"Resident memory in MB over the seconds of the window, {entry}, {scenario}. Peaks: {IN_TABLE}",
-                logarithmic(MEMORY, rows, span, hue=looks.KINDS[cells.kinds[entry]][0]),
-                {"scenario": scenario, "server": server_of(entry), "variant": variant(entry)},
+                draw_on_log_axis(MEMORY, rows, span, hue=looks.MODEL_STYLES[cells.kinds[entry]][0]),
+                {"scenario": scenario, "server": server_name(entry), "variant": variant_of(entry)},
             )
             for entry, rows in data.items()
             if rows
         ]
-        waits = any(row.delay_s for row in cells.of_scenario(scenario))
+        waits = any(row.delay_s for row in cells.rows_of_scenario(scenario))
         groups.append(Group(f"{scenario}: resident memory over the window", figures, folded=not waits))
     return groups
 
 
-def _bands(cells: Cells, evidence: RawFiles, scenario: str, entry: str) -> list[Datum]:
-    """Resident memory over the seconds of the window: median, lowest and highest round, for each tier."""
-    bands = [band for level in cells.levels_of(scenario) if (band := _band(cells, evidence, level, entry))]
+def _band_rows(cells: Cells, evidence: RawFiles, scenario: str, entry: str) -> list[Datum]:
+    """Return resident memory over the seconds of the window, for each connection count.
+
+    Each row has the median, the lowest and the highest round.
+    """
+    bands = [band for level in cells.levels_of(scenario) if (band := _level_band(cells, evidence, level, entry))]
     names: list[str] = []
     for band, above in zip_longest(bands, bands[1:]):
         names.append(band[0]["tier"])
-        if above is None or above[-1]["mb"] > TOGETHER * band[-1]["mb"]:
+        if above is None or above[-1]["mb"] > SHARED_LABEL * band[-1]["mb"]:
             band[-1]["name"] = ", ".join(names)
             names = []
     return [d for band in bands for d in band]
 
 
-def _band(cells: Cells, evidence: RawFiles, level: Level, entry: str) -> list[Datum]:
-    found = [evidence.samples.get(m.sampling.samples) for _, m in cells.measured(level, entry)]
-    rounds: list[Samples] = [samples for samples in found if samples is not None and samples.rss_kb]
+def _level_band(cells: Cells, evidence: RawFiles, level: Level, entry: str) -> list[Datum]:
+    sampled = [evidence.samples.get(m.sampling.samples) for _, m in cells.measurements(level, entry)]
+    rounds: list[Samples] = [samples for samples in sampled if samples is not None and samples.rss_kb]
     if not rounds:
         return []
     times = np.linspace(0.0, min(samples.t[-1] for samples in rounds), BINS)
@@ -86,108 +89,117 @@ def _band(cells: Cells, evidence: RawFiles, level: Level, entry: str) -> list[Da
     return [
         {
             "tier": level.tier,
-            "dash": cells.dash(level),
+            "dash": cells.dash_pattern(level),
             "s": round(float(times[i]), 1),
-            "mb": short(float(middle[i])),
-            "low": short(float(low[i])),
-            "high": short(float(high[i])),
+            "mb": round_figure(float(middle[i])),
+            "low": round_figure(float(low[i])),
+            "high": round_figure(float(high[i])),
             "name": "",
         }
         for i in range(BINS)
     ]
 
 
-def _band_and_line() -> looks.Chart:
-    """Resident memory over the seconds of the window, a line a tier with the range of the rounds."""
-    base = looks.named_points().encode(
-        x=alt.X("s:Q", title="s", axis=alt.Axis(tickCount=4, grid=False)), detail="tier:N"
-    )
+def _band_chart() -> looks.Chart:
+    """Return a chart of resident memory over the seconds of the window.
+
+    Each connection count has a line, with the range of the rounds as a band.
+    """
+    base = looks.base_chart().encode(x=alt.X("s:Q", title="s", axis=alt.Axis(tickCount=4, grid=False)), detail="tier:N")
     scale, axis = looks.log_scale(), looks.log_axis("MB")
     hue = alt.ExprRef("hue")
     band = base.mark_area(opacity=0.2, color=hue).encode(y=alt.Y("low:Q", scale=scale, axis=axis), y2="high:Q")
     line = base.mark_line(strokeWidth=2, color=hue).encode(
         y=alt.Y("mb:Q", scale=scale, axis=axis),
-        strokeDash=looks.scaled(alt.StrokeDash, "dash", looks.DASHES),
+        strokeDash=looks.scaled_encoding(alt.StrokeDash, "dash", looks.DASHES),
         tooltip=["tier:N", alt.Tooltip("s:Q", title="s"), alt.Tooltip("mb:Q", title="MB")],
     )
     name = base.transform_filter("datum.name != ''").mark_text(align="right", dy=-7, fontSize=11)
     return alt.layer(band, line, name.encode(y=alt.Y("mb:Q", scale=scale, axis=axis), text="name:N"))
 
 
-MEMORY = Form("memory", _band_and_line, 130)
+MEMORY = Form("memory", _band_chart, 130)
 
 
-def slopes(cells: Cells) -> list[Group]:
-    """Peak memory against held connections with the line fitted to each round, a figure for each server."""
+def draw_slopes(cells: Cells) -> list[Group]:
+    """Draw peak memory over held connections and the line fitted to each round, with a figure for each server."""
 
     def figures(scenario: str) -> list[Figure]:
-        made = []
+        charts = []
         for name in cells.servers:
             data = _slope_rows(cells, name, scenario)
             if not data:
                 continue
-            cost = ", ".join(_slopes(cells, name, scenario))
-            title = f"Peak memory over held connections, {scenario}"
-            said = f"{title}, {name}. Slope: {cost}."
+            cost = ", ".join(_format_slopes(cells, name, scenario))
+            title = f"Peak memory by waiting requests, {scenario}"
+            description = f"{title}, {name}. Slope: {cost}."
             about = {"scenario": scenario, "server": name}
-            drawing = Drawing(HELD, data)
-            made.append(Figure(slug("held", scenario, name), title, f"{name} · {cost}", said, drawing, about))
-        return made
+            drawing = Drawing(SLOPES, data)
+            charts.append(Figure(slug("held", scenario, name), title, f"{name} · {cost}", description, drawing, about))
+        return charts
 
-    return by_scenario(cells, figures, "{}: the line of each round that this slope is taken from")
+    return group_by_scenario(cells, figures, "{}: the line of each round whose slope this is")
 
 
 def _slope_rows(cells: Cells, server: str, scenario: str) -> list[Datum]:
-    """Peak resident memory against held connections, a point a tier and round, with the line fitted to each round."""
+    """Return peak resident memory over held connections, with the line fitted to each round.
+
+    There is one row per entry, round and connection count.
+    """
     return [
         {
             "entry": entry,
             "kind": cells.kinds[entry],
             "round": number,
             "connections": point.connections,
-            "mb": short(point.kb / 1024),
-            "fit": short((line.rest_kb + line.kb * point.connections) / 1024),
+            "mb": round_figure(point.kb / 1024),
+            "fit": round_figure((line.rest_kb + line.kb * point.connections) / 1024),
         }
-        for entry in dict.fromkeys(key[0] for key in cells.found if server_of(key[0]) == server)
-        for number, line in cells.lines(scenario, entry).items()
+        for entry in dict.fromkeys(key[0] for key in cells.by_key if server_name(key[0]) == server)
+        for number, line in cells.slopes_of(scenario, entry).items()
         for point in line.points
     ]
 
 
-def _slopes(cells: Cells, server: str, scenario: str) -> list[str]:
-    """`virtual 12.3 [12.1, 12.5] kB` for each entry of a server."""
-    found = []
+def _format_slopes(cells: Cells, server: str, scenario: str) -> list[str]:
+    """Return the memory slope of each entry of a server as text: `virtual 12.3 [12.1, 12.5] kB`."""
+    texts = []
     for entry in cells.entries_of(server):
-        at = [row for row in cells.of_scenario(scenario) if row.entry == entry]
-        if at:
-            known = next((row.kb_per_connection for row in at if row.kb_per_connection), None)
-            found.append(f"{variant(entry)} {f'{format_interval(known)} kB' if known else no_slope(at)}")
-    return found
+        rows = [row for row in cells.rows_of_scenario(scenario) if row.entry == entry]
+        if rows:
+            cost = next((row.kb_per_connection for row in rows if row.kb_per_connection), None)
+            texts.append(
+                f"{variant_of(entry)} {f'{format_interval(cost)} kB' if cost else explain_missing_slope(rows)}"
+            )
+    return texts
 
 
-def _points_and_lines() -> looks.Chart:
-    """Peak memory over held connections: a point a tier and round, and the line fitted to each round."""
-    base = looks.named_points().encode(
-        x=alt.X("connections:Q", axis=looks.plain_axis("held connections")),
-        color=looks.coloured("kind", looks.KINDS),
+def _slope_chart() -> looks.Chart:
+    """Return a chart of peak memory over held connections.
+
+    Each round has a point per connection count, and the line fitted to them.
+    """
+    base = looks.base_chart().encode(
+        x=alt.X("connections:Q", axis=looks.plain_axis("waiting requests")),
+        color=looks.colour_encoding("kind", looks.MODEL_STYLES),
         detail=["entry:N", "round:N"],
     )
     line = base.mark_line(strokeWidth=1.5, opacity=0.6).encode(y=alt.Y("fit:Q", axis=looks.plain_axis("MB")))
     point = base.mark_point(size=40, filled=True).encode(
         y=alt.Y("mb:Q", axis=looks.plain_axis("MB")),
-        shape=looks.shaped(),
+        shape=looks.shape_encoding(),
         tooltip=["entry:N", "round:N", "connections:Q", alt.Tooltip("mb:Q", title="peak RSS MB")],
     )
     return alt.layer(line, point)
 
 
-HELD = Form("held", _points_and_lines, 200)
+SLOPES = Form("held", _slope_chart, 200)
 
 PART = ChartPart(
     "memory",
     "Memory",
     "Memory",
-    "Resident memory of the server (RSS), sampled several times a second: median of the rounds and "
-    "their range. Memory of the kernel's sockets is not in it.",
-    lambda drawn: [*costs(drawn.cells), *slopes(drawn.cells), *_over_time(drawn.cells, drawn.evidence)],
+    "Resident memory of the server (RSS), sampled several times per second: median of the rounds and "
+    "their range. It excludes the memory of the kernel's sockets.",
+    lambda drawn: [*draw_costs(drawn.cells), *draw_slopes(drawn.cells), *_draw_over_time(drawn.cells, drawn.raw_files)],
 )

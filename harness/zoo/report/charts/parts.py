@@ -1,4 +1,4 @@
-"""The sections of charts that a page has, in its order; a further one is a file beside this and a name here. Pure."""
+"""The chart sections of a page, in order; to add one, add a module to this package and its name here. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests a second in each window of warm-up, a line a round. Pure."""
+"""Requests per second in each warm-up window, with one line per round. Pure."""
 
 from __future__ import annotations
 
@@ -6,51 +6,56 @@ from collections.abc import Iterable, Sequence
 
 import altair as alt
 
-from zoo.analysis.metrics import first_share
-from zoo.analysis.summary import spread
-from zoo.model.entry_id import server_of
-from zoo.model.record import Record
-from zoo.report.cells import Cells, variant
-from zoo.report.charts.figure import ChartPart, Datum, Drawing, Figure, Form, Group, short, slug
-from zoo.report.charts.looks import KINDS, Chart, named_points, plain_axis
+from zoo.core.entry_id import server_name
+from zoo.core.record import Record
+from zoo.report.cells import Cells, variant_of
+from zoo.report.charts.figure import ChartPart, Datum, Drawing, Figure, Form, Group, round_figure, slug
+from zoo.report.charts.looks import MODEL_STYLES, Chart, base_chart, plain_axis
 from zoo.report.formatting import format_spread
 from zoo.report.section import Table
+from zoo.stats.metrics import first_window_share
+from zoo.stats.summary import spread
 
 
-def _groups(cells: Cells, records: Sequence[Record]) -> list[Group]:
-    """Requests a second over the windows of warm-up, a figure an entry."""
+def _draw_warmup(cells: Cells, records: Sequence[Record]) -> list[Group]:
+    """Draw requests per second over the warm-up windows, with a figure for each entry."""
     figures = []
     for entry in cells.entries:
-        data = _rows(records, entry)
+        data = _window_rows(records, entry)
         if data:
             settled = {d["round"]: d["settled"] for d in data}
             caption = f"{entry} · settled in {sum(settled.values())} of {len(settled)} rounds"
-            title = "Requests a second in each window of warm-up"
-            drawn = Drawing(WARMUP, data, {"hue": KINDS[cells.kinds[entry]][0]})
-            about = {"server": server_of(entry), "variant": variant(entry)}
-            figures.append(Figure(slug("warmup", entry), title, caption, f"{title}, {caption}.", drawn, about))
+            title = "Requests per second in each window of warm-up"
+            drawing = Drawing(WARMUP, data, {"hue": MODEL_STYLES[cells.kinds[entry]][0]})
+            about = {"server": server_name(entry), "variant": variant_of(entry)}
+            figures.append(Figure(slug("warmup", entry), title, caption, f"{title}, {caption}.", drawing, about))
     return [Group("", figures)] if figures else []
 
 
-def _rows(records: Iterable[Record], entry: str) -> list[Datum]:
-    """The windows of load before the first measured cell of each round, where warm-up waits until it is steady."""
-    made: dict[tuple[int, int], Datum] = {}
+def _window_rows(records: Iterable[Record], entry: str) -> list[Datum]:
+    """Return the warm-up windows before each round's first measured cell; a warm-up of fixed length has none."""
+    rows: dict[tuple[int, int], Datum] = {}
     for record in records:
-        seen = record.measurement
-        if record.entry != entry or seen is None or seen.warmup.reached is None or record.case:
+        measurement = record.measurement
+        if record.entry != entry or measurement is None or measurement.warmup.reached is None or record.case:
             continue
-        for window, rps in enumerate(seen.warmup.window_rps, start=1):
-            made.setdefault(
+        for window, rps in enumerate(measurement.warmup.window_rps, start=1):
+            rows.setdefault(
                 (record.round, window),
-                {"round": record.round, "window": window, "rps": short(rps), "settled": seen.warmup.reached},
+                {
+                    "round": record.round,
+                    "window": window,
+                    "rps": round_figure(rps),
+                    "settled": measurement.warmup.reached,
+                },
             )
-    return list(made.values())
+    return list(rows.values())
 
 
-def _windows() -> Chart:
-    """Requests a second of each warm-up window, a line a round; hollow marks where it did not settle."""
+def _window_chart() -> Chart:
+    """Return a chart with one line per round over the warm-up windows; marks are hollow if it did not settle."""
     hue = alt.ExprRef("hue")
-    base = named_points().encode(
+    base = base_chart().encode(
         x=alt.X("window:O", title=None, axis=alt.Axis(labelAngle=0)),
         y=alt.Y("rps:Q", scale=alt.Scale(zero=False), axis=plain_axis("req/s")),
         detail="round:N",
@@ -63,30 +68,33 @@ def _windows() -> Chart:
     return alt.layer(line, point)
 
 
-def _first_turns(cells: Cells) -> list[Table]:
-    """A row a server variant, a column a load: whether the first turn was as fast as the others."""
-    found = {key: spread(map(first_share, cell.seen.values())) for key, cell in cells.found.items()}
+def _first_window_tables(cells: Cells) -> list[Table]:
+    """Return a table that shows whether the first window was as fast as the others, by server variant and load."""
+    spreads = {key: spread(map(first_window_share, cell.measurements.values())) for key, cell in cells.by_key.items()}
     levels = [
-        level for level in cells.levels if any(s and k[1:] == (level.scenario, level.tier) for k, s in found.items())
+        level for level in cells.levels if any(s and k[1:] == (level.scenario, level.tier) for k, s in spreads.items())
     ]
     body = [
-        [entry, *(format_spread(found.get((entry, level.scenario, level.tier))) for level in levels)]
+        [entry, *(format_spread(spreads.get((entry, level.scenario, level.tier))) for level in levels)]
         for entry in cells.entries
     ]
     table = Table(
-        "First turn ÷ mean of the others, requests a second", ["entry", *(level.short for level in levels)], body
+        "First window ÷ mean of the others, requests per second",
+        ["entry", *(level.short_name for level in levels)],
+        body,
     )
     return [table] if levels else []
 
 
-WARMUP = Form("warmup", _windows, 110)
+WARMUP = Form("warmup", _window_chart, 110)
 
 PART = ChartPart(
     "warmup",
     "Warm-up",
     "Warm-up",
-    "Load goes on in windows until throughput is steady or the time is up. A line a round; hollow marks: it "
-    "had not settled. A server is loaded in turns; a first turn below the others was not warm yet.",
-    lambda drawn: _groups(drawn.cells, drawn.records),
-    _first_turns,
+    "Load continues in windows until throughput is steady or the time is up. One line per round; a "
+    "hollow mark means that throughput had not settled. A server is measured in alternating windows; "
+    "a first window below the others was not warm yet.",
+    lambda drawn: _draw_warmup(drawn.cells, drawn.records),
+    _first_window_tables,
 )

@@ -1,4 +1,4 @@
-"""What a page contains: the answers with their charts, then a part for each question a reader has. Pure."""
+"""The contents of a page: the questions with their sentences and charts, then the chart sections. Pure."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from zoo.analysis.pairs import Kind
-from zoo.model.record import Record
-from zoo.model.run import Run
-from zoo.report import findings
+from zoo.core.record import Record
+from zoo.core.run import Run
+from zoo.report import findings, sentences
 from zoo.report.charts import forest
-from zoo.report.charts.figure import Drawn, Figure, Group
+from zoo.report.charts.figure import ChartData, Figure, Group
 from zoo.report.charts.parts import PARTS
 from zoo.report.findings import Finding
 from zoo.report.raw_files import RawFiles
 from zoo.report.section import Section, Table
+from zoo.report.sentences import QUESTIONS, Framing, ScenarioResults, headline_metrics
 from zoo.report.summary import Summary
-from zoo.report.text import comparisons, sentences
-from zoo.report.text.sentences import QUESTIONS, Answer, Framing, told_of
-from zoo.report.view import plain as plain_records
-from zoo.report.view import viewed
+from zoo.report.text import comparisons
+from zoo.report.view import records_by_view
+from zoo.report.view import records_without_view as plain_records
+from zoo.stats.pairs import Kind
 
-AGAIN = "A/A, an entry ÷ itself"
+AA_TITLE = "A/A: an entry ÷ itself"
 
 
 @dataclass(frozen=True)
-class Part:
-    """A section of charts."""
+class PagePart:
+    """A section of charts with its text, tables and notes."""
 
     id: str
-    short: str
+    short_title: str
     heading: str
     text: str
     groups: list[Group]
@@ -39,83 +39,96 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Question:
-    """The pairs of a kind: what is asked, the answer in sentences, the findings behind it, charts, and a table."""
+class PageSection:
+    """The pairs of one kind: the question, its answers in sentences, the findings behind them, charts and a table."""
 
     kind: Kind
-    asked: Framing
-    answers: list[Answer]
-    found: list[Finding]
+    framing: Framing
+    results: list[ScenarioResults]
+    findings: list[Finding]
     groups: list[Group]
     table: Section
 
     @property
-    def named(self) -> list[Finding]:
-        """What could be compared of the metrics that the first screen shows."""
-        return [f for f in self.found if f.metric in told_of(f.pair.scenario) and f.ratio]
+    def headline_findings(self) -> list[Finding]:
+        """Return the findings that could be compared, for the metrics that the first screen shows."""
+        return [f for f in self.findings if f.metric in headline_metrics(f.pair.scenario) and f.ratio]
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What there is no chart or pair of is left out; the first question is what the run is about."""
+    """The contents of a page without empty parts; the first question is the one that the run is about."""
 
     summary: Summary
-    evidence: RawFiles
-    questions: list[Question]
-    again: list[Group]
-    parts: list[Part]
+    raw_files: RawFiles
+    questions: list[PageSection]
+    aa_groups: list[Group]
+    parts: list[PagePart]
 
     @classmethod
     def of(cls, summary: Summary, evidence: RawFiles) -> Contents:
-        run, records, plain = summary.run, summary.records, summary.plain
-        twice = findings.findings(summary.compared, Kind.AGAIN)
-        drawn = Drawn(plain, plain_records(records), evidence)
+        run, records, plain = summary.run, summary.records, summary.plain_cells
+        aa_findings = findings.list_findings(summary.compared, Kind.AA)
+        data = ChartData(plain, plain_records(records), evidence)
         return cls(
             summary,
             evidence,
-            questions=_questions(summary),
-            again=forest.forests(plain, twice, AGAIN, ranked=False),
-            parts=[*_own(run, summary.cells.kinds, records), *_parts(drawn)],
+            questions=_build_sections(summary),
+            aa_groups=forest.draw_forests(plain, aa_findings, AA_TITLE, ranked=False),
+            parts=[*_view_parts(run, summary.cells.kinds, records), *_chart_parts(data)],
         )
 
     @property
     def figures(self) -> list[Figure]:
-        asked = chain.from_iterable(question.groups for question in self.questions)
-        return figures_of([*asked, *self.again, *chain.from_iterable(part.groups for part in self.parts)])
+        groups = chain.from_iterable(question.groups for question in self.questions)
+        return figures_of([*groups, *self.aa_groups, *chain.from_iterable(part.groups for part in self.parts)])
 
 
-def _questions(summary: Summary) -> list[Question]:
-    made: list[Question] = []
-    for kind, asked in QUESTIONS.items():
-        found = findings.findings(summary.compared, kind)
-        if found:
-            told = sentences.answers(summary.cells, found, noted=not made)
-            table = comparisons.verdicts(kind, summary.compared.of(kind), summary.run.plan.rounds)
-            made.append(Question(kind, asked, told, found, forest.forests(summary.plain, found, asked.title), table))
-    return made
+def _build_sections(summary: Summary) -> list[PageSection]:
+    sections: list[PageSection] = []
+    for kind, framing in QUESTIONS.items():
+        pair_findings = findings.list_findings(summary.compared, kind)
+        if pair_findings:
+            results = sentences.list_results(summary.cells, pair_findings, with_notes=not sections)
+            table = comparisons.verdict_section(kind, summary.compared.of(kind), summary.run.plan.rounds)
+            sections.append(
+                PageSection(
+                    kind,
+                    framing,
+                    results,
+                    pair_findings,
+                    forest.draw_forests(summary.plain_cells, pair_findings, framing.title),
+                    table,
+                )
+            )
+    return sections
 
 
-def _own(run: Run, kinds: Mapping[str, str], records: Sequence[Record]) -> list[Part]:
-    """The parts of scenarios that have one of their own."""
-    made = []
-    for name, view, mine in viewed(records):
-        section, groups = view.section(mine), view.groups(run, kinds, mine)
-        text = " ".join(_unmarked(section.paragraphs))
-        made.append(Part(f"of-{name}", name, view.heading, text, groups, section.tables, _unmarked(section.bullets)))
-    return made
+def _view_parts(run: Run, kinds: Mapping[str, str], records: Sequence[Record]) -> list[PagePart]:
+    """Return the parts of the scenarios that have a view."""
+    parts = []
+    for name, view, own in records_by_view(records):
+        section, groups = view.section(own), view.groups(run, kinds, own)
+        text = " ".join(_without_backticks(section.paragraphs))
+        parts.append(
+            PagePart(
+                f"of-{name}", name, view.heading, text, groups, section.tables, _without_backticks(section.bullets)
+            )
+        )
+    return parts
 
 
-def _unmarked(texts: Sequence[str]) -> list[str]:
-    """Without the signs by which Markdown knows code."""
+def _without_backticks(texts: Sequence[str]) -> list[str]:
+    """Return the texts without Markdown's backticks."""
     return [text.replace("`", "") for text in texts]
 
 
 def figures_of(groups: Sequence[Group]) -> list[Figure]:
-    """In the order of the page."""
+    """Return the figures of all groups, in page order."""
     return [figure for group in groups for figure in group.figures]
 
 
-def _parts(drawn: Drawn) -> list[Part]:
-    """Those sections of charts that have something to draw."""
-    made = [Part(p.id, p.short, p.heading, p.text, p.groups(drawn), p.tables(drawn.cells)) for p in PARTS]
-    return [part for part in made if part.groups]
+def _chart_parts(data: ChartData) -> list[PagePart]:
+    """Return the chart sections that have something to draw."""
+    parts = [PagePart(p.id, p.short_title, p.heading, p.text, p.groups(data), p.tables(data.cells)) for p in PARTS]
+    return [part for part in parts if part.groups]

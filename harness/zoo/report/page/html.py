@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs no network: charts, tables and the scripts they need. Pure."""
+"""A report as one HTML page that needs no network: charts, tables and their scripts. Pure."""
 
 from __future__ import annotations
 
@@ -8,36 +8,38 @@ import json
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from zoo.analysis.pairs import Kind
-from zoo.model.flag import Flag
+from zoo.core.flag import Flag
 from zoo.report import findings
 from zoo.report.charts.figure import Datum, Figure, Group
 from zoo.report.charts.looks import DASHES, OUTLINES, THEME
 from zoo.report.page import tables
 from zoo.report.page.contents import Contents, figures_of
+from zoo.report.section import mark_synthetic
 from zoo.report.text import comparisons
-from zoo.report.text.document import head
-from zoo.report.text.wording import decided
+from zoo.report.text.document import head_section
+from zoo.report.wording import format_comparison
+from zoo.stats.pairs import Kind
 
-FIRST = 4
-"""Charts before the first fold."""
+FIRST_SCREEN = 4
+"""Number of charts on the first screen; the rest are folded."""
 
 
 @dataclass(frozen=True)
 class ChartTools:
-    """What turns figures into pictures: in the browser, and beforehand for those without scripts."""
+    """The chart library for the browser, and a renderer that makes still pictures for readers without scripts."""
 
     library: Callable[[], str]
     svg: Callable[[Figure], str]
 
 
-def printable(value: object) -> object:
-    """Text without control characters, which a log may hold and a page may not."""
+def replace_control_characters(value: object) -> object:
+    """Replace control characters in text: a log may contain them, a page may not."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return "".join(
@@ -45,8 +47,8 @@ def printable(value: object) -> object:
     )
 
 
-def told(value: object) -> object:
-    """A fact as a person says it."""
+def format_fact(value: object) -> object:
+    """Return a fact as readable text: yes or no for booleans, a dash if it is missing."""
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else "–" if value in (None, "") else value
 
 
@@ -56,116 +58,128 @@ ENVIRONMENT = Environment(
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
-    finalize=printable,
+    finalize=replace_control_characters,
 )
-ENVIRONMENT.filters["told"] = told
-ENVIRONMENT.filters["decided"] = decided
+ENVIRONMENT.filters["fact"] = format_fact
+ENVIRONMENT.filters["compared"] = format_comparison
 
 
-def page(contents: Contents, tools: ChartTools) -> str:
-    """The whole page."""
+def render_page(contents: Contents, tools: ChartTools) -> str:
+    """Render the whole page."""
     summary, figures = contents.summary, contents.figures
     run, cells, records = summary.run, summary.cells, summary.records
-    lines = tables.lines(cells, records)
-    first, further = _first(contents.questions[0].groups if contents.questions else [])
+    lines = tables.cell_lines(cells, records)
+    mark = partial(mark_synthetic, entries=summary.synthetic)
+    marks = {entry: mark(entry) for entry in [*cells.entries, *cells.twins] if mark(entry) != entry}
+    first, more = _split_first_screen(contents.questions[0].groups if contents.questions else [])
     return ENVIRONMENT.get_template("page.html").render(
         run=run,
-        head=head(run, records, contents.evidence.notes).paragraphs,
+        head=head_section(run, records, [*contents.raw_files.notes, *summary.synthetic_notes]).paragraphs,
+        mark=mark,
         host=tables.host_line(run),
         cells=cells,
-        own=summary.own,
-        one_round=summary.one_round,
+        own=summary.view_answers,
+        one_round=summary.one_round_lines,
         questions=contents.questions,
-        four=first,
-        further=further,
-        choices=tables.choices(cells),
-        again=contents.again,
+        first_figures=first,
+        more_groups=more,
+        choices=tables.filter_choices(cells),
+        aa_groups=contents.aa_groups,
         parts=contents.parts,
-        answers=findings,
-        bands=findings.bands(summary.compared, run.plan.rounds),
-        strayed=comparisons.outside(summary.compared.of(Kind.AGAIN)),
-        again_table=comparisons.again(summary.compared, run.plan.rounds),
-        still=stills(first, tools),
-        kinds=list(tables.legend(cells)),
+        findings=findings,
+        bands=findings.format_bands(summary.compared, run.plan.rounds),
+        self_check=comparisons.self_check(summary.compared.of(Kind.AA)),
+        aa_table=comparisons.aa_section(summary.compared, run.plan.rounds),
+        stills=render_stills(first, tools),
+        kinds=list(tables.legend_rows(cells)),
         shapes=OUTLINES,
         dashes=[
-            (tier, " ".join(map(str, dash))) for tier, dash in zip(summary.plain.tiers, DASHES.values(), strict=False)
+            (tier, " ".join(map(str, dash)))
+            for tier, dash in zip(summary.plain_cells.tiers, DASHES.values(), strict=False)
         ],
         lines=lines,
-        cell_heads=tables.heads(cells),
+        cell_heads=tables.cell_titles(cells),
         flags=[flag for flag in Flag if any(mark.flag is flag for line in lines for mark in line.marks)],
-        failures=tables.failures(records, contents.evidence),
+        failures=tables.failed_records(records, contents.raw_files),
         count=len(records),
-        files=sorted(name for name in contents.evidence.files if "/" not in name),
-        orders=tables.orders(run),
+        files=sorted(name for name in contents.raw_files.files if "/" not in name),
+        orders=tables.round_orders(run),
         run_facts=tables.run_facts(run),
         servers=tables.server_facts(cells),
-        **scripts(figures, tools, "page.js", {"records": tables.sources(records, contents.evidence)}),
+        **chart_scripts(
+            figures, tools, "page.js", {"records": tables.record_data(records, contents.raw_files), "marks": marks}
+        ),
     )
 
 
-def _first(groups: Sequence[Group]) -> tuple[list[Figure], list[Group]]:
-    """The charts of the first screen, and what is left of the groups."""
-    shown = figures_of(groups)[:FIRST]
-    left = [replace(group, figures=[f for f in group.figures if f not in shown]) for group in groups]
-    return shown, [group for group in left if group.figures]
+def _split_first_screen(groups: Sequence[Group]) -> tuple[list[Figure], list[Group]]:
+    """Return the charts of the first screen, and the groups without these charts."""
+    first = figures_of(groups)[:FIRST_SCREEN]
+    rest = [replace(group, figures=[f for f in group.figures if f not in first]) for group in groups]
+    return first, [group for group in rest if group.figures]
 
 
-def scripts(figures: Sequence[Figure], tools: ChartTools, name: str, data: dict[str, Any]) -> dict[str, str]:
-    """What a page's template needs to draw its charts: their data and more, Vega, a script, and the policy for both."""
+def chart_scripts(figures: Sequence[Figure], tools: ChartTools, name: str, data: dict[str, Any]) -> dict[str, str]:
+    """Return the template variables for a page's charts: data, Vega, a script, and the policy that allows both."""
     script = ENVIRONMENT.get_template(name).render()
-    library = _closed(tools.library()) if figures else ""
+    library = _escape_script(tools.library()) if figures else ""
     return {
-        "data": _json(_packed(figures) | data),
+        "data": to_json(_pack_figures(figures) | data),
         "library": Markup(library),
         "script": Markup(script),
-        "policy": policy(library, script),
+        "policy": security_policy(library, script),
     }
 
 
-def stills(figures: Sequence[Figure], tools: ChartTools) -> dict[str, Markup]:
-    """Charts that are there before a script runs, or without one."""
+def render_stills(figures: Sequence[Figure], tools: ChartTools) -> dict[str, Markup]:
+    """Render still pictures of charts, which are visible before a script runs or without scripts."""
     return {figure.name: Markup(tools.svg(figure)) for figure in figures}
 
 
-def policy(*scripts: str) -> str:
-    """No network at all, and no script but those of this page."""
+def security_policy(*scripts: str) -> str:
+    """Return a content security policy that forbids network access and allows only these scripts."""
     hashes = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts if s]
     allowed = " ".join(f"'sha256-{h}'" for h in hashes)
     return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def _closed(script: str) -> str:
-    """A script that cannot end its element early."""
+def _escape_script(script: str) -> str:
+    """Escape a script so that it cannot close its element early."""
     return script.replace("\r\n", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
-def _json(value: object) -> Markup:
-    """JSON that cannot end its element."""
+def to_json(value: object) -> Markup:
+    """Return JSON that cannot close the script element it is in."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
 
 
-def _packed(figures: Sequence[Figure]) -> dict[str, Any]:
-    """`figures` name their form, their set of rows, their height and their settings."""
+def _pack_figures(figures: Sequence[Figure]) -> dict[str, Any]:
+    """Return the data of all charts, with each form and each set of rows stored once.
+
+    Each of `figures` has the name of its form, the index of its set of rows, its height and its settings.
+    """
     sets: list[list[Datum]] = []
-    drawn = {}
+    packed = {}
     for figure in figures:
         drawing = figure.drawing
-        place = next((n for n, known in enumerate(sets) if known is drawing.points), len(sets))
+        place = next((n for n, rows in enumerate(sets) if rows is drawing.points), len(sets))
         if place == len(sets):
             sets.append(drawing.points)
-        drawn[figure.name] = [drawing.form.name, place, drawing.height, drawing.settings]
+        packed[figure.name] = [drawing.form.name, place, drawing.height, drawing.settings]
     return {
         "theme": THEME,
         "templates": {form.name: form.template for form in dict.fromkeys(f.drawing.form for f in figures)},
-        "sets": [{name: _column([d[name] for d in points]) for name in points[0]} for points in sets],
-        "figures": drawn,
+        "sets": [{name: _pack_column([d[name] for d in points]) for name in points[0]} for points in sets],
+        "figures": packed,
     }
 
 
-def _column(values: Sequence[object]) -> dict[str, Any]:
-    """Words are told once, and by their places from then on: the names of entries would be half of a long page."""
+def _pack_column(values: Sequence[object]) -> dict[str, Any]:
+    """Return a column with each distinct text stored once and referred to by its index.
+
+    Otherwise the names of entries would make up half of a long page.
+    """
     if not any(isinstance(value, str) for value in values):
         return {"values": list(values)}
     words = list(dict.fromkeys(values))

@@ -8,46 +8,49 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from zoo.analysis.stats.interval import Interval
-from zoo.analysis.summary import Row
-from zoo.model.entry_id import original, server_of
-from zoo.model.flag import Flag
-from zoo.model.record import Record, stem
-from zoo.model.run import Run
-from zoo.plan import blocks
-from zoo.report.cells import Cells, Level, variant
-from zoo.report.charts.looks import KINDS
+from zoo.core import blocks
+from zoo.core.entry_id import server_name, without_aa
+from zoo.core.flag import Flag
+from zoo.core.record import Record, file_stem
+from zoo.core.run import Run
+from zoo.report.cells import Cells, Level, variant_of
+from zoo.report.charts.looks import MODEL_STYLES
 from zoo.report.columns import COLUMNS, RECORD_COLUMNS, Column, record_figures, title_of
-from zoo.report.formatting import format_interval, format_memory, format_ratio, spread_parts
+from zoo.report.formatting import format_interval, format_memory, format_ratio, format_spread_parts
 from zoo.report.raw_files import RawFiles
 from zoo.report.section import NONE
-from zoo.report.text.wording import words
+from zoo.report.wording import format_flag
+from zoo.stats.interval import Interval
+from zoo.stats.summary import Row
 
 
 @dataclass(frozen=True)
 class TableCell:
-    """`order` is what a column sorts by, None stands last; `over` is the range over the rounds."""
+    """A cell of a table. Columns sort by `order`, with None last; `range` is the range over the rounds."""
 
     text: str
     order: float | None = None
-    over: str = ""
+    range: str = ""
 
 
 @dataclass(frozen=True)
 class FlagMark:
-    """A flag of a row, with the rounds that had it."""
+    """A flag of a row, with the number of rounds that had it."""
 
     flag: Flag
     count: str
 
     @property
     def words(self) -> str:
-        return words(self.flag)
+        return format_flag(self.flag)
 
 
 @dataclass(frozen=True)
-class Line:
-    """A row that can be filtered by server, scenario and tier; `lines` are those of records.ndjson, by round."""
+class CellLine:
+    """A row that can be filtered by server, variant, scenario and connections.
+
+    `lines` holds pairs of a round and the number of its line in records.ndjson.
+    """
 
     entry: str
     model: str
@@ -60,58 +63,63 @@ class Line:
 
     @property
     def server(self) -> str:
-        return server_of(self.entry)
+        return server_name(self.entry)
 
     @property
     def variant(self) -> str:
-        """Without the condition or the second measurement that its name may end in."""
-        return variant(original(self.entry))
+        """Return the variant without the suffix of a condition or of a second measurement (A/A)."""
+        return variant_of(without_aa(self.entry))
 
 
-LEAST = "CPU, least = 1"
-RANKED = "cpu_us_per_request"
+RELATIVE_CPU = "CPU, least = 1"
+CPU_KEY = "cpu_us_per_request"
 
-SPEED_KEYS = ("rps", "answers", "p50_ms", "p99_ms", RANKED, "wrk_cpu_us_per_request")
+SPEED_KEYS = ("rps", "answers", "p50_ms", "p99_ms", CPU_KEY, "wrk_cpu_us_per_request")
 CELL_KEYS = (*SPEED_KEYS, "rss_peak_mb", "kb_per_request", "socket_mb", "threads_peak", "errors")
-RECORD_KEYS = ("rps", RANKED, "rss_peak_mb", *RECORD_COLUMNS)
+RECORD_KEYS = ("rps", CPU_KEY, "rss_peak_mb", *RECORD_COLUMNS)
 
 
-def columns(cells: Cells) -> dict[str, Column]:
-    """Those that any cell fills: an emulated host has no figures of speed, a run without waits no held connections."""
+def filled_columns(cells: Cells) -> dict[str, Column]:
+    """Return the columns that at least one cell fills.
+
+    An emulated host has no figures of speed, and a run without waiting requests has no memory per waiting request.
+    """
     chosen = {key: COLUMNS[key] for key in CELL_KEYS}
     return {key: column for key, column in chosen.items() if any(column.read(row) for row in cells.rows.values())}
 
 
-def heads(cells: Cells) -> list[str]:
-    titles = [(column.title, *([LEAST] if key == RANKED else [])) for key, column in columns(cells).items()]
+def cell_titles(cells: Cells) -> list[str]:
+    titles = [
+        (column.title, *([RELATIVE_CPU] if key == CPU_KEY else [])) for key, column in filled_columns(cells).items()
+    ]
     return list(chain(*titles))
 
 
-def lines(cells: Cells, records: Sequence[Record]) -> list[Line]:
-    """All cells of the run, by load and entry."""
-    filled = columns(cells)
-    behind: dict[tuple[str, str, str], dict[int, int]] = {}
+def cell_lines(cells: Cells, records: Sequence[Record]) -> list[CellLine]:
+    """Return a row for each cell of the run, by load and entry."""
+    filled = filled_columns(cells)
+    numbers: dict[tuple[str, str, str], dict[int, int]] = {}
     for line, record in enumerate(records, start=1):
-        behind.setdefault((record.asked, record.tier, record.entry), {})[record.round] = line
-    made = []
+        numbers.setdefault((record.workload, record.tier, record.entry), {})[record.round] = line
+    lines = []
     for level in cells.levels:
-        at = cells.at(level, again=True)
-        least = min((row.cpu_s_per_million.median for row in at if row.cpu_s_per_million), default=None)
-        for row in at:
-            lines_of = sorted(behind[level.scenario, level.tier, row.entry].items())
+        rows = cells.rows_at(level, with_twins=True)
+        least = min((row.cpu_s_per_million.median for row in rows if row.cpu_s_per_million), default=None)
+        for row in rows:
+            lines_of = sorted(numbers[level.scenario, level.tier, row.entry].items())
             figures = [
-                (_cell(column, row), *([_relative(row, least)] if key == RANKED else []))
+                (_table_cell(column, row), *([_relative_cpu(row, least)] if key == CPU_KEY else []))
                 for key, column in filled.items()
             ]
             marks = [FlagMark(f, "" if n == row.measured else f"{n} of {row.measured}") for f, n in row.flags]
             line_cells = list(chain(*figures))
-            made.append(Line(row.entry, row.model, level, line_cells, marks, row.outliers, row.failures, lines_of))
-    return made
+            lines.append(CellLine(row.entry, row.model, level, line_cells, marks, row.outliers, row.failures, lines_of))
+    return lines
 
 
-def choices(cells: Cells) -> dict[str, list[str]]:
-    """By what a page can be filtered, and the words for each."""
-    variants = [variant(original(entry)) for entry in cells.entries]
+def filter_choices(cells: Cells) -> dict[str, list[str]]:
+    """Return the filters of a page, each with its options."""
+    variants = [variant_of(without_aa(entry)) for entry in cells.entries]
     return {
         "server": cells.servers,
         "variant": list(dict.fromkeys(variants)),
@@ -120,41 +128,42 @@ def choices(cells: Cells) -> dict[str, list[str]]:
     }
 
 
-def _relative(row: Row, least: float | None) -> TableCell:
-    """CPU per request over the least of the load: a ratio of medians, to rank by; pairs have the intervals."""
+def _relative_cpu(row: Row, least: float | None) -> TableCell:
+    """Return CPU per request ÷ the lowest at this load: a ratio of medians, for ranking; pairs have the intervals."""
     if not least or row.cpu_s_per_million is None:
         return TableCell(NONE)
     ratio = row.cpu_s_per_million.median / least
     return TableCell(format_ratio(ratio), ratio)
 
 
-def _cell(column: Column, row: Row) -> TableCell:
+def _table_cell(column: Column, row: Row) -> TableCell:
     value = column.read(row)
     if value is None:
         return TableCell(NONE)
     if isinstance(value, Interval):
-        text, _, over = format_interval(value).partition(" ")
+        text, _, ends = format_interval(value).partition(" ")
     else:
-        text, over = spread_parts(value, column.scale, bound=column.bounded and row.lower_bound)
-    return TableCell(text, column.value(row), over)
+        text, ends = format_spread_parts(value, column.scale, bound=column.bounded and row.lower_bound)
+    return TableCell(text, column.value(row), ends)
 
 
-def sources(records: Sequence[Record], evidence: RawFiles) -> dict[str, Any]:
-    """Every record of the run in the order it was written, for the page's script, which makes a table of them.
+def record_data(records: Sequence[Record], evidence: RawFiles) -> dict[str, Any]:
+    """Return the data from which the page's script builds a table of all records, in the order they were written.
 
-    As HTML they would be half of the page of a long run. `files` are the patterns of the names of raw files: a row has
-    the places of those that there are, and its own words take the places of the numbers in them.
+    As HTML, these rows would be half of the page of a long run. `files` holds patterns for the names of raw files. A
+    row ends with the indexes of the patterns whose files exist; the script replaces the numbers in a pattern with
+    texts from the row.
     """
     figures = [record_figures(record) for record in records]
-    filled = [key for key in RECORD_KEYS if any(key in of for of in figures)]
+    filled = [key for key in RECORD_KEYS if any(key in own for own in figures)]
     patterns: dict[str, int] = {}
-    by_cell = _logs(evidence.files)
+    by_cell = _index_logs(evidence.files)
     rows = []
-    for record, of in zip(records, figures, strict=True):
-        names = [name for name in _names(record) if name in evidence.files] + logs(record, by_cell)
-        places = [patterns.setdefault(_pattern(name, record), len(patterns)) for name in names]
-        values = [float(f"{of[key]:.4g}") if key in of else None for key in filled]
-        rows.append([record.entry, record.asked, record.tier, record.round, *values, places])
+    for record, own in zip(records, figures, strict=True):
+        names = [name for name in _raw_names(record) if name in evidence.files] + logs_of(record, by_cell)
+        places = [patterns.setdefault(_name_pattern(name, record), len(patterns)) for name in names]
+        values = [float(f"{own[key]:.4g}") if key in own else None for key in filled]
+        rows.append([record.entry, record.workload, record.tier, record.round, *values, places])
     return {
         "columns": ["entry", "scenario", "tier", "round", *map(title_of, filled)],
         "rows": rows,
@@ -162,59 +171,60 @@ def sources(records: Sequence[Record], evidence: RawFiles) -> dict[str, Any]:
     }
 
 
-def failures(records: Sequence[Record], evidence: RawFiles) -> list[tuple[int, Record, list[str]]]:
-    """Line, record and logs of each cell without figures."""
-    found = _logs(evidence.files)
-    return [(line, r, logs(r, found)) for line, r in enumerate(records, start=1) if r.failure is not None]
+def failed_records(records: Sequence[Record], evidence: RawFiles) -> list[tuple[int, Record, list[str]]]:
+    """Return the line number, record and logs of each failed cell."""
+    index = _index_logs(evidence.files)
+    return [(line, r, logs_of(r, index)) for line, r in enumerate(records, start=1) if r.failure is not None]
 
 
 Logs = dict[tuple[str, int], list[tuple[str | None, str]]]
-"""By stem and round: the tier where a file is of one tier alone, and its name."""
+"""Log files by stem and round: each file's name, with its connection count if it belongs to only one."""
 
 
-def logs(record: Record, found: Logs) -> list[str]:
-    """Logs and thread dumps of the processes that served a record."""
+def logs_of(record: Record, index: Logs) -> list[str]:
+    """Return the logs and thread dumps of the processes that served a record."""
     return [
         name
-        for tier, name in found.get((stem(record.entry, record.asked), record.round), [])
+        for tier, name in index.get((file_stem(record.entry, record.workload), record.round), [])
         if tier in (None, record.tier)
     ]
 
 
-def _logs(files: Iterable[str]) -> Logs:
-    found: Logs = {}
+def _index_logs(files: Iterable[str]) -> Logs:
+    index: Logs = {}
     for name in sorted(files):
         log = re.fullmatch(r"raw/(.+?)-r(\d+)(?:-\d+)?\.log", name)
         dump = re.fullmatch(r"raw/(.+)-([^-]+)-r(\d+)-threads\.json", name)
         if log:
-            found.setdefault((log[1], int(log[2])), []).append((None, name))
+            index.setdefault((log[1], int(log[2])), []).append((None, name))
         elif dump:
-            found.setdefault((dump[1], int(dump[3])), []).append((dump[2], name))
-    return found
+            index.setdefault((dump[1], int(dump[3])), []).append((dump[2], name))
+    return index
 
 
-def _names(record: Record) -> list[str]:
-    seen = record.measurement
-    return [] if seen is None else [name for name in (seen.load.histogram, seen.sampling.samples) if name]
+def _raw_names(record: Record) -> list[str]:
+    if record.measurement is None:
+        return []
+    return list(filter(None, [record.measurement.load.histogram, record.measurement.sampling.samples]))
 
 
-def _pattern(name: str, record: Record) -> str:
+def _name_pattern(name: str, record: Record) -> str:
     for place, part in enumerate(
-        (stem(record.entry, record.asked), f"-{record.tier}-r{record.round}", f"-r{record.round}")
+        (file_stem(record.entry, record.workload), f"-{record.tier}-r{record.round}", f"-r{record.round}")
     ):
         name = name.replace(part, f"{{{place}}}", 1)
     return name
 
 
 def host_line(run: Run) -> str:
-    """The machine in one line."""
+    """Describe the machine in one line."""
     host = run.host
     return " · ".join(
         [
             host.cpu_model or "unknown CPU",
             run.cores,
             format_memory(host.memory_kb),
-            host.virtualization or "no virtualisation seen",
+            host.virtualization or "no virtualization detected",
             host.distribution or host.system,
             f"kernel {host.kernel}",
             f"JDK {run.plan.condition.jdk or 'none'}",
@@ -224,7 +234,7 @@ def host_line(run: Run) -> str:
 
 
 def run_facts(run: Run) -> dict[str, Mapping[str, Any]]:
-    """Name and value, by heading: what the run was and where."""
+    """Return facts about the run and its host: names and values, by heading."""
     host = run.host.model_dump()
     limits, tools, jdk, engine = host.pop("limits"), host.pop("tools"), host.pop("jdk"), host.pop("engine")
     if limits["server_host"] is None:
@@ -250,13 +260,15 @@ def run_facts(run: Run) -> dict[str, Mapping[str, Any]]:
 
 
 def server_facts(cells: Cells) -> list[tuple[str, dict[str, Any]]]:
-    """What each entry said of itself when it was probed."""
-    made = []
+    """Return the facts that each server reported about itself when it was probed, by entry."""
+    facts_of = []
     for entry in cells.entries:
-        seen = next((m for key, cell in cells.found.items() if key[0] == entry for m in cell.seen.values()), None)
-        facts = seen.server if seen is not None else None
+        measurement = next(
+            (m for key, cell in cells.by_key.items() if key[0] == entry for m in cell.measurements.values()), None
+        )
+        facts = measurement.server if measurement is not None else None
         if facts is not None:
-            told = {
+            reported = {
                 "framework": f"{facts.framework} {facts.framework_version}",
                 "runtime": f"{facts.runtime} {facts.runtime_version}",
                 "GC": ", ".join(facts.gc) or None,
@@ -265,21 +277,21 @@ def server_facts(cells: Cells) -> list[tuple[str, dict[str, Any]]]:
                 "ready after s": None if facts.ready_s is None else round(facts.ready_s, 2),
                 **facts.limits,
             }
-            made.append((entry, told))
-    return made
+            facts_of.append((entry, reported))
+    return facts_of
 
 
-def orders(run: Run) -> list[tuple[int, list[str]]]:
-    """What each round measures, in its order; entries that are alive at once stand together."""
+def round_orders(run: Run) -> list[tuple[int, list[str]]]:
+    """Return what each round measures, in order; entries that run side by side are listed together."""
     rounds: dict[int, list[str]] = {}
     for block in blocks.blocks_of(run.plan):
-        rounds.setdefault(block.round, []).append(f"{' with '.join(block.entries)} {block.asked}")
+        rounds.setdefault(block.round, []).append(f"{' with '.join(block.entries)} {block.workload}")
     return list(rounds.items())
 
 
-def legend(cells: Cells) -> Iterator[tuple[str, str, str, str]]:
-    """Kind, colour, shape and the variants of it, for the legend."""
-    for kind, (hue, shape) in KINDS.items():
+def legend_rows(cells: Cells) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the rows of the legend: thread model, colour, shape and variants."""
+    for kind, (hue, shape) in MODEL_STYLES.items():
         names = [entry for entry in cells.entries if cells.kinds[entry] == kind]
         if names:
-            yield kind, hue, shape, ", ".join(sorted({variant(n) for n in names}))
+            yield kind, hue, shape, ", ".join(sorted({variant_of(n) for n in names}))

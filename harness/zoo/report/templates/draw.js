@@ -6,7 +6,7 @@
     const columns = Object.entries(set).map(([name, column]) => [name, unpacked(column)]);
     return columns[0][1].map((_, row) => Object.fromEntries(columns.map(([name, column]) => [name, column[row]])));
   };
-  // What a page's filter wants of the rows: by the name of a select its value, empty for all.
+  // The selected values of a page's filter by the name of the select; empty selects all.
   let wanted = {};
   const kept = (row) => {
     const [, server, variant] = /^([\w-]+):([\w-]+)/.exec(row.entry ?? "") ?? [];
@@ -30,8 +30,8 @@
     mode: "vega-lite",
     renderer: "svg",
     actions: false,
-    logLevel: 1, // errors: a layer without figures, such as intervals of a single round, is no fault
-    ast: true, // expressions are interpreted: the page's policy forbids code made at run time
+    logLevel: 1, // errors only: a layer may have no figures, such as the intervals of a single round
+    ast: true, // interpret expressions, because the page's policy forbids code that is generated at run time
     config: theme,
     tooltip: { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" },
   };
@@ -41,7 +41,7 @@
     box.dataset.state = "drawing";
     const place = document.createElement("div");
     place.className = "drawn";
-    place.ariaHidden = "true"; // one picture with a description, not marks read one by one
+    place.ariaHidden = "true"; // a screen reader reads the description, not each mark
     place.style.cssText = `position:absolute;visibility:hidden;width:${box.clientWidth}px`;
     box.append(place);
     try {
@@ -57,7 +57,7 @@
     }
   };
 
-  // First what is seen, then the rest while nothing else is to be done: a print or a search then finds all of it.
+  // Draw the visible charts first and the others when the browser is idle, so that printing and searching include all.
   const boxes = [...document.querySelectorAll("[data-chart]")];
   const seen = new IntersectionObserver(
     (changes) => changes.filter((c) => c.isIntersecting).forEach((c) => { seen.unobserve(c.target); draw(c.target); }),
@@ -66,7 +66,7 @@
   boxes.forEach((box) => seen.observe(box));
   const asked = (names) => Object.values(names).some(Boolean);
   document.addEventListener("filtered", ({ detail }) => {
-    if (!asked(wanted) && !asked(detail)) return; // as at the start: no row need be looked at
+    if (!asked(wanted) && !asked(detail)) return; // no filter before or after: nothing changes
     wanted = detail;
     for (const box of boxes) {
       const figure = box.closest("figure");

@@ -17,7 +17,7 @@
   form.hidden = false;
   form.addEventListener("change", filter);
   form.querySelector("[type=reset]").addEventListener("click", (event) => {
-    event.preventDefault(); // the event "reset" comes before the selects have changed
+    event.preventDefault(); // the event "reset" fires before the selects have changed
     form.reset();
     filter();
   });
@@ -25,7 +25,7 @@
   form.querySelector("[data-open]").addEventListener("click", openAll);
   filter();
 
-  // A link to a claim opens it.
+  // Expand the claim that a link points to.
   const unfold = () => {
     const target = claims.find((claim) => `#${claim.id}` === location.hash);
     if (target) target.open = true;

@@ -1,7 +1,7 @@
 {% include "draw.js" %}
 "use strict";
 (() => {
-  const { records } = JSON.parse(document.getElementById("data").textContent);
+  const { records, marks } = JSON.parse(document.getElementById("data").textContent);
 
   const sort = (table, head, column) => {
     const up = head.getAttribute("aria-sort") !== "ascending";
@@ -14,7 +14,7 @@
       return text === "–" ? null : text;
     };
     const compare = (a, b) => {
-      if (a === null || b === null) return (a === null) - (b === null); // what has no figure stands last
+      if (a === null || b === null) return (a === null) - (b === null); // rows without a figure come last
       const order = typeof a === "number" ? a - b : a.localeCompare(b, "en");
       return up ? order : -order;
     };
@@ -49,7 +49,7 @@
     made.append(element("td", { className: "n" }, String(index + 1)));
     row.slice(0, -1).forEach((value, column) => {
       const cell = element(column ? "td" : "th", { className: column > 2 ? "n" : "" });
-      cell.textContent = column > 2 ? shown(value) : value;
+      cell.textContent = column > 2 ? shown(value) : (marks[value] ?? value);
       if (column > 2 && value !== null) cell.dataset.order = value;
       made.append(cell);
     });
@@ -74,7 +74,7 @@
   };
   document.getElementById("records-all").addEventListener("toggle", fillRecords);
 
-  // One filter for all that says of which server, variant, tier or scenario it is; the charts follow by the event.
+  // The filter applies to all elements with a server, variant, tier or scenario; the charts listen to the event.
   const form = document.querySelector("form.filter");
   const cells = document.getElementById("cells-table");
   const names = ["server", "variant", "tier", "scenario"];
@@ -93,7 +93,7 @@
   if (form.querySelector("select")) {
     form.addEventListener("change", filter);
     form.querySelector("[type=reset]").addEventListener("click", (event) => {
-      event.preventDefault(); // the event "reset" comes before the selects have changed
+      event.preventDefault(); // the event "reset" fires before the selects have changed
       form.reset();
       filter();
     });
@@ -105,7 +105,7 @@
     document.dispatchEvent(new CustomEvent("unfolded"));
   });
 
-  // A link opens the part that it leads to, and what a record or a failure is folded in.
+  // Expand the part that a link points to, and the details that contain the record or failure.
   const unfold = () => {
     if (/^#r\d+$/.test(location.hash)) fillRecords();
     const target = location.hash && document.getElementById(location.hash.slice(1));

@@ -1,52 +1,60 @@
-"""One paragraph for a hurried reader: should this server change its thread model, and what does that cost? Pure."""
+"""A one-paragraph answer: should this server change its thread model, and what would that cost? Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from zoo.analysis.answered import ALL, Answered, of_row
-from zoo.analysis.metrics import CPU, REQUESTS, cpu_per_million
-from zoo.analysis.pairs import Kind, Pair
-from zoo.analysis.summary import Row, spread
-from zoo.analysis.trials import answered, newest
-from zoo.model.record import Record
-from zoo.plan.answer import ARRIVING, COST, WAITING
+from zoo.core.answer_runs import ARRIVING, COST, WAITING
+from zoo.core.entry_id import server_name
+from zoo.core.record import Record
 from zoo.report.formatting import format_number
 from zoo.report.summary import Summary
-from zoo.report.text.wording import MODELS, capitalized, compared, listed
+from zoo.report.wording import MODELS, capitalize, format_comparison, join_names
+from zoo.stats.all_answered import ALL, AnsweredShare, share_of_row
+from zoo.stats.metrics import CPU, REQUESTS, cpu_per_million
+from zoo.stats.pairs import Kind, Pair
+from zoo.stats.summary import Row, spread
+from zoo.stats.trials import answered_shares, newest_results
 
 Found = Mapping[str, Summary]
-"""The run of each part of the answer."""
+"""The summary of the run behind each part of the answer."""
 
 
 @dataclass(frozen=True)
-class Sides:
-    """The entry with a pool, and the one that would take its place."""
+class Variants:
+    """The entry with a pool, and the entry that would replace it."""
 
     pool: str
     other: str
     other_name: str
 
 
-def paragraph(server: str, found: Found) -> str:
-    """Whether to switch, how much is served, what it costs, how surely; what was not measured is said to be open."""
-    models = {r.entry: r.model for summary in found.values() for r in summary.records}
+def paragraph(server: str, found: Found, if_requests_wait: str = "") -> str:
+    """Return the paragraph: whether to switch, how much each side serves, what it costs, and how certain that is.
+
+    `if_requests_wait` is the recommendation of a run that compared pool sizes. Without it, the paragraph compares the
+    pool with the other variant; if waiting requests were not measured, it says so.
+    """
+    records = [r for summary in found.values() for r in summary.records if server_name(r.entry) == server]
+    models = {r.entry: r.model for r in records}
     sides = sides_of(models)
     if sides is None:
-        return f"{server}: it has no variant beside a pool of platform threads to switch to."
-    seen, served = _served(sides, found)
+        return f"{server}: it has no variant other than a pool of platform threads."
     cost = _cost(sides, found)
+    if if_requests_wait:
+        return " ".join([f"{server}: {if_requests_wait}", *cost, _how(found)])
+    seen, served = _served(sides, found)
     if not seen:
-        advice = "not known, because nobody measured who is served while requests wait"
+        advice = "not known, because the run did not measure waiting requests"
     elif any(other.complete and not pool.complete for pool, other in seen):
-        advice = f"yes, if its requests wait; {sides.other_name} serve what the pool keeps waiting"
+        advice = f"yes, if its requests wait; {sides.other_name} answer requests that the pool keeps waiting"
     elif all(pool.complete for pool, _ in seen):
-        advice = "no need to, as long as the pool has a thread for each waiting request"
+        advice = "not necessary, as long as the pool has a thread for each waiting request"
     else:
         advice = f"not for requests that wait: {sides.other_name} do not answer all of them in time"
     sentences = [
-        f"{server}: switch from the pool to {sides.other_name}? {capitalized(advice)}.",
+        f"{server}: switch from the pool to {sides.other_name}? {capitalize(advice)}.",
         *served,
         *cost,
         _how(found),
@@ -55,7 +63,10 @@ def paragraph(server: str, found: Found) -> str:
 
 
 def rounds_needed(found: Found) -> int | None:
-    """Rounds of the cost that would decide all that a few more can decide; None where there is nothing such."""
+    """Return how many rounds of the cost run would decide every comparison that a few more rounds can decide.
+
+    Return None if there is no such comparison.
+    """
     if COST not in found:
         return None
     pairs = found[COST].compared.of(Kind.MODEL)
@@ -64,16 +75,19 @@ def rounds_needed(found: Found) -> int | None:
     return found[COST].run.plan.rounds + more if more else None
 
 
-def sides_of(models: Mapping[str, str]) -> Sides | None:
-    """By thread models. Beside the pool: virtual threads where there are any, else the first of another model."""
+def sides_of(models: Mapping[str, str]) -> Variants | None:
+    """Return the pool and the entry to compare it with, or None if either is missing.
+
+    That entry is the one with virtual threads if there is one, otherwise the first with another thread model.
+    """
     pool = next((e for e, model in models.items() if model == "platform-thread"), None)
     others = [e for e, model in models.items() if model != "platform-thread"]
     other = next((e for e in others if models[e] == "virtual-thread"), next(iter(others), None))
-    return Sides(pool, other, MODELS[models[other]]) if pool and other else None
+    return Variants(pool, other, MODELS[models[other]]) if pool and other else None
 
 
-def _served(sides: Sides, found: Found) -> tuple[list[tuple[Answered, Answered]], list[str]]:
-    """Return what the pool and the other answered under each load, and a sentence for each."""
+def _served(sides: Variants, found: Found) -> tuple[list[tuple[AnsweredShare, AnsweredShare]], list[str]]:
+    """Return what the pool and the other entry answered under each load, and a sentence for each load."""
     seen, told = [], []
     waiting = _waiting(sides, found)
     if waiting:
@@ -84,10 +98,10 @@ def _served(sides: Sides, found: Found) -> tuple[list[tuple[Answered, Answered]]
             f"{_count(pool, by_pool)} in the first wait and {sides.other_name} {_count(other, by_other)}"
             f"{_memory(pool, other)}."
         )
-    arriving = answered(found[ARRIVING].records) if ARRIVING in found else {}
+    arriving = answered_shares(found[ARRIVING].records) if ARRIVING in found else {}
     if {sides.pool, sides.other} <= set(arriving):
         by_pool, by_other = arriving[sides.pool], arriving[sides.other]
-        one = newest(found[ARRIVING].records)[sides.pool]
+        one = newest_results(found[ARRIVING].records)[sides.pool]
         seen.append((by_pool, by_other))
         told.append(
             f"At {one.rate:,} requests per second for {one.duration_s:g} s, which wait {one.delay_s:g} s each, "
@@ -96,17 +110,17 @@ def _served(sides: Sides, found: Found) -> tuple[list[tuple[Answered, Answered]]
     return seen, told
 
 
-def _waiting(sides: Sides, found: Found) -> list[tuple[Row, Answered]] | None:
-    """Return the pool and the other, in this order, where both were measured."""
+def _waiting(sides: Variants, found: Found) -> list[tuple[Row, AnsweredShare]] | None:
+    """Return the pool and the other entry, in this order, or None if not both were measured."""
     if WAITING not in found:
         return None
-    seen = {row.entry: (row, share) for row in found[WAITING].cells.rows.values() if (share := of_row(row))}
+    seen = {row.entry: (row, share) for row in found[WAITING].cells.rows.values() if (share := share_of_row(row))}
     both = [seen[entry] for entry in (sides.pool, sides.other) if entry in seen]
     return both if len(both) == 2 else None
 
 
-def _count(row: Row, seen: Answered) -> str:
-    """`all`, `200`, `all, but half of them only after 25 s`"""
+def _count(row: Row, seen: AnsweredShare) -> str:
+    """Return how many requests were answered: `all`, `200` or `all, but half of them only after 25 s`."""
     return f"{seen.share * (row.actual or 0):,.0f}" if seen.share < ALL else seen.text
 
 
@@ -116,28 +130,28 @@ def _memory(pool: Row, other: Row) -> str:
     return f" (peak memory {format_number(pool.rss_peak_mb.median)} and {format_number(other.rss_peak_mb.median)} MB)"
 
 
-def _cost(sides: Sides, found: Found) -> list[str]:
-    """What the switch costs or gains where nothing waits, at each connection count."""
+def _cost(sides: Variants, found: Found) -> list[str]:
+    """Return what the switch costs or gains if no request waits, at each connection count."""
     if COST not in found:
         return []
     summary, asked = found[COST], (sides.other, sides.pool)
     pairs = [p for kind in (Kind.MODEL, Kind.VARIANT) for p in summary.compared.of(kind) if (p.a, p.b) == asked]
-    at = [f"at {p.requested:,} connections {listed(_changes(p))}" for p in pairs]
+    at = [f"at {p.requested:,} connections, {join_names(_changes(p))}" for p in pairs]
     if not at:
         return []
-    return [f"Where nothing waits the switch means {'; '.join(at)}.", *_levels(sides, summary.records)]
+    return [f"If no request waits, the switch means {'; '.join(at)}.", *_levels(sides, summary.records)]
 
 
 def _changes(pair: Pair) -> list[str]:
     return [
-        f"{noun} {compared(pair.comparisons[metric], above='higher', below='lower')}"
+        f"{noun} {format_comparison(pair.comparisons[metric], above='higher', below='lower')}"
         for metric, noun in ((REQUESTS, "throughput"), (CPU, "CPU per request"))
         if metric in pair.comparisons
     ]
 
 
-def _levels(sides: Sides, records: Sequence[Record]) -> list[str]:
-    """Microseconds of CPU a request, for whoever wants to reckon with it."""
+def _levels(sides: Variants, records: Sequence[Record]) -> list[str]:
+    """Return the CPU time per request in absolute terms, in microseconds."""
     told = []
     for entry in (sides.pool, sides.other):
         seen = spread(cpu_per_million(r.measurement) for r in records if r.entry == entry and r.measurement)
@@ -151,4 +165,4 @@ def _levels(sides: Sides, records: Sequence[Record]) -> list[str]:
 def _how(found: Found) -> str:
     run = next(iter(found.values())).run
     rounds = found[COST].run.plan.rounds if COST in found else 1
-    return f"({rounds} rounds for the cost, one for the rest; 95 % intervals; {run.cores}.)"
+    return f"({rounds} rounds for the cost, one for the rest; 95% intervals; {run.cores}.)"

@@ -1,76 +1,84 @@
-"""What a report says, before it is given a form: headings, paragraphs and tables. Pure."""
+"""The content of a report before it is rendered: headings, paragraphs and tables. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zoo.analysis.pairs import Compared
-from zoo.analysis.summary import Row
-from zoo.model.condition import IN_IMAGES
-from zoo.model.flag import Flag
-from zoo.model.record import Record, newest_records
-from zoo.model.run import Run, Target
-from zoo.plan.scenario import is_trial
+from zoo.core.condition import IN_IMAGES
+from zoo.core.flag import Flag
+from zoo.core.record import Record, newest_records
+from zoo.core.run import Run, Target
+from zoo.core.scenario import is_trial
 from zoo.report.cells import Cells
 from zoo.report.columns import cell_table, flag_letter
-from zoo.report.findings import findings
+from zoo.report.findings import list_findings
 from zoo.report.formatting import format_memory
-from zoo.report.section import Section
+from zoo.report.section import Section, mark_tables
+from zoo.report.sentences import QUESTIONS, limit_sentences, list_results, waiting_lines
 from zoo.report.summary import Summary
 from zoo.report.text import comparisons
-from zoo.report.text.sentences import QUESTIONS, answers, limited, waits
-from zoo.report.view import viewed
+from zoo.report.view import records_by_view, views
+from zoo.stats.pairs import RunPairs
+from zoo.stats.summary import Row
 
-COUNT = "A×2: in 2 of the rounds; without a number: in all of them."
-OUTLYING = (
-    "round n outlying: it stands apart from the others (Grubbs' test on logarithms, 1 %, from 5 rounds); it is kept."
+COUNT_NOTE = "A×2: in 2 of the rounds; a letter without a number: in all rounds."
+OUTLIER_NOTE = (
+    "round n outlying: the round differs clearly from the others (Grubbs' test on logarithms, 1%, "
+    "from 5 rounds on); it is kept."
 )
-TIMED = (
-    "Load: wrk, closed model (each connection sends its next request when the last is answered). Latency is "
-    "read from wrk's histogram with its coordinated-omission correction taken out again."
+LOAD_NOTE = (
+    "Load: wrk, closed model (each connection sends its next request after it has received the last "
+    "response). Latency comes from wrk's histogram, without wrk's correction for coordinated "
+    "omission."
 )
-EMULATED_HOST = (
-    "Emulated host: QEMU stands in for the processor, because this machine does not hold such tiers and offers no "
-    "hardware virtualisation. Connections, memory and threads are real; time is not, so no figure of throughput, "
-    "latency or CPU was recorded."
+EMULATED_NOTE = (
+    "Emulated host: QEMU emulates the processor, because this machine cannot hold so many "
+    "connections and offers no hardware virtualization. Connections, memory and threads are real; "
+    "time is not, so throughput, latency and CPU time were not recorded."
 )
-PACED = (
-    "Every request waits, long enough for this host to read those of all connections before the first is answered "
-    "(wait s). A pool of threads serves so many at a time."
+WAIT_NOTE = (
+    "Every request waits long enough for this host to read the requests of all connections before "
+    "the first response is due (wait s). A pool of threads serves only as many at a time as it has "
+    "threads."
 )
 
 SLOPE, THREADS, CPU = "kb_per_request", "threads_peak", "cpu_us_per_request"
-BUSY = ("rps", "p50_ms", "p99_ms", "errors", "rss_peak_mb", THREADS, CPU, "wrk_cpu_us_per_request")
-WAITING = ("held", "rps", "ceiling", "p50_ms", "p99_ms", "errors", "rss_peak_mb", SLOPE, THREADS, CPU, "socket_mb")
-EMULATED = ("held", "answers", "wait_s", "errors", "rss_peak_mb", SLOPE, THREADS, "socket_mb")
-"""Columns where requests do not wait, where they do, and where nothing may depend on how fast the host is."""
+BUSY_COLUMNS = ("rps", "p50_ms", "p99_ms", "errors", "rss_peak_mb", THREADS, CPU, "wrk_cpu_us_per_request")
+WAIT_COLUMNS = ("held", "rps", "ceiling", "p50_ms", "p99_ms", "errors", "rss_peak_mb", SLOPE, THREADS, CPU, "socket_mb")
+EMULATED_COLUMNS = ("held", "answers", "wait_s", "errors", "rss_peak_mb", SLOPE, THREADS, "socket_mb")
+"""Columns for loads whose requests do not wait, for loads whose requests do, and for an emulated host.
+
+The last must not depend on how fast the host is.
+"""
 
 
-def document(summary: Summary, notes: Sequence[str] = ()) -> list[Section]:
-    """The whole report of a run; `notes` stand in its head."""
+def report_sections(summary: Summary, notes: Sequence[str] = ()) -> list[Section]:
+    """Return the whole report of a run; `notes` appear in its first section."""
     run, records = summary.run, summary.records
-    sections = [head(run, records, notes)]
-    if summary.one_round:
+    sections = [head_section(run, records, [*notes, *summary.synthetic_notes])]
+    if summary.one_round_lines:
         cells = summary.cells
-        limits = [f"{name}: {text}" for name in cells.scenarios for text in limited(cells, name)]
-        sections.append(Section("Answer", bullets=[*summary.one_round, *summary.own, *waits(cells), *limits]))
-    elif summary.own:
-        sections.append(Section("Answer", bullets=summary.own))
+        limits = [f"{name}: {text}" for name in cells.scenarios for text in limit_sentences(cells, name)]
+        sections.append(
+            Section("Answer", bullets=[*summary.one_round_lines, *summary.view_answers, *waiting_lines(cells), *limits])
+        )
+    elif summary.view_answers:
+        sections.append(Section("Answer", bullets=summary.view_answers))
     else:
-        sections += _answer(summary.cells, summary.compared)
+        sections += _answer_sections(summary.cells, summary.compared)
     if not _only_trials(records):
-        sections += comparisons.sections(summary.compared, run.plan.rounds)
-    plain = list(summary.plain.rows.values())
-    sections += [_scenario(summary.plain, scenario) for scenario in sorted(summary.plain.scenarios)]
-    sections += [one.section(mine) for _, one, mine in viewed(records)]
+        sections += comparisons.pair_sections(summary.compared, run.plan.rounds)
+    plain = list(summary.plain_cells.rows.values())
+    sections += [_scenario_section(summary.plain_cells, scenario) for scenario in sorted(summary.plain_cells.scenarios)]
+    sections += [view.section(own) for _, view, own in records_by_view(records)]
     if plain or not records:
-        sections.append(_flags(plain))
-    sections.append(_host(run))
-    return sections
+        sections.append(_flag_section(plain))
+    sections.append(_host_section(run))
+    return [mark_tables(section, summary.synthetic) for section in sections]
 
 
-def head(run: Run, records: Sequence[Record], notes: Sequence[str] = ()) -> Section:
-    """What was run, how much of it there is, and under which condition."""
+def head_section(run: Run, records: Sequence[Record], notes: Sequence[str] = ()) -> Section:
+    """Return the first section: what was run, how much of it was measured, and under which condition."""
     plan = run.plan
     latest = newest_records(records)
     failed = sum(r.failure is not None for r in latest)
@@ -80,7 +88,7 @@ def head(run: Run, records: Sequence[Record], notes: Sequence[str] = ()) -> Sect
     if missing > 0:
         state += f", {missing} not run yet"
     rounds = (
-        f"{plan.rounds} rounds: medians over rounds with the lowest and highest round in brackets"
+        f"{plan.rounds} rounds: medians, with the lowest and highest round in brackets"
         if plan.rounds > 1
         else "1 round: a smoke run, no statistics"
     )
@@ -88,102 +96,110 @@ def head(run: Run, records: Sequence[Record], notes: Sequence[str] = ()) -> Sect
         f"Run {run.id}",
         [
             f"{state}. {rounds}. Commit {(run.commit or 'unknown')[:12]}{dirty}; protocol {run.protocol}; "
-            f"runtime {_runtime(run)}, network {plan.condition.network}; "
+            f"runtime {_format_runtime(run)}, network {plan.condition.network}; "
             f"JDK {plan.condition.jdk or 'none'}; order seed {plan.seed}.",
-            *([EMULATED_HOST] if plan.condition.emulated else [] if _only_trials(records) else [TIMED]),
-            *(_target(name, target) for name, target in plan.targets.items()),
+            *([EMULATED_NOTE] if plan.condition.emulated else [] if _only_trials(records) else [LOAD_NOTE]),
+            *(_describe_target(name, target) for name, target in plan.targets.items()),
+            *(text for name, view in views().items() if name in plan.scenarios for text in view.conditions(run)),
             *notes,
         ],
     )
 
 
 def _only_trials(records: Sequence[Record]) -> bool:
-    """True where each scenario's own section says how it loads; such records are compared in no pairs."""
+    """Return whether all records are trials.
+
+    The section of such a scenario describes its load, and its records are not compared in pairs.
+    """
     return bool(records) and all(is_trial(record.scenario) for record in records)
 
 
-def _runtime(run: Run) -> str:
+def _format_runtime(run: Run) -> str:
     condition = run.plan.condition
     return f"{condition.runtime} ({condition.accelerator})" if condition.accelerator else condition.runtime
 
 
-def _target(name: str, target: Target) -> str:
-    unread = "; no process was named (PID=), so its memory, CPU and threads were not measured"
+def _describe_target(name: str, target: Target) -> str:
+    unread = "; its process is unknown (no PID=), so its memory, CPU and threads were not measured"
     known = unread if target.pid is None else f", process {target.pid}"
     return (
-        f"{name} is {target.url}{known}. Something else started it, and all rounds measure that one process: what "
-        "differs between two starts of it is in no interval. Its answer is its own, and may be more work than 13 bytes."
+        f"{name} is {target.url}{known}. It was already running, and all rounds measure this one "
+        "process, so the intervals do not include differences between two starts. Its response may "
+        "differ from the zoo's 13 bytes, and may take more work."
     )
 
 
-def _answer(cells: Cells, compared: Compared) -> list[Section]:
-    """The first question that the run has pairs for, answered."""
-    for kind, asked in QUESTIONS.items():
-        told = answers(cells, findings(compared, kind))
-        if told:
-            bullets = [f"{answer.scenario} ({answer.wait}) · {text}" for answer in told for text in answer.texts]
-            return [Section("Answer", [f"{asked.heading}. {asked.text}"], bullets=bullets)]
+def _answer_sections(cells: Cells, compared: RunPairs) -> list[Section]:
+    """Return the answers to the first question that the run has pairs for."""
+    for kind, framing in QUESTIONS.items():
+        results = list_results(cells, list_findings(compared, kind))
+        if results:
+            bullets = [f"{result.scenario} ({result.wait}) · {text}" for result in results for text in result.texts]
+            return [Section("Answer", [f"{framing.heading}. {framing.text}"], bullets=bullets)]
     return []
 
 
-def _scenario(cells: Cells, scenario: str) -> Section:
-    found = cells.of_scenario(scenario)
-    section = Section(f"Scenario {scenario}", [_question(scenario, found)])
+def _scenario_section(cells: Cells, scenario: str) -> Section:
+    rows = cells.rows_of_scenario(scenario)
+    section = Section(f"Scenario {scenario}", [_describe_load(scenario, rows)])
     levels = [level for level in cells.levels if level.scenario == scenario]
     for level in levels:
         title = f"{scenario} {level.label} · closed, c = {level.actual:,}"
-        keys: tuple[str, ...] = WAITING if scenario == "sleep" else BUSY
+        keys: tuple[str, ...] = WAIT_COLUMNS if scenario == "sleep" else BUSY_COLUMNS
         if level.emulated:
-            keys, title = EMULATED, f"{title} · emulated host"
+            keys, title = EMULATED_COLUMNS, f"{title} · emulated host"
         if level is not levels[-1]:
-            keys = tuple(key for key in keys if key != SLOPE)  # it is the same at all connection counts
-        section.tables.append(cell_table(title, [row for row in found if row.tier == level.tier], keys))
+            keys = tuple(key for key in keys if key != SLOPE)  # the slope is the same at all connection counts
+        section.tables.append(cell_table(title, [row for row in rows if row.tier == level.tier], keys))
     return section
 
 
-def _question(scenario: str, found: Sequence[Row]) -> str:
+def _describe_load(scenario: str, rows: Sequence[Row]) -> str:
     if scenario == "sleep":
         cost = (
-            "Memory per waiting request is the slope of peak RSS over the tiers' connection counts from rest: the mean "
-            "of the rounds with its interval, shown for entries that held every tier. Kernel socket memory is not in "
-            "it."
+            "Memory per waiting request is the slope of peak RSS over the connection counts, "
+            "starting from the server at rest: the mean of the rounds with its interval, for entries "
+            "that held every connection count. It excludes kernel socket memory."
         )
-        if any(r.emulated for r in found):
-            return f"{PACED} {cost}"
-        wait = next((f"{r.delay_s:g} s" for r in found if r.delay_s), "for a while")
+        if any(r.emulated for r in rows):
+            return f"{WAIT_NOTE} {cost}"
+        wait = next((f"{r.delay_s:g} s" for r in rows if r.delay_s), "for some time")
         return (
-            f"Every request waits {wait}. A bounded pool serves at most threads ÷ wait requests a second; "
-            f"`ceiling` names that bound where it applies. {cost}"
+            f"Every request waits {wait}. A pool serves at most threads ÷ wait requests per second; "
+            f"`ceiling` marks this limit where it applies. {cost}"
         )
-    return "13 bytes, no wait. `≥` marks a lower bound: the server was not what limited the figure (see the flags)."
+    return (
+        "The response has 13 bytes, and no request waits. `≥` marks a lower bound: something "
+        "other than the server was the bottleneck (see the flags)."
+    )
 
 
-def _flags(found: Sequence[Row]) -> Section:
-    used = {flag for row in found for flag, _ in row.flags}
+def _flag_section(rows: Sequence[Row]) -> Section:
+    used = {flag for row in rows for flag, _ in row.flags}
     bullets = [f"{flag_letter(flag)} `{flag.value}`: {flag.text}" for flag in Flag if flag in used]
     if bullets:
-        bullets.append(COUNT)
-    if any(row.outliers for row in found):
-        bullets.append(OUTLYING)
+        bullets.append(COUNT_NOTE)
+    if any(row.outliers for row in rows):
+        bullets.append(OUTLIER_NOTE)
     return Section("What the flags mean", bullets=bullets or ["No cell was flagged."])
 
 
-def _toolchains(run: Run) -> str:
+def _format_toolchains(run: Run) -> str:
     if run.plan.condition.runtime in IN_IMAGES:
-        return "JDK and rustc: the images' own"
+        return "JDK and rustc: those of the images"
     return f"JDK {run.host.jdk.version if run.host.jdk else 'none'}, rustc {run.host.tools.rustc or 'none'}"
 
 
-def _host(run: Run) -> Section:
+def _host_section(run: Run) -> Section:
     host, limits = run.host, run.host.limits
     return Section(
         "Host",
         bullets=[
             f"{host.cpu_model or 'unknown CPU'}, {run.cores}, {format_memory(host.memory_kb)}, "
-            f"{host.virtualization or 'no virtualisation seen'}",
+            f"{host.virtualization or 'no virtualization detected'}",
             f"{host.distribution or host.system}, kernel {host.kernel}, {host.libc or 'unknown libc'}",
             f"descriptors {limits.nofile_hard}, somaxconn {limits.somaxconn}, "
             f"ports {limits.port_low}-{limits.port_high}, max_map_count {limits.max_map_count}",
-            f"{_toolchains(run)}, wrk {host.tools.wrk or 'none'}",
+            f"{_format_toolchains(run)}, wrk {host.tools.wrk or 'none'}",
         ],
     )

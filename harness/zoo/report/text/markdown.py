@@ -8,15 +8,15 @@ from zoo.report.section import Section, Table
 
 
 def render(sections: Sequence[Section]) -> str:
-    """The first section's heading is the title."""
+    """Render sections as Markdown; the heading of the first section is the title."""
     parts: list[str] = []
     for depth, section in enumerate(sections):
-        parts += [f"{'#' if depth == 0 else '##'} {section.heading}", *body(section)]
+        parts += [f"{'#' if depth == 0 else '##'} {section.heading}", *render_body(section)]
     return "\n\n".join(parts) + "\n"
 
 
-def body(section: Section) -> list[str]:
-    """What stands below its heading, by paragraph."""
+def render_body(section: Section) -> list[str]:
+    """Return the paragraphs, tables and bullets below a section's heading."""
     parts = list(section.paragraphs)
     for table in section.tables:
         if table.title:
@@ -28,10 +28,12 @@ def body(section: Section) -> list[str]:
 
 
 def render_table(table: Table) -> str:
-    """A pipe table; words stand left, figures right."""
+    """Render a pipe table; words are aligned left, figures right."""
     rule = [":--"] * table.text + ["--:"] * (len(table.columns) - table.text)
-    return "\n".join("| " + " | ".join(_cell(c) for c in row) + " |" for row in [table.columns, rule, *table.rows])
+    return "\n".join(
+        "| " + " | ".join(_escape_cell(c) for c in row) + " |" for row in [table.columns, rule, *table.rows]
+    )
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")

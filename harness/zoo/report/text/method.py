@@ -1,46 +1,47 @@
-"""Renders the checks of the method as sections. Pure."""
+"""The checks of the method as sections. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from zoo.analysis.method_proof import CHANGES, SHORT, WIDTHS_OF, Alarms, Power, Width, alarms, power
-from zoo.analysis.metrics import METRICS, Metric
-from zoo.analysis.pairs import Compared, Kind
-from zoo.model.run import Run
+from zoo.core.run import Run
 from zoo.report.formatting import format_interval, format_percent
 from zoo.report.section import Section, Table
+from zoo.stats.method_proof import CHANGES, SHORT, WIDTHS_OF, FalseAlarms, Power, Width, count_alarms, power
+from zoo.stats.metrics import METRICS, Metric
+from zoo.stats.pairs import Kind, RunPairs
 
 PROJECTED_MIN = 60.0
 
 
-def aa(run: Run, runs: Sequence[Compared]) -> Section:
-    """False differences over all metrics; `runs` are what the run is cut into."""
-    used = [m for m in METRICS if alarms(runs, m).intervals]
-    rows = [[m.name, *_counts(alarms(runs, m))] for m in used]
-    columns = ["metric", "intervals", "leave out 1", "nominal", "called a difference"]
-    table = Table("Intervals of A/A pairs", columns, [*rows, ["all", *_counts(alarms(runs))]])
-    return Section(f"A/A over {run.plan.rounds} rounds", [counted(run, runs)], [table])
+def aa_section(run: Run, runs: Sequence[RunPairs]) -> Section:
+    """Return the section on false differences by metric and in total; `runs` are the parts the run is cut into."""
+    metrics = [m for m in METRICS if count_alarms(runs, m).intervals]
+    rows = [[m.name, *_format_alarms(count_alarms(runs, m))] for m in metrics]
+    columns = ["metric", "intervals", "exclude 1", "nominal", "called a difference"]
+    table = Table("Intervals of A/A pairs", columns, [*rows, ["all", *_format_alarms(count_alarms(runs))]])
+    return Section(f"A/A over {run.plan.rounds} rounds", [describe_alarms(run, runs)], [table])
 
 
-def counted(run: Run, runs: Sequence[Compared]) -> str:
-    """The same over all metrics together, in words."""
-    total = alarms(runs)
-    entries = ", ".join(dict.fromkeys(p.b for p in runs[0].of(Kind.AGAIN)))
-    cut = f", {SHORT} of them a run" if len(runs) > 1 else ""
+def describe_alarms(run: Run, runs: Sequence[RunPairs]) -> str:
+    """Return the false differences over all metrics together, in words."""
+    total = count_alarms(runs)
+    entries = ", ".join(dict.fromkeys(p.b for p in runs[0].of(Kind.AA)))
+    cut = f", in runs of {SHORT} rounds" if len(runs) > 1 else ""
     return (
-        f"{entries}, each twice a round over {run.plan.rounds} rounds{cut}: {total.outside} of {total.intervals} "
-        f"intervals leave out 1, where the nominal 5 % are {total.nominal:.1f}. Were the intervals independent, so "
-        f"many or more had a probability of {total.chance:.2f}; those of one process are not, and come together more "
-        f"often. Called a difference after Holm's correction: {total.called}."
+        f"{entries}, each measured twice per round over {run.plan.rounds} rounds{cut}: "
+        f"{total.outside} of {total.intervals} intervals exclude 1; the nominal 5% would be "
+        f"{total.nominal:.1f}. If the intervals were independent, at least this many would have a "
+        f"probability of {total.chance:.2f}; intervals of one process are not independent, so they "
+        f"occur together more often. Called a difference after Holm's correction: {total.called}."
     )
 
 
-def found_of(run: Run, runs: Sequence[Compared]) -> Section:
-    """How often a true difference of each size is found, in the noise of equal servers."""
+def power_section(run: Run, runs: Sequence[RunPairs]) -> Section:
+    """Return the section on power: how often a true difference of each size is found in the noise of A/A pairs."""
     rows = [
-        [metric.name, tier, f"± {format_percent(sizes[0].half_width, 1)}", *(_share(one) for one in sizes)]
+        [metric.name, tier, f"±{format_percent(sizes[0].half_width, 1)}", *map(_format_power, sizes)]
         for metric in WIDTHS_OF
         for tier in run.plan.tiers
         for sizes in [[power(runs, metric, tier, change) for change in CHANGES]]
@@ -50,23 +51,23 @@ def found_of(run: Run, runs: Sequence[Compared]) -> Section:
     return Section(
         "Power",
         [
-            f"Of {len(runs)} runs of {SHORT} rounds each. Half-width is the median. In brackets what is left after "
-            "Holm's correction over the pairs of one metric."
+            f"From {len(runs)} runs of {SHORT} rounds each. Half-width is the median. Brackets: what "
+            "remains after Holm's correction over the pairs of one metric."
         ],
-        [Table("True differences that are found", columns, rows, text=2)],
+        [Table("True differences that were found", columns, rows, text=2)],
     )
 
 
-def _share(found: Power) -> str:
-    return f"{found.alone} of {found.tried} ({found.called})"
+def _format_power(power: Power) -> str:
+    return f"{power.alone} of {power.tried} ({power.called})"
 
 
-def _counts(found: Alarms) -> list[str]:
-    return [str(found.intervals), str(found.outside), f"{found.nominal:.1f}", str(found.called)]
+def _format_alarms(alarms: FalseAlarms) -> list[str]:
+    return [str(alarms.intervals), str(alarms.outside), f"{alarms.nominal:.1f}", str(alarms.called)]
 
 
-def designs(found: Sequence[Width]) -> Section:
-    """Interval widths at equal time, and what A/A said of each design."""
+def design_section(widths: Sequence[Width]) -> Section:
+    """Return the section on designs: interval widths at equal time, and the A/A result of each design."""
     rows = [
         [
             f"{w.a} ÷ {w.b}",
@@ -74,35 +75,35 @@ def designs(found: Sequence[Width]) -> Section:
             w.metric.name,
             f"{w.rounds} in {w.minutes:.1f} min",
             format_percent(w.sd_log, 1),
-            f"± {format_percent(w.half_width(w.minutes), 1)}",
-            f"± {format_percent(w.half_width(PROJECTED_MIN), 1)}",
+            f"±{format_percent(w.half_width(w.minutes), 1)}",
+            f"±{format_percent(w.half_width(PROJECTED_MIN), 1)}",
             format_interval(w.pair, "{:.3f}".format),
-            f"{format_interval(w.again, '{:.3f}'.format)} {'leaves out 1' if w.again.differs else 'contains 1'}",
+            f"{format_interval(w.again, '{:.3f}'.format)} {('excludes 1' if w.again.differs else 'includes 1')}",
         ]
-        for w in sorted(found, key=lambda w: (w.a, w.b, WIDTHS_OF.index(w.metric)))
+        for w in sorted(widths, key=lambda w: (w.a, w.b, WIDTHS_OF.index(w.metric)))
     ]
     columns = ["pair", "design", "metric", "rounds", "s", "± here", "± in 1 h", "ratio", "A/A ratio"]
     return Section(
         "Three designs",
         [
-            "s is the standard deviation of one round's log-ratio, of the pair and of A/A beside it together. From it, "
-            "the half-width of the 95 % interval after the minutes of the run and after an hour: the time of a round, "
-            "which differs between designs, is in both.",
-            _summed(found),
+            "s is the standard deviation of one round's log-ratio, for the pair and the A/A pair "
+            "together. The half-widths of the 95% interval after the minutes of the run and after "
+            "one hour follow from it; both include the time per round, which differs between designs.",
+            _summarize_designs(widths),
         ],
-        [Table("Designs at equal time", columns, rows, text=3)],
+        [Table("Designs with equal time", columns, rows, text=3)],
     )
 
 
-def _summed(found: Sequence[Width]) -> str:
-    """How often each design's interval is the narrowest, and what its A/A said."""
+def _summarize_designs(widths: Sequence[Width]) -> str:
+    """Return how often each design's interval is the narrowest, and how often its A/A interval excludes 1."""
     rows: dict[tuple[str, str, Metric], list[Width]] = {}
-    for width in found:
+    for width in widths:
         rows.setdefault((width.a, width.b, width.metric), []).append(width)
-    designs = dict.fromkeys(w.design for w in found)
+    designs = dict.fromkeys(w.design for w in widths)
     whole = [each for each in rows.values() if len(each) == len(designs)]
     best = Counter(min(each, key=lambda w: w.half_width(PROJECTED_MIN)).design for each in whole)
     narrowest = ", ".join(f"{design} in {best[design]} of {len(whole)}" for design in designs)
-    outside = Counter(w.design for w in found if w.again.differs)
-    false = ", ".join(f"{design} {outside[design]} of {sum(w.design == design for w in found)}" for design in designs)
-    return f"Narrowest after an hour: {narrowest}. A/A intervals that leave out 1: {false}."
+    outside = Counter(w.design for w in widths if w.again.differs)
+    false = ", ".join(f"{design} {outside[design]} of {sum(w.design == design for w in widths)}" for design in designs)
+    return f"Narrowest after one hour: {narrowest}. A/A intervals that exclude 1: {false}."

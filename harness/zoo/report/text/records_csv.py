@@ -1,4 +1,4 @@
-"""Records as a table for other programs: one line a cell and round. Pure."""
+"""Records as CSV for other programs, with one line per cell and round. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import io
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from zoo.model.record import newest_records
+from zoo.core.record import newest_records
 
 RESULT = "trial.result."
 BEHIND = f"{RESULT}behind"
 
 
-class Keyed(Protocol):
+class RecordWithKey(Protocol):
     """A record of any kind of run."""
 
     @property
@@ -21,14 +21,15 @@ class Keyed(Protocol):
     def model_dump(self, *, mode: str) -> dict[str, Any]: ...
 
 
-def to_csv(records: Iterable[Keyed], figures: Mapping[Hashable, Mapping[str, float]] | None = None) -> str:
-    """Comma-separated values with a heading; of records of one cell and round the last counts.
+def to_csv(records: Iterable[RecordWithKey], figures: Mapping[Hashable, Mapping[str, float]] | None = None) -> str:
+    """Return comma-separated values with a header line, using the newest record for each cell and round.
 
-    A column is named after its place in the record (`measurement.load.goodput_rps`); lists are joined by spaces, and
-    what is not known is empty. `figures` are those of the report, by the records' keys (`report.cpu_us_per_request`).
+    Columns are named after their path in the record (`measurement.load.goodput_rps`). Lists are joined by spaces, and
+    missing values are empty. `figures` holds the figures of the report by record key; their columns are named
+    `report.cpu_us_per_request` and so on.
     """
     rows = [
-        _usable(dict(_flat(record.model_dump(mode="json"))))
+        _drop_unreached_results(dict(_flatten(record.model_dump(mode="json"))))
         | {f"report.{name}": value for name, value in (figures or {}).get(record.key, {}).items()}
         for record in newest_records(records)
     ]
@@ -39,18 +40,18 @@ def to_csv(records: Iterable[Keyed], figures: Mapping[Hashable, Mapping[str, flo
     return out.getvalue()
 
 
-def _usable(row: dict[str, object]) -> dict[str, object]:
-    """Leave out the figures of a constant rate that the generator did not make."""
+def _drop_unreached_results(row: dict[str, object]) -> dict[str, object]:
+    """Remove the results of a constant rate that the generator did not reach."""
     if BEHIND not in row:
         return row
-    kept = {BEHIND, *(f"{RESULT}{name}" for name in ("kind", "rate", "share", "capacity_rps"))}
-    return {name: value for name, value in row.items() if name in kept or not name.startswith(RESULT)}
+    known = {BEHIND, *(f"{RESULT}{name}" for name in ("kind", "rate", "share", "capacity_rps"))}
+    return {name: value for name, value in row.items() if name in known or not name.startswith(RESULT)}
 
 
-def _flat(data: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+def _flatten(data: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
     for name, value in data.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from _flatten(value, f"{prefix}{name}.")
         elif isinstance(value, list):
             yield prefix + name, " ".join(map(str, value))
         elif value is not None:

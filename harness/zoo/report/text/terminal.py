@@ -1,4 +1,4 @@
-"""A report on the terminal."""
+"""Output of a report on the terminal."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from zoo.report.formatting import RANGE
 from zoo.report.section import Section, Table
 
 WIDE = 160
-"""Columns from which on ranges and intervals have room beside the medians."""
+"""Terminal width from which ranges and intervals fit next to the medians, in columns."""
 
 SPACE = 1
 
 RATIO = re.compile(r"[\d.,]+ \[[\d.,]+, [\d.,]+\]")
 
 
-def show(sections: Sequence[Section], console: Console) -> None:
+def print_sections(sections: Sequence[Section], console: Console) -> None:
     """Print all sections."""
     for section in sections:
         console.print(f"\n[bold]{escape(section.heading)}[/bold]")
@@ -30,17 +30,17 @@ def show(sections: Sequence[Section], console: Console) -> None:
             console.print(escape(paragraph), highlight=False)
         for table in section.tables:
             console.print()
-            _show_table(table, console)
+            _print_table(table, console)
         for bullet in section.bullets:
             console.print(f"• {escape(bullet)}", highlight=False)
 
 
-def _show_table(table: Table, console: Console) -> None:
-    """As a table where its longest words have room, otherwise row by row, so that no figure is cut off or broken."""
-    rows = [_cells(table, row, ranges=console.width >= WIDE) for row in table.rows]
-    widths = _widths([list(column) for column in zip(table.columns, *rows, strict=True)], console.width)
+def _print_table(table: Table, console: Console) -> None:
+    """Print a table, or print it row by row if its longest words do not fit, so that no figure is cut off or split."""
+    rows = [_format_row(table, row, ranges=console.width >= WIDE) for row in table.rows]
+    widths = _fit_widths([list(column) for column in zip(table.columns, *rows, strict=True)], console.width)
     if widths:
-        console.print(_drawn(table, rows, widths))
+        console.print(_build_table(table, rows, widths))
         return
     if table.title:
         console.print(escape(table.title), style="italic", highlight=False)
@@ -51,16 +51,17 @@ def _show_table(table: Table, console: Console) -> None:
             console.print(Padding(escape(figures), (0, 0, 0, 2)), highlight=False)
 
 
-def _cells(table: Table, row: list[str], *, ranges: bool) -> list[str]:
-    """A row without ranges and intervals where these have no room; a ratio and its interval stay on one line."""
-    shown = row if ranges else [*row[: table.text], *(RANGE.sub("", cell) for cell in row[table.text :])]
-    return [RATIO.sub(_unbroken, cell) for cell in shown]
+def _format_row(table: Table, row: list[str], *, ranges: bool) -> list[str]:
+    """Return a row, without ranges and intervals if these do not fit; a ratio and its interval stay on one line."""
+    texts = row if ranges else [*row[: table.text], *(RANGE.sub("", cell) for cell in row[table.text :])]
+    return [RATIO.sub(_keep_together, cell) for cell in texts]
 
 
-def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """The widths of columns that fit into `room`, the widest made narrower first; None where a word would be broken.
+def _fit_widths(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
+    """Return column widths that fit into `room`, or None if a word would have to be split.
 
-    Rich narrows columns below their longest word. The first column is never broken.
+    The widest columns become narrower first, and the first column is never wrapped. Rich itself would narrow columns
+    below the length of their longest word.
     """
     widths = [max(map(cell_len, column)) for column in columns]
     least = [widths[0], *(max(cell_len(word) for cell in column for word in cell.split(" ")) for column in columns[1:])]
@@ -72,17 +73,17 @@ def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
     return widths
 
 
-def _drawn(table: Table, rows: Sequence[Sequence[str]], widths: Sequence[int]) -> RichTable:
-    drawn = RichTable(
+def _build_table(table: Table, rows: Sequence[Sequence[str]], widths: Sequence[int]) -> RichTable:
+    grid = RichTable(
         title=table.title or None, title_justify="left", header_style="bold", box=None, padding=(0, SPACE, 0, 0)
     )
     for index, (column, width) in enumerate(zip(table.columns, widths, strict=True)):
-        drawn.add_column(column, justify="left" if index < table.text else "right", no_wrap=index == 0, width=width)
+        grid.add_column(column, justify="left" if index < table.text else "right", no_wrap=index == 0, width=width)
     for row in rows:
-        drawn.add_row(*map(escape, row))
-    return drawn
+        grid.add_row(*map(escape, row))
+    return grid
 
 
-def _unbroken(ratio: re.Match[str]) -> str:
-    """A ratio and its interval stay on one line."""
+def _keep_together(ratio: re.Match[str]) -> str:
+    """Keep a ratio and its interval on one line."""
     return ratio.group().replace(" ", "\u00a0")

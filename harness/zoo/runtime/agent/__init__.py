@@ -1,1 +1,1 @@
-"""The part of the harness that runs beside a server, and the harness's end of it."""
+"""The agent, a part of the harness that runs next to a server, and its client in the harness."""

@@ -1,4 +1,4 @@
-"""The harness's end of the agent: commands that it executes and readings that it takes, next to the server."""
+"""The client of the agent: commands that the agent executes and readings that it takes, next to the server."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from contextlib import suppress
 from functools import cache, partial
 from inspect import signature
 from itertools import count
-from typing import IO, Any, TypeVar, get_type_hints
+from typing import IO, Any, Generic, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from zoo.host.cgroup import levels
-from zoo.load.execute import CONVERT_S, TICK_S, Executed, Job, Tick
+from zoo.core.measurement import ContainerUse
+from zoo.core.samples import Noise, Samples
+from zoo.host.cgroup import group_folders
+from zoo.load.execute import CONVERT_S, TICK_S, ExecutionResult, Job, Tick
 from zoo.load.spec import LoadError
-from zoo.model.samples import Noise, Samples
 from zoo.sample import cgroup
-from zoo.sample.cgroup import CgroupUse
 from zoo.sample.instruments import READINGS, Instruments, NoiseRecording, Recording
 from zoo.sample.noise import NoiseProbe
 from zoo.sample.requests import InfoError
@@ -42,10 +42,11 @@ TEXT: TypeAdapter[str] = TypeAdapter(str)
 
 
 class AgentClient:
-    """Speaks with one agent over a process's standard streams. A lost agent is a `LoadError` of kind `agent_lost`.
+    """A connection to one agent over a process's standard streams.
 
-    `answer_s` is how long an answer may take where nothing else is said; `last_words` what to show when none comes.
-    `errors` is read here and nowhere else; its last lines say why an agent was lost.
+    A lost agent raises `LoadError` of kind `agent_lost`. `answer_s` is the default time limit for a response, in
+    seconds. `last_words` returns the text to show if none arrives. `errors` is read only here; its last lines say why
+    an agent was lost.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class AgentClient:
         self._ids = count(1)
         self._waiting: dict[int, Future[Any]] = {}
         self._lock = threading.Lock()
-        self._lost = False
+        self._is_lost = False
         self._errors: deque[str] = deque(maxlen=ERROR_LINES)
         self._listener = threading.Thread(target=self._read_errors, args=[errors], name="agent errors", daemon=True)
         self._listener.start()
@@ -71,28 +72,28 @@ class AgentClient:
         self._reader.start()
 
     def call(self, kind: TypeAdapter[T], operation: str, within_s: float | None = None, **arguments: object) -> T:
-        """Ask and wait; the value is validated as `kind`."""
-        return self.value(kind, self.ask(operation, **arguments), operation, within_s)
+        """Send a request and return the value of the response, validated as `kind`."""
+        return self.value(kind, self.send(operation, **arguments), operation, within_s)
 
-    def ask(self, operation: str, **arguments: object) -> Future[Any]:
-        """Ask without waiting."""
+    def send(self, operation: str, **arguments: object) -> Future[Any]:
+        """Send a request without waiting for the response."""
         number = next(self._ids)
         future: Future[Any] = Future()
         line = json.dumps({"id": number, "op": operation, "arguments": to_jsonable_python(arguments)})
         with self._lock:
-            if self._lost:
-                raise self._gone(operation)
+            if self._is_lost:
+                raise self._lost_error(operation)
             self._waiting[number] = future
             try:
                 assert self._child.stdin is not None
                 self._child.stdin.write(line.encode() + b"\n")
                 self._child.stdin.flush()
             except OSError:
-                raise self._gone(operation) from None
+                raise self._lost_error(operation) from None
         return future
 
     def value(self, kind: TypeAdapter[T], future: Future[Any], operation: str, within_s: float | None = None) -> T:
-        """The answer to what was asked."""
+        """Wait for the response to a request and return its value; raise the error that it reports."""
         limit_s = self.answer_s if within_s is None else within_s
         try:
             reply = future.result(limit_s)
@@ -100,13 +101,13 @@ class AgentClient:
             message = f"the agent did not answer `{operation}` within {limit_s:.0f} s"
             raise LoadError("agent_lost", message, self.last_words()) from None
         if reply is None:
-            raise self._gone(operation)
+            raise self._lost_error(operation)
         if "error" in reply:
-            raise _raised(operation, reply["error"])
+            raise _error_of(operation, reply["error"])
         return kind.validate_json(json.dumps(reply["value"]))
 
     def close(self) -> None:
-        """The agent ends when its input does."""
+        """Close the agent's input, which ends it; kill it after 5 s."""
         assert self._child.stdin is not None
         with suppress(OSError):
             self._child.stdin.close()
@@ -123,13 +124,13 @@ class AgentClient:
         assert self._child.stdout is not None
         for line in self._child.stdout:
             if not line.endswith(b"\n"):
-                break  # cut off by the agent's end
+                break  # the agent ended in the middle of the line
             reply = json.loads(line)
             with self._lock:
                 future = self._waiting.pop(reply["id"])
             future.set_result(reply)
         with self._lock:
-            self._lost = True
+            self._is_lost = True
             left = list(self._waiting.values())
             self._waiting.clear()
         for future in left:
@@ -140,16 +141,16 @@ class AgentClient:
             with errors:
                 self._errors.extend(line.decode(errors="replace").rstrip() for line in errors)
 
-    def _gone(self, operation: str) -> LoadError:
-        time.sleep(0.3)  # a server that took the agent along has ended by then, and is seen to have
+    def _lost_error(self, operation: str) -> LoadError:
+        time.sleep(0.3)  # if the server's end also ended the agent, the server's end is visible by then
         self._listener.join(1.0)
         reason = f": {self._errors[-1]}" if self._errors else ""
         message = f"the agent ended before it answered `{operation}`{reason}"
         return LoadError("agent_lost", message, "\n".join(self._errors) or self.last_words())
 
 
-def _raised(operation: str, error: dict[str, str]) -> Exception:
-    """The agent's exception, as the caller would have met it here."""
+def _error_of(operation: str, error: dict[str, str]) -> Exception:
+    """Return the agent's exception as the one that a local call would have raised."""
     message = error["message"]
     if error["type"] == "LoadError":
         return LoadError(error["kind"], message, error["output"])
@@ -160,11 +161,14 @@ def _raised(operation: str, error: dict[str, str]) -> Exception:
     return LoadError("agent_failed", f"the agent failed at `{operation}`: {error['type']}: {message}")
 
 
-EXECUTED: TypeAdapter[Executed] = TypeAdapter(Executed)
+EXECUTED: TypeAdapter[ExecutionResult] = TypeAdapter(ExecutionResult)
 
 
 class AgentExecutor:
-    """Whatever is raised while a job runs, the agent ends its processes."""
+    """An executor that runs load generators through an agent.
+
+    If anything is raised while one runs, the agent kills its processes.
+    """
 
     def __init__(self, agent: AgentClient) -> None:
         self._agent = agent
@@ -175,9 +179,9 @@ class AgentExecutor:
     def printed(self, command: Sequence[str], install: str) -> str:
         return self._agent.call(TEXT, "printed", command=command, install=install)
 
-    def execute(self, job: Job, on_tick: Tick | None = None) -> Executed:
+    def execute(self, job: Job, on_tick: Tick | None = None) -> ExecutionResult:
         limit_s = job.limit_s + (CONVERT_S if job.convert else 0.0) + self._agent.answer_s
-        future = self._agent.ask("execute", job=job)
+        future = self._agent.send("execute", job=job)
         started = time.monotonic()
         try:
             while not future.done():
@@ -195,106 +199,97 @@ class AgentExecutor:
         return self._agent.value(EXECUTED, future, "execute")
 
     def end(self) -> None:
-        """End what runs there, which `execute` then reports as failed."""
+        """Kill the generators that run there; `execute` then reports a failure."""
         self._agent.call(ANY, "end", within_s=2.0)
 
     def pids(self) -> list[int]:
-        return []  # they are the agent's, and end with it
+        return []  # the processes belong to the agent and end with it
 
 
 SAMPLES: TypeAdapter[Samples] = TypeAdapter(Samples)
 NOISE: TypeAdapter[Noise] = TypeAdapter(Noise)
 
-SLOW = {"fetch_responses", "settle_sockets", "seconds_a_round", "link"}
-"""Readings that may take up to `LINGER_S`."""
+SLOW = {"fetch_responses", "settle_sockets", "seconds_per_round", "link"}
+"""Readings that may take up to `LINGER_S` seconds."""
+
+
+LOCAL = Instruments()
+"""Instruments of this host, which define the arguments of each reading."""
 
 
 @cache
-def _kind(name: str) -> TypeAdapter[Any]:
+def _result_type(name: str) -> TypeAdapter[Any]:
     return TypeAdapter(get_type_hints(getattr(Instruments, name))["return"])
 
 
-def _remote(agent: AgentClient, name: str, *arguments: object, **named: object) -> Any:  # noqa: ANN401 (what the reading gives)
-    """Take the reading of this name where the agent runs; its value is validated by the annotation."""
-    given = signature(getattr(Instruments, name)).bind(None, *arguments, **named).arguments
-    del given["self"]
-    return agent.call(_kind(name), name, LINGER_S if name in SLOW else None, **given)
+def _read_remotely(agent: AgentClient, name: str, *arguments: object, **keywords: object) -> Any:  # noqa: ANN401 (the reading)
+    """Return the reading of this name from the agent, validated by the method's return annotation."""
+    bound = signature(getattr(LOCAL, name)).bind(*arguments, **keywords).arguments
+    return agent.call(_result_type(name), name, LINGER_S if name in SLOW else None, **bound)
 
 
 class AgentInstruments(Instruments):
-    """All is read by the agent, but for what is listed in `here`."""
+    """Instruments whose readings are taken by the agent, except those listed in `local_readings`."""
 
     sampler = "agent"
-    here: Collection[str] = ()
+    local_readings: Collection[str] = ()
 
     def __init__(self, agent: AgentClient, patience: float = 1.0) -> None:
         super().__init__(patience=patience)
         self._agent = agent
-        for name in READINGS - {*self.here}:
-            setattr(self, name, partial(_remote, agent, name))
+        for name in READINGS - {*self.local_readings}:
+            setattr(self, name, partial(_read_remotely, agent, name))
 
-    def answers(self, url: str) -> bool:
+    def is_responsive(self, url: str) -> bool:
         try:
-            return super().answers(url)
+            return super().is_responsive(url)
         except LoadError:
             return False
 
     def sample(self, pid: int) -> Recording:
-        return _AgentSampler(self._agent, "sample", pid)
+        return _AgentRecording(self._agent, SAMPLES, "sample", pid)
 
     def noise(self, pid: int | None = None) -> NoiseRecording:
-        return _AgentNoise(self._agent, "noise", None)
+        return _AgentRecording(self._agent, NOISE, "noise", None)
 
 
 class HostInstruments(AgentInstruments):
-    """The container's processes are in this host's /proc, where they are read; the network is the agent's."""
+    """Instruments that read a container's processes in this host's /proc; the agent reads the network."""
 
     sampler = "host"
-    here = ("snapshot", "count_anew", "counters", "cgroup", "canary")
+    local_readings = ("snapshot", "reset_counters", "counters", "cgroup", "task_limit", "canary")
 
     def sample(self, pid: int) -> Recording:
         return Instruments.sample(self, pid)
 
     def noise(self, pid: int | None = None) -> NoiseRecording:
-        # The container's own quota is a condition of the run (CPUS=), those of its parents are not.
-        parents = levels("cpu", pid)[1:] if pid is not None else []
-        return _HostNoise(self, NoiseProbe(parents).start())
+        # The container's own quota is a condition of the run (CPUS=); those of its parent groups are noise.
+        parents = group_folders("cpu", pid)[1:] if pid is not None else []
+        return _HostNoise(self, NoiseProbe(parents))
 
-    def cgroup(self, pid: int) -> CgroupUse | None:
+    def cgroup(self, pid: int) -> ContainerUse | None:
         return cgroup.container_use(pid)
 
 
-class _AgentRecording:
-    """Something that the agent records until it is asked for."""
+class _AgentRecording(Generic[T]):
+    """A recording that the agent makes until it is stopped."""
 
-    def __init__(self, agent: AgentClient, what: str, pid: int | None) -> None:
-        self._agent = agent
+    def __init__(self, agent: AgentClient, kind: TypeAdapter[T], what: str, pid: int | None) -> None:
+        self._agent, self._kind = agent, kind
         self._handle = agent.call(INT, "begin", what=what, pid=pid)
 
-
-class _AgentSampler(_AgentRecording):
-    def stop(self) -> Samples:
-        return self._agent.call(SAMPLES, "finish", handle=self._handle)
-
-
-class _AgentNoise(_AgentRecording):
-    def stop(
-        self, server_cpu_s: float | None = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None
-    ) -> Noise:
-        known = {"server_cpu_s": server_cpu_s, "generator_cpu_s": generator_cpu_s, "runnable": runnable}
-        return self._agent.call(NOISE, "finish", handle=self._handle, **known)
+    def stop(self, *known: float | None) -> T:
+        return self._agent.call(self._kind, "finish", handle=self._handle, known=known)
 
 
 class _HostNoise:
-    """The agent's own work is the harness's, not a stranger's."""
+    """A noise recording in which the agent's CPU time counts as the harness's, not as that of other programs."""
 
     def __init__(self, instruments: Instruments, recording: NoiseRecording) -> None:
         self._instruments = instruments
         self._before_s = instruments.cpu_s()
         self._recording = recording
 
-    def stop(
-        self, server_cpu_s: float | None = 0.0, generator_cpu_s: float = 0.0, runnable: float | None = None
-    ) -> Noise:
+    def stop(self, known_cpu_s: float | None = 0.0, runnable: float | None = None, /) -> Noise:
         agent_s = self._instruments.cpu_s() - self._before_s
-        return self._recording.stop(server_cpu_s, generator_cpu_s + agent_s, runnable)
+        return self._recording.stop(None if known_cpu_s is None else known_cpu_s + agent_s, runnable)

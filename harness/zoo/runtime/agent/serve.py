@@ -1,8 +1,8 @@
-"""Runs beside a server in its container's PID and network namespaces, and does there what the harness asks for.
+"""The agent: runs next to a server, in its container's PID and network namespaces, and executes the harness's requests.
 
-`python -m zoo.runtime.agent.serve` reads one JSON request a line and writes one JSON answer a line:
-`{"id", "op", "arguments"}`, `{"id", "value"}` or `{"id", "error": {"type", ...}}`. Requests overlap. It ends when its
-input ends, and its generator processes with it. Its only libraries are pydantic and psutil.
+`python -m zoo.runtime.agent.serve` reads one JSON request per line, `{"id", "op", "arguments"}`. It writes one JSON
+response per line, `{"id", "value"}` or `{"id", "error": {"type", ...}}`. Requests may overlap. When its input ends, the
+agent ends, and so do its generator processes. Its only libraries are pydantic and psutil.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Literal, TextIO
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from zoo.load.execute import STARTING, Executed, Job, LocalExecutor
+from zoo.load.execute import STARTING, ExecutionResult, Job, LocalExecutor
 from zoo.load.spec import LoadError
 from zoo.sample import cgroup
 from zoo.sample.instruments import READINGS, Instruments, NoiseRecording, Recording
@@ -29,15 +29,15 @@ JOB: TypeAdapter[Job] = TypeAdapter(Job)
 
 
 class Agent:
-    """The operations, by name; arguments and values are what JSON can carry."""
+    """The agent's operations, by name; arguments and values are data that JSON can represent."""
 
     def __init__(self, instruments: Instruments | None = None) -> None:
-        self._here = instruments or Instruments()
+        self._instruments = instruments or Instruments()
         self._executor = LocalExecutor()
         self._handles = count(1)
         self._recordings: dict[int, Recording | NoiseRecording] = {}
         self.operations: Mapping[str, Callable[..., object]] = {
-            **{name: getattr(self._here, name) for name in READINGS},
+            **{name: getattr(self._instruments, name) for name in READINGS},
             "cgroup": cgroup.container_use,
             "begin": self._begin,
             "finish": self._finish,
@@ -48,48 +48,51 @@ class Agent:
         }
 
     def end(self) -> None:
-        """End the generators that run."""
+        """Kill the running generators."""
         with STARTING:
             self._kill()
 
     def close(self) -> None:
-        """End the generators for good, none starts any more: its parent would be the namespace's first process."""
+        """Kill the running generators and never start another.
+
+        The parent of a later one would be the namespace's first process.
+        """
         STARTING.acquire()
         self._kill()
 
     def _kill(self) -> None:
         for pid in self._executor.pids():
-            with suppress(ProcessLookupError):  # it has just ended
+            with suppress(ProcessLookupError):  # the process may have just ended
                 os.kill(pid, signal.SIGKILL)
 
     def _begin(self, what: Literal["sample", "noise"], pid: int | None) -> int:
         handle = next(self._handles)
-        self._recordings[handle] = getattr(self._here, what)(pid)
+        self._recordings[handle] = getattr(self._instruments, what)(pid)
         return handle
 
-    def _finish(self, handle: int, **known: Any) -> object:  # noqa: ANN401 (JSON's arguments of `stop`)
-        return self._recordings.pop(handle).stop(**known)
+    def _finish(self, handle: int, known: list[float | None]) -> object:
+        return self._recordings.pop(handle).stop(*known)
 
-    def _execute(self, job: object) -> Executed:
+    def _execute(self, job: object) -> ExecutionResult:
         return self._executor.execute(JOB.validate_python(job))
 
 
 def answer(agent: Agent, line: str) -> str:
-    """The answer to one request, an error among them; a request that is none of ours raises ValueError."""
-    asked = json.loads(line)
-    reply: dict[str, Any] = {"id": asked["id"]}
+    """Return the response to one request, which may be an error; a malformed request raises `ValueError`."""
+    request = json.loads(line)
+    reply: dict[str, Any] = {"id": request["id"]}
     try:
-        value = agent.operations[asked["op"]](**asked["arguments"])
+        value = agent.operations[request["op"]](**request["arguments"])
         reply["value"] = to_jsonable_python(value)
     except LoadError as error:
         reply["error"] = {"type": "LoadError", "kind": error.kind, "message": error.message, "output": error.output}
-    except Exception as error:  # whatever it is, the harness must hear of it instead of waiting
+    except Exception as error:  # the harness must receive every error; otherwise it would wait
         reply["error"] = {"type": type(error).__name__, "message": str(error)}
     return json.dumps(reply, separators=(",", ":"))
 
 
 def serve(agent: Agent, requests: Iterable[str], answers: TextIO) -> None:
-    """Until the requests end, and the agent with them."""
+    """Process requests until they end, then close the agent."""
     writing = threading.Lock()
 
     def work(line: str) -> None:

@@ -1,1 +1,1 @@
-"""Servers and generators as services of a Docker Swarm."""
+"""Servers and load generators as services of a Docker Swarm."""

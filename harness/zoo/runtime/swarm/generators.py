@@ -1,4 +1,4 @@
-"""wrk on several nodes at once: a share of the connections on each, begun together, their outcomes merged."""
+"""wrk on several nodes at once: each opens a share of the connections, all start together, and outcomes are merged."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from zoo.core.host_facts import HostFacts, Limits
+from zoo.core.measurement import GeneratorUse
 from zoo.load.base import LoadOutcome
 from zoo.load.execute import TICK_S, Tick
 from zoo.load.spec import LoadError, LoadSpec
-from zoo.load.wrk import Wrk, merged
-from zoo.model.host import HostFacts, Limits
-from zoo.model.measurement import GeneratorUse
+from zoo.load.wrk import Wrk, merge_outcomes
 from zoo.runtime.agent.client import AgentClient, AgentExecutor, AgentInstruments
 from zoo.sample.instruments import Instruments
 from zoo.sample.requests import Link
 
 LEAD_S = 0.3
-"""From now until all begin: longer than it takes to tell each of them."""
+"""Seconds until all nodes start: longer than it takes to send the command to each of them."""
 
 CLOCK_READINGS = 7
 
 
 @dataclass(frozen=True)
-class Remote:
-    """A node that sends; `ahead_s`: by how much its clock is ahead of ours."""
+class LoadNode:
+    """A node with a load generator; its clock is `ahead_s` seconds ahead of ours."""
 
     name: str
     wrk: Wrk
@@ -35,14 +35,20 @@ class Remote:
     ahead_s: float
 
 
-def remote(name: str, agent: AgentClient, url: str, addresses: tuple[str, ...] = ()) -> Remote:
-    """The node of this agent, its clock and its link to the server measured. `addresses`: the server's, if several."""
+def connect_node(name: str, agent: AgentClient, url: str, addresses: tuple[str, ...] = ()) -> LoadNode:
+    """Return the node of this agent after measuring its clock and its link to the server.
+
+    `addresses` are those of the server, if it has several.
+    """
     executor, instruments = AgentExecutor(agent), AgentInstruments(agent)
-    return Remote(name, Wrk(executor, addresses), executor, instruments.link(url), _ahead_s(instruments))
+    return LoadNode(name, Wrk(executor, addresses), executor, instruments.link(url), _ahead_s(instruments))
 
 
 def _ahead_s(instruments: Instruments) -> float:
-    """The agent's clock less ours, from the reading that took least time: it is wrong by half of that at most."""
+    """Return the agent's clock minus ours, in seconds.
+
+    Use the fastest of several readings; the error is at most half of the time that it took.
+    """
     best = (float("inf"), 0.0)
     for _ in range(CLOCK_READINGS):
         before = time.monotonic()
@@ -53,27 +59,27 @@ def _ahead_s(instruments: Instruments) -> float:
 
 
 class SpreadWrk:
-    """One wrk on each node. One that fails makes the load invalid, not smaller."""
+    """One wrk on each node. If one fails, the whole load is invalid, not just smaller."""
 
     name = "wrk"
 
-    def __init__(self, remotes: Sequence[Remote]) -> None:
-        self._remotes = remotes
+    def __init__(self, nodes: Sequence[LoadNode]) -> None:
+        self._nodes = nodes
 
     def version(self) -> str:
-        found = {one.name: one.wrk.version() for one in self._remotes}
+        found = {one.name: one.wrk.version() for one in self._nodes}
         if len(set(found.values())) > 1:
             versions = ", ".join(f"{name} has {version}" for name, version in found.items())
-            raise LoadError("generator_failed", f"the nodes' wrk differ: {versions}")
+            raise LoadError("generator_failed", f"the nodes have different versions of wrk: {versions}")
         return next(iter(found.values()))
 
     def pids(self) -> list[int]:
-        return []  # they end with their agents
+        return []  # the processes end with their agents
 
     def run(self, spec: LoadSpec, on_tick: Tick | None = None) -> LoadOutcome:
         self.version()
-        shares = shares_of(self._remotes[0].wrk.with_addresses(spec), len(self._remotes))
-        senders = self._remotes[: len(shares)]
+        shares = shares_of(self._nodes[0].wrk.with_addresses(spec), len(self._nodes))
+        senders = self._nodes[: len(shares)]
         begin = time.monotonic() + LEAD_S
         with ThreadPoolExecutor(len(senders)) as pool:
             runs = [
@@ -81,19 +87,20 @@ class SpreadWrk:
                 for one, share in zip(senders, shares, strict=True)
             ]
             try:
-                _follow(runs, [one.name for one in senders], begin, on_tick)
+                _wait_for(runs, [one.name for one in senders], begin, on_tick)
             except BaseException:
                 for one in senders:
                     with suppress(LoadError):
                         one.executor.end()
                 raise
-        return _together(senders, [run.result() for run in runs])
+        return _merge(senders, [run.result() for run in runs])
 
 
 def shares_of(spec: LoadSpec, nodes: int) -> list[LoadSpec]:
-    """Return the load of each node, as equal as may be: all but the last can have `spec.threads` threads.
+    """Return the load of each node, as equal as possible.
 
-    With fewer connections than nodes, some nodes have none.
+    The connections of every node but the last are a multiple of the number of threads, which is `spec.threads` or, if
+    there are few connections, fewer. With fewer connections than nodes, some nodes get none.
     """
     count = min(nodes, spec.connections)
     threads = min(spec.threads, spec.connections // count)
@@ -103,8 +110,8 @@ def shares_of(spec: LoadSpec, nodes: int) -> list[LoadSpec]:
     return [replace(spec, connections=size) for size in sizes]
 
 
-def _follow(runs: Sequence[Future[LoadOutcome]], names: Sequence[str], begin: float, on_tick: Tick | None) -> None:
-    """Return when all are done or the first has failed; on_tick in this thread, with the seconds since `begin`."""
+def _wait_for(runs: Sequence[Future[LoadOutcome]], names: Sequence[str], begin: float, on_tick: Tick | None) -> None:
+    """Wait until all runs are done or one has failed; call `on_tick` in this thread with the seconds since `begin`."""
     left = set(runs)
     while left:
         done, left = wait(left, timeout=TICK_S, return_when=FIRST_EXCEPTION)
@@ -118,7 +125,7 @@ def _follow(runs: Sequence[Future[LoadOutcome]], names: Sequence[str], begin: fl
             on_tick(max(0.0, time.monotonic() - begin))
 
 
-def _together(senders: Sequence[Remote], found: Sequence[LoadOutcome]) -> LoadOutcome:
+def _merge(senders: Sequence[LoadNode], found: Sequence[LoadOutcome]) -> LoadOutcome:
     began = [outcome.began_s - one.ahead_s for one, outcome in zip(senders, found, strict=True)]
     generators = [
         GeneratorUse(
@@ -133,13 +140,14 @@ def _together(senders: Sequence[Remote], found: Sequence[LoadOutcome]) -> LoadOu
         )
         for one, outcome, start in zip(senders, found, began, strict=True)
     ]
-    return merged(found, generators)
+    return merge_outcomes(found, generators)
 
 
 def with_ports_of(server: HostFacts, name: str, generators: Mapping[str, Limits], addresses: int) -> HostFacts:
-    """The server's machine, with the ports from which so many generators open connections to each of its addresses.
+    """Return the facts of the server's host with the ports that the generators can open connections from.
 
-    `name`: of the server's host; the generators' limits by the names of theirs.
+    Each generator can use its ports once per address of the server. `name` is the server's host; `generators` has the
+    limits by the name of each generator's host.
     """
     host, tightest = min(generators.items(), key=lambda one: (one[1].port_high or 65_535) - (one[1].port_low or 0))
     ports = {

@@ -1,1 +1,1 @@
-"""A small virtual host for RUNTIME=vm, on the files of this one."""
+"""A small virtual host for RUNTIME=vm, which uses this host's files."""

@@ -1,7 +1,7 @@
 """The virtual host of RUNTIME=vm: its kernel, the files it boots, and the QEMU command that starts it.
 
-Its root is this host's own root: QEMU shares it read-only (9p), and what the guest writes stays in the guest's memory
-(overlayfs). So the guest has this Python, the JDK, wrk and the built servers, at the same paths, and needs no disk.
+The guest uses this host's root file system: QEMU shares it read-only (9p), and what the guest writes stays in its
+memory (overlayfs). So the guest has this Python, the JDK, wrk and the built servers at the same paths, and no disk.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from zoo.core.errors import BenchError
 from zoo.host import doctor, facts
 from zoo.host.cgroup import read_cgroup
 from zoo.host.facts import parse_version
@@ -27,9 +28,9 @@ PACKAGE = "linux-image-amd64"
 MODULES = (
     *("virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci"),
     *("netfs", "fscache", "9pnet", "9pnet_virtio", "9p", "overlay"),
-    *("inet_diag", "tcp_diag"),  # count a port's connections
+    *("inet_diag", "tcp_diag"),  # to count a port's connections
 )
-"""In the order in which they are loaded; a kernel may have some of them built in."""
+"""Kernel modules in the order in which they are loaded; a kernel may have some of them built in."""
 
 BINARY = "qemu-system-x86_64"
 KVM, TCG = "kvm", "tcg"
@@ -39,11 +40,14 @@ MOST_KB = 64 << 20
 BARE = ("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none")
 
 ALWAYS = "console=ttyS0 quiet panic=-1 oops=panic random.trust_cpu=on"
-"""A panic is a reboot, and a reboot ends QEMU: so a dead guest is seen at once."""
+"""Kernel options for every guest. A panic reboots, and a reboot ends QEMU, so a dead guest is noticed immediately."""
 
 EMULATED = "mitigations=off nowatchdog no_timer_check"
-"""A slow processor is not stuck, and the timer of a busy host is late, not broken. Nothing in the guest has to be
-protected from anything else in it."""
+"""Kernel options for emulated guests.
+
+They turn off the watchdog, because a slow processor is not stuck, and the timer check, because the timer of a busy host
+is only late. Mitigations are off because nothing in the guest needs protection from anything else in it.
+"""
 
 INIT = """\
 #!/bin/busybox sh
@@ -62,13 +66,13 @@ exec $b switch_root /new {python} -I -m zoo.runtime.vm.guest
 """
 
 
-class VmError(Exception):
-    """No guest can be run here; the message says why and what to do."""
+class VmError(BenchError):
+    """A failure to run a guest here; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class GuestKernel:
-    """`modules` in the order in which they are loaded."""
+    """A guest's kernel; `modules` are in the order in which they are loaded."""
 
     version: str
     image: Path
@@ -77,7 +81,7 @@ class GuestKernel:
 
 @dataclass(frozen=True)
 class GuestMachine:
-    """The virtual host; `memory` as QEMU takes it: 6g, 512m."""
+    """The virtual host; `memory` is in QEMU's notation, such as 6g or 512m."""
 
     accelerator: str
     memory: str
@@ -85,9 +89,10 @@ class GuestMachine:
     binary: str = BINARY
 
     def command(self, kernel: Path, files: Path, console: Path) -> list[str]:
-        """Give it processors, memory, this host's files and two serial lines, which are a log and the agent's.
+        """Return the QEMU command that starts the guest.
 
-        It has no network, and dies with the harness, however that ends.
+        The guest gets processors, memory, this host's files and two serial lines, one for the log and one for the
+        agent. It has no network. It dies with the harness, however the harness ends.
         """
         return [
             *("setpriv", "--pdeathsig", "KILL", "--", self.binary),
@@ -102,14 +107,14 @@ class GuestMachine:
         ]
 
     def _boot(self) -> str:
-        """Huge pages are set as on this host: they change the memory of a process."""
+        """Return the kernel options. Huge pages are set as on this host, because they affect a process's memory."""
         pages = facts.huge_pages()
         words = [ALWAYS, "" if self.accelerator == KVM else EMULATED, f"transparent_hugepage={pages}" if pages else ""]
         return " ".join(filter(None, words))
 
 
 def find_kernel(folder: Path) -> GuestKernel:
-    """Return the kernel in `folder`, downloaded from the distribution's package where there is none yet."""
+    """Return the kernel in `folder`; download it from the distribution's package if there is none yet."""
     if not (images := sorted(folder.glob("vmlinuz-*"))):
         images = [_download(folder)]
     present = tuple(path for name in MODULES if (path := folder / f"{name}.ko").exists())
@@ -120,7 +125,7 @@ def write_boot_files(kernel: GuestKernel, archive: Path) -> None:
     """Write the archive that the kernel unpacks as its first file system: busybox, the modules, and INIT."""
     busybox = shutil.which("busybox")
     if busybox is None:
-        raise VmError("there is no busybox here; `make qemu` installs it")
+        raise VmError("busybox is not installed; `make qemu` installs it")
     with tempfile.TemporaryDirectory(dir=archive.parent) as name:
         root = Path(name)
         for folder in ("bin", "modules"):
@@ -144,7 +149,7 @@ def write_boot_files(kernel: GuestKernel, archive: Path) -> None:
 
 
 def choose_accelerator(root: Path, environment: Mapping[str, str]) -> str:
-    """Return what would run a guest here: `kvm` or `tcg`."""
+    """Return the accelerator that would run a guest here, `kvm` or `tcg`; raise `VmError` if none can."""
     if (reason := missing()) is not None:
         remedy = doctor.install_command("qemu", facts.distribution()[1])
         raise VmError(f"RUNTIME=vm does not work here: {reason} ({remedy})")
@@ -152,21 +157,21 @@ def choose_accelerator(root: Path, environment: Mapping[str, str]) -> str:
 
 
 def accelerator(wanted: str, kernel: Callable[[], Path], binary: str = BINARY) -> str:
-    """Return `kvm` where that really runs this kernel, `tcg` otherwise.
+    """Return `kvm` if it really runs this kernel, otherwise `tcg`.
 
-    A device that can be opened says little: on some hosts its guests abort or never start.
+    That the device can be opened is not enough: on some hosts its guests abort or never start.
     """
     if wanted not in ("auto", KVM, TCG):
         raise VmError(f'ACCEL must be auto, kvm or tcg, got "{wanted}"')
     if wanted != TCG and has_device() and _runs(kernel(), binary):
         return KVM
     if wanted == KVM:
-        raise VmError(f"ACCEL=kvm, but {DEVICE} runs no guest here")
+        raise VmError(f"ACCEL=kvm does not work: {DEVICE} runs no guest on this machine; use ACCEL=tcg")
     return TCG
 
 
 def memory_of(environment: Mapping[str, str]) -> str:
-    """Return VM_MEMORY; without it half of what may be used here, which a guest takes only as it uses it."""
+    """Return VM_MEMORY, or half of the usable memory if it is not set; the guest takes memory only as it uses it."""
     wanted = environment.get("VM_MEMORY")
     if wanted is None:
         usable_kb = min(kb for kb in (facts.memory_kb()[0], read_cgroup().memory_kb, MOST_KB) if kb)
@@ -177,17 +182,17 @@ def memory_of(environment: Mapping[str, str]) -> str:
 
 
 def has_device() -> bool:
-    """Return whether KVM is worth a try."""
+    """Check whether the KVM device can be opened."""
     return os.access(DEVICE, os.R_OK | os.W_OK)
 
 
 def missing() -> str | None:
-    """Return what prevents a guest here; None where nothing does."""
+    """Return what prevents a guest here; None if nothing does."""
     if os.uname().machine != "x86_64":
-        return f"its kernel is one for x86_64, and this is {os.uname().machine}"
+        return f"its kernel is for x86_64, and this machine is {os.uname().machine}"
     for name in (BINARY, "busybox", "setpriv", "apt-get"):
         if shutil.which(name) is None:
-            return f"there is no {name} here"
+            return f"there is no {name} on this machine"
     return None
 
 
@@ -197,12 +202,12 @@ def qemu_version(binary: str = BINARY) -> str | None:
 
 
 def cores() -> int:
-    """Return as many processors as this host has, at most MOST_CORES."""
+    """Return the number of processors for a guest: this host's, at most MOST_CORES."""
     return min(os.cpu_count() or 1, MOST_CORES)
 
 
 def _runs(kernel: Path, binary: str) -> bool:
-    """A kernel without files gets as far as panicking about that."""
+    """Check whether KVM runs this kernel: without a file system, the kernel boots until it panics about that."""
     words = [*BARE, *_processor(KVM), "-m", "256m", "-serial", "stdio", "-kernel", str(kernel), "-append", ALWAYS]
     try:
         done = subprocess.run([binary, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False)
@@ -216,21 +221,21 @@ def _processor(accelerator: str) -> list[str]:
 
 
 def _download(folder: Path) -> Path:
-    """Unpack the newest kernel of the package, and the modules without their compression; neither needs root."""
+    """Download the package's newest kernel, and unpack it and its modules without compression; this needs no root."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as name:
         work = Path(name)
         depends = re.findall(r"Depends: (linux-image-\S+)", _run("apt-cache", "depends", PACKAGE))
         if not depends:
-            raise VmError(f"the package {PACKAGE} is not known here; `apt-get update` may help")
+            raise VmError(f"apt does not know the package {PACKAGE}; run `apt-get update`")
         _run("apt-get", "-q", "download", depends[0], at=work)
         package = next(work.glob("*.deb"))
-        _run("dpkg-deb", "--extract", str(package), "tree", at=work)
+        _run("dpkg-deb", "--extract", package.name, "tree", at=work)
         for module in MODULES:
             for file in work.glob(f"tree/**/{module}.ko*"):
                 data = file.read_bytes()
                 (folder / f"{module}.ko").write_bytes(lzma.decompress(data) if file.suffix == ".xz" else data)
-        for image in work.glob("tree/boot/vmlinuz-*"):  # last, as it says that all is there
+        for image in work.glob("tree/boot/vmlinuz-*"):  # last, because its presence says that everything is there
             return image.replace(folder / image.name)
     raise VmError(f"{package.name} contains no kernel")
 
@@ -239,7 +244,9 @@ def _run(*words: str, at: Path | None = None) -> str:
     try:
         done = subprocess.run(words, cwd=at, capture_output=True, text=True, errors="replace", check=False)
     except OSError:
-        raise VmError(f"RUNTIME=vm takes its kernel from Debian's packages, and there is no {words[0]}") from None
+        raise VmError(
+            f"RUNTIME=vm takes its kernel from Debian's packages, and this machine has no {words[0]}"
+        ) from None
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or ["no message"]
         raise VmError(f"`{' '.join(words)}` failed: {last[0]}")

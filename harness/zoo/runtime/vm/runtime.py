@@ -1,7 +1,7 @@
-"""Starts servers in a small virtual host with its own kernel and limits; generator and instruments are there too.
+"""Servers in a small virtual host with its own kernel and limits, together with generator and instruments.
 
-Each start of a server boots a fresh guest, so a panic or a lack of memory affects one cell. The log of a start is the
-guest's console: what the server prints and what the kernel reports.
+Each start of a server boots a fresh guest, so a panic or a lack of memory affects only one cell. The log of a start is
+the guest's console: the output of the server and the messages of the kernel.
 """
 
 from __future__ import annotations
@@ -9,28 +9,22 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from zoo.core.errors import RuntimeFailure
+from zoo.core.host_facts import HostFacts, Jdk, JdkFacts
 from zoo.host import facts, run_lock
-from zoo.load.ab import Ab
-from zoo.load.base import Generator
+from zoo.host.files import read_text
 from zoo.load.spec import LoadError
-from zoo.load.vegeta import Vegeta
-from zoo.load.wrk import Wrk
-from zoo.model.errors import RuntimeFailure
-from zoo.model.host import HostFacts, Jdk, JdkFacts
 from zoo.runtime.agent.client import INT, INT_OR_NONE, AgentClient, AgentExecutor, AgentInstruments
 from zoo.runtime.base import Launch
-from zoo.runtime.condition_checks import Evidence, fault
-from zoo.runtime.environment import of_contract
+from zoo.runtime.environment import contract_variables
 from zoo.runtime.process import command
+from zoo.runtime.server import LaunchedServer
 from zoo.runtime.vm import guest, machine
 from zoo.runtime.vm.machine import FOLDER, GuestKernel, GuestMachine, VmError
-from zoo.sample.instruments import Instruments
-from zoo.sample.requests import Info
 
 PANIC = "Kernel panic"
 TICK_S = 0.05
@@ -40,13 +34,13 @@ GUEST = ".guest"
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds that each step may take; an emulated processor is some twenty times slower than the one it runs on."""
+    """Time limits of each step, in seconds; an emulated processor is about twenty times slower than its host's."""
 
     boot: float = 600.0
     ready: float = 900.0
     answer: float = 120.0
     alive: float = 30.0
-    times: float = 10.0  # as long as elsewhere, for a server's own answers
+    times: float = 10.0  # factor for the time limits of the server's responses
 
 
 class Guest:
@@ -58,14 +52,14 @@ class Guest:
         self.patience = patience
         self.agent = AgentClient(child, patience.answer, self.tail)
 
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         return self._child.poll() is None
 
     def wait_for(self, line: str, timeout_s: float, fault: Callable[[], str | None]) -> None:
-        """Wait until the console shows the line; `RuntimeFailure` for a guest that ends, a fault, or a timeout."""
+        """Wait until the console shows the line; raise `RuntimeFailure` if the guest ends, on a fault or a timeout."""
         started = time.monotonic()
         while line not in self._text():
-            wrong = fault() if self.running() else "the guest ended"
+            wrong = fault() if self.is_running() else "the guest ended"
             if wrong is None and time.monotonic() - started > timeout_s:
                 wrong = f'no "{line}" within {timeout_s:.0f} s'
             if wrong is not None:
@@ -73,73 +67,49 @@ class Guest:
             time.sleep(TICK_S)
 
     def tail(self, lines: int = 20) -> str:
-        """Return the console's last lines, and the first line of a panic, whose trace may be longer."""
+        """Return the console's last lines, preceded by the first line of a panic, whose trace may be longer."""
         printed = self._text().splitlines()
         panic = [line for line in printed[:-lines] if PANIC in line]
         return "\n".join([*panic[:1], *printed[-lines:]])
 
     def end(self) -> None:
-        """Kill it; nothing in it is worth keeping."""
+        """Kill the guest; nothing in it is worth keeping."""
         self._child.kill()
         self._child.wait()
         self.agent.close()
 
     def _text(self) -> str:
-        try:
-            return self._console.read_text(encoding="utf-8", errors="replace")
-        except FileNotFoundError:
-            return ""
+        return read_text(self._console)
 
 
-class HostedGuest:
+class HostedGuest(LaunchedServer):
     """A server in its guest."""
 
-    home = "/"
-    apart = None
-
     def __init__(self, host: Guest, launch: Launch, slow: float) -> None:
+        super().__init__(launch)
         self._host = host
-        self._launch = launch
-        self.url = f"http://127.0.0.1:{launch.entry.server.manifest.port}"
-        self.pid = 0
-        self.ready_s = 0.0
-        self.instruments: Instruments = AgentInstruments(host.agent, slow)
-        executor = AgentExecutor(host.agent)
-        self.generator: Generator = Wrk(executor, overrun_s=guest.OVERRUN_S)
-        self.attacker = Vegeta(executor)
-        self.benchmarker = Ab(executor)
+        self.url, self.pid = f"http://127.0.0.1:{launch.entry.server.manifest.port}", 0
+        self.instruments = AgentInstruments(host.agent, slow)
+        self.load_by(AgentExecutor(host.agent), guest.OVERRUN_S)
 
     def start(self, words: Sequence[str], timeout_s: float) -> None:
-        """Return when the server listens; `RuntimeFailure` when it does not."""
+        """Start the server and return once it listens; raise `RuntimeFailure` if it does not."""
         entry, started = self._launch.entry, time.monotonic()
-        env = of_contract(entry, self._launch.env, "127.0.0.1", str(entry.server.manifest.port))
+        env = contract_variables(entry, self._launch.env, "127.0.0.1", str(entry.server.manifest.port))
         folder = str(entry.server.folder.resolve())
         self.pid = self._host.agent.call(INT, "start", command=words, folder=folder, env=env)
         self._host.wait_for(f"listening on {self.url} ({entry.id})", timeout_s, self._fault)
         self.ready_s = time.monotonic() - started
 
-    def probe(self) -> Info:
-        info = self.instruments.probe(self.url, self._launch.entry)
-        if wrong := fault(self._launch, Evidence(info)):
-            raise RuntimeFailure("no_effect", wrong, self.log_tail())
-        return info
-
-    def alive(self) -> bool:
-        """Return whether the server runs, or at least its guest where that does not answer."""
+    def is_alive(self) -> bool:
+        """Check whether the server runs; if the agent does not respond, check whether the guest runs."""
         try:
-            return self._host.running() and self._exit_code() is None
+            return self._host.is_running() and self._exit_code() is None
         except LoadError:
-            return self._host.running()
-
-    def ended(self, when: str) -> RuntimeFailure:
-        return RuntimeFailure("crashed", f"the server ended {when}", self.log_tail())
+            return self._host.is_running()
 
     def log_tail(self, lines: int = 20) -> str:
         return self._host.tail(lines)
-
-    def thread_dump(self, to: Path) -> bool:
-        """Dump nothing: tens of thousands of threads are too much for a serial line."""
-        return False
 
     def stop(self, grace_s: float = 15.0) -> int | None:
         try:
@@ -159,7 +129,7 @@ class HostedGuest:
 
 @dataclass
 class VmRuntime:
-    """Starts entries in guests of this machine; `folder` has the files of a guest while it boots."""
+    """A runtime that starts entries in guests on this machine; `folder` has the files of a guest while it boots."""
 
     folder: Path
     kernel: GuestKernel
@@ -183,7 +153,7 @@ class VmRuntime:
         return hosted
 
     def boot(self, console: Path) -> Guest:
-        """Return a guest whose agent is ready. Its first files are removed by then: they are in its memory."""
+        """Boot a guest and return it once its agent is ready; its boot files are then in its memory, and removed."""
         console.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=self.folder, suffix=GUEST) as files:
             machine.write_boot_files(self.kernel, Path(files.name))
@@ -193,7 +163,7 @@ class VmRuntime:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
-                    start_new_session=True,  # out of Ctrl-C's reach: the harness ends it
+                    start_new_session=True,  # so that Ctrl-C does not reach it: the harness ends it
                 )
             host = Guest(child, console, self.patience)
             try:
@@ -204,7 +174,7 @@ class VmRuntime:
         return host
 
     def facts(self) -> HostFacts:
-        """Return the guest's facts, the tools and the JDK it shares with this host, and what runs it."""
+        """Return the guest's facts, the tools and the JDK that it shares with this host, and its hypervisor."""
         with run_lock.scratch_folder("guest") as folder:
             host = self.boot(Path(folder) / "console.log")
             try:
@@ -216,26 +186,25 @@ class VmRuntime:
         return seen.model_copy(
             update={
                 "virtualization": f"QEMU {machine.qemu_version(self.machine.binary) or 'of unknown version'}, {kind}",
-                "distribution": f"the zoo's own guest, made of {here.distribution or here.system}",
-                "container": False,  # the files of this host may be those of a container
+                "distribution": f"a guest made of the files of {here.distribution or here.system}",
+                "container": False,  # the guest would detect one if this host's files are those of a container
                 "tools": here.tools,
                 "jdk": JdkFacts.of(self.jdk) if self.jdk else None,
             }
         )
 
 
-@contextmanager
-def hosting(root: Path, accelerated_by: str, memory: str, jdk: Jdk | None) -> Iterator[tuple[VmRuntime, HostFacts]]:
-    """Yield the runtime, and the facts of its guests."""
+def prepare(root: Path, accelerated_by: str, memory: str, jdk: Jdk | None) -> tuple[VmRuntime, HostFacts]:
+    """Return the runtime and the facts of its guests; raise `VmError` if no guest boots."""
     folder = root / FOLDER
-    for left in folder.glob(f"*{GUEST}"):  # of a run that was killed while a guest booted
+    for left in folder.glob(f"*{GUEST}"):  # left by a run that was killed while a guest booted
         left.unlink(missing_ok=True)
     kernel = machine.find_kernel(folder)
     runtime = VmRuntime(folder, kernel, GuestMachine(accelerated_by, memory, machine.cores()), jdk)
     try:
         seen = runtime.facts()
     except RuntimeFailure as failure:
-        given = f"{memory} of memory (VM_MEMORY= sets it)"
+        given = f"{memory} of memory (set VM_MEMORY= to change it)"
         message = f"the guest does not boot with {given}: {failure.message}\n{failure.log_tail}"
         raise VmError(message.rstrip()) from failure
-    yield runtime, seen
+    return runtime, seen

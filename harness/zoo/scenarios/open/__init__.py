@@ -1,4 +1,4 @@
-"""open: a new user 400 times a second, whatever the server does; who is answered in time?"""
+"""open: 400 new users per second, no matter what the server does. Who gets a response in time?"""
 
 from dataclasses import replace
 

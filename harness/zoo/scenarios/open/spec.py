@@ -1,17 +1,17 @@
-"""The workload of `open`. Pure."""
+"""Workload of `open`. Pure."""
 
 from __future__ import annotations
 
-from zoo.model.run import Case, Program
-from zoo.plan.scenario import Asked, Scenario, within
+from zoo.core.run import Case, Program
+from zoo.core.scenario import ProgramOptions, Scenario, load_seconds
 
 RATE, DELAY_S = 400, 4
 DURATION_S, QUICK_S = 60, 5
 TIMEOUT_S = 60.0
 
 
-def program(asked: Asked) -> Program:
-    duration_s = within(asked, DURATION_S, QUICK_S)
+def program(asked: ProgramOptions) -> Program:
+    duration_s = load_seconds(asked, DURATION_S, QUICK_S)
     case = Case(
         name=f"{RATE}ps-{DELAY_S}s",
         path=f"/sleep?ms={1000 * DELAY_S}",
@@ -26,7 +26,7 @@ def program(asked: Asked) -> Program:
 
 SPEC = Scenario(
     name="open",
-    title="a constant arrival rate, a new connection each, every request waits",
+    title="a constant arrival rate, a new connection for each request, every request waits",
     delay_s=float(DELAY_S),
     program=program,
     trial_s=lambda program: program.duration_s + TIMEOUT_S / 2,

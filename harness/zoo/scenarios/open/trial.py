@@ -1,38 +1,38 @@
-"""Measures a cell at a constant arrival rate."""
+"""Measurement of one cell at a constant arrival rate."""
 
 from __future__ import annotations
 
 from dataclasses import fields
 
+from zoo.bench.trial import TrialCell
+from zoo.bench.warmup import WarmServer
+from zoo.core.flag import Flag
+from zoo.core.record import Trial
+from zoo.core.trial_results import OpenResult
 from zoo.load.spec import LoadError
 from zoo.load.vegeta import Attack
-from zoo.measure.trials.base import TrialCell
-from zoo.measure.warm_server import WarmServer
-from zoo.model.flag import Flag
-from zoo.model.record import Trial
-from zoo.model.trial_results import OpenResult
-from zoo.scenarios.open.analysis import account
+from zoo.scenarios.open.analysis import analyse
 from zoo.scenarios.open.spec import TIMEOUT_S
 
 
 def measure_cell(cell: TrialCell) -> Trial:
-    """Each request on a connection of its own."""
+    """Measure with a new connection for each request."""
     case, duration_s = cell.block.case, cell.program.duration_s
     assert case.rate is not None
-    with cell.living() as server:
+    with cell.warm_server() as server:
         url = server.hosted.url + case.path
-        return attacked(cell, server, Attack(url, duration_s, TIMEOUT_S, rate=case.rate, keep_alive=False))
+        return measure_attack(cell, server, Attack(url, duration_s, TIMEOUT_S, rate=case.rate, keep_alive=False))
 
 
-def attacked(cell: TrialCell, server: WarmServer, attack: Attack, share: float | None = None) -> Trial:
-    """The account of a load at a constant rate; `share` of the capacity that the rate is, where it is one."""
+def measure_attack(cell: TrialCell, server: WarmServer, attack: Attack, share: float | None = None) -> Trial:
+    """Send the load, analyse it, and return the trial. `share` is the rate as a share of the capacity, if it is one."""
     assert attack.rate is not None
-    cell.tell(f"measuring at {attack.rate:,}/s")
-    with cell.watch(server) as watch:
-        given = server.hosted.attacker.run(attack, watch.tick)
-        watch.generator_cpu_s = given.cpu_s
+    cell.show_phase(f"measuring at {attack.rate:,}/s")
+    with cell.window(server) as window:
+        given = server.hosted.attacker.run(attack)
+        window.generator_cpu_s = given.cpu_s
     try:
-        found = account(given.hits, attack.rate, attack.duration_s)
+        found = analyse(given.hits, attack.rate, attack.duration_s)
     except ValueError as error:
         raise LoadError("generator_failed", str(error)) from error
     result = OpenResult(
@@ -46,6 +46,6 @@ def attacked(cell: TrialCell, server: WarmServer, attack: Attack, share: float |
         **{field.name: getattr(found, field.name) for field in fields(found) if field.name != "answered"},
         cpu_s=given.cpu_s,
         version=given.version,
-        histogram=cell.bench.store.write_raw(f"{cell.name}-histogram", found.answered.quantized().to_pairs()),
+        histogram=cell.bench.store.write_raw(f"{cell.name}-histogram", found.answered.quantize().to_pairs()),
     )
-    return watch.trial(result, found.ok, flags=[Flag.GENERATOR_BEHIND] if found.behind else [])
+    return cell.trial(server, window, result, found.ok, flags=[Flag.GENERATOR_BEHIND] if found.behind else [])

@@ -1,4 +1,4 @@
-"""ramp: all connections begin at once on a server at rest; how soon are all of them served?"""
+"""ramp: all connections start at once on an idle server. How soon does it serve all of them?"""
 
 from dataclasses import replace
 

@@ -1,11 +1,13 @@
-"""Computes how soon a server at rest serves all of C connections, each of whose requests waits D. Pure.
+"""Analysis of how soon an idle server serves all of C connections when each request waits D seconds. Pure.
 
-At its best such a server gives C/D answers a second. Windows of 100 ms show it as a curve, but are no measure of it:
-all connections begin at once, so their answers come in bursts, D apart, and a window sees a burst or nothing. What is
-counted instead at the end of each window is the answers of the last D seconds. No answer comes earlier than D after its
-request, so each connection gives at most one of them: the count over C is exactly the share of connections that were
-served within the last delay. A burst cannot make it more than 1, a gap between bursts does not matter once it has been
-reached, and a pool of P threads cannot make it more than P/C.
+At its best, such a server sends C/D responses per second. Windows of 100 ms draw that rate as a curve but cannot
+measure it. All connections start at once, so responses come in bursts that are D apart, and a window contains a whole
+burst or nothing.
+
+Instead, the analysis counts the responses of the last D seconds at the end of each window. No response arrives earlier
+than D after its request, so each connection adds at most one to the count. The count divided by C is therefore exactly
+the share of connections that were served within the last D seconds. A burst cannot raise it above 1, a gap between
+bursts does not matter once the threshold is reached, and a pool of P threads cannot raise it above P/C.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zoo.model.samples import Hits
+from zoo.core.samples import Hits
 
 WINDOW_S = 0.1
 REACHED = 0.95
@@ -24,24 +26,27 @@ REACHED = 0.95
 
 @dataclass(frozen=True)
 class Ramp:
-    """Times in seconds from the first request on."""
+    """Result of a ramp. Times are in seconds from the first request."""
 
-    windows: list[int]  # good answers in each whole window
-    t95_s: float | None  # never before D, the time of the first answers; None: not reached
-    plateau: float | None  # from t95 on, good answers a second as a share of C/D; None: no whole delay was left
-    late: float | None  # the same over the whole delays in the last third of the load, reached or not
+    windows: list[int]  # good responses in each whole window
+    t95_s: float | None  # never before D, when the first responses arrive; None: not reached
+    plateau: float | None  # good responses per second from t95 on, as a share of C/D; None: less than D was left
+    late: float | None  # the same over the whole delays in the last third of the load, whether t95 was reached or not
 
     @property
     def kept(self) -> bool:
-        """Whether what was reached lasted."""
+        """Return whether the server sustained the level it reached at t95."""
         return self.plateau is not None and self.plateau >= REACHED
 
 
 def ramp(
     answers_s: Sequence[float], connections: int, delay_s: float, duration_s: float, window_s: float = WINDOW_S
 ) -> Ramp:
-    """From the times of all good answers. t95 is the end of the first window by which, within the last `delay_s`,
-    at least 95 % of the connections were answered. ValueError where there is no delay, connection or window."""
+    """Compute the ramp from the times of all good responses.
+
+    t95 is the end of the first window at which at least 95% of the connections got a response within the last
+    `delay_s`. Raise ValueError if there is no delay, no connection or no window.
+    """
     if min(delay_s, connections, duration_s - window_s, window_s) <= 0:
         raise ValueError("a ramp needs connections, a delay and at least one window")
     times = np.sort(np.array(answers_s, dtype=np.float64))
@@ -59,7 +64,7 @@ def ramp(
 
 
 def answers(hits: Sequence[Hits]) -> list[float]:
-    """When each good answer was there, in seconds after the first request."""
+    """Return the arrival time of each good response, in seconds after the first request."""
     times: list[float] = []
     for one in hits:
         failed = {place for places in one.failed.values() for place in places}
@@ -69,8 +74,10 @@ def answers(hits: Sequence[Hits]) -> list[float]:
 
 
 def _share(times: list[float], connections: int, delay_s: float, since_s: float, until_s: float) -> float | None:
-    """Good answers a second as a share of C/D, over as many whole delays as fit: a part of one would see a burst or
-    miss it."""
+    """Return the good responses per second as a share of C/D, or None if less than one delay fits.
+
+    Only whole delays count: part of a delay would contain a whole burst or miss it.
+    """
     cycles = math.floor((until_s - since_s) / delay_s + 1e-9)
     if not cycles:
         return None

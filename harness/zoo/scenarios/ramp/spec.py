@@ -1,18 +1,18 @@
-"""The workload of `ramp`. Pure."""
+"""Workload of `ramp`. Pure."""
 
 from __future__ import annotations
 
-from zoo.model.run import Case, Program
-from zoo.plan.scenario import Asked, Scenario, within
+from zoo.core.run import Case, Program
+from zoo.core.scenario import ProgramOptions, Scenario, load_seconds
 
 DELAYS_S = (2,)
 TIERS = ("500",)
 DURATION_S, QUICK_S = 60, 8
 
 
-def program(asked: Asked) -> Program:
+def program(asked: ProgramOptions) -> Program:
     cases = [Case(name=f"{s}s", path=f"/sleep?ms={1000 * s}", wait_s=s, warm_path="/sleep?ms=1") for s in DELAYS_S]
-    duration_s = within(asked, DURATION_S, QUICK_S)
+    duration_s = load_seconds(asked, DURATION_S, QUICK_S)
     return Program(cases=cases, tiers=list(asked.tiers or TIERS), duration_s=duration_s)
 
 

@@ -1,4 +1,4 @@
-"""startup: from the start of a process to its first good answer, and the memory it then has at rest."""
+"""startup: the time from starting a process to its first good response, and its memory at rest after that."""
 
 from dataclasses import replace
 

@@ -1,24 +1,25 @@
-"""The view of `startup`: the time to the first good answer, and memory at rest. Pure."""
+"""View of `startup`: the time to the first good response, and the memory at rest. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from zoo.analysis.stats.interval import of_median
-from zoo.analysis.trials import Found, each_result, levels
-from zoo.model.record import Record
-from zoo.model.run import Run
-from zoo.model.trial_results import StartupResult
+from zoo.core.record import Record
+from zoo.core.run import Run
+from zoo.core.trial_results import StartupResult
 from zoo.report.charts.figure import Figure, Group, slug
 from zoo.report.formatting import format_interval, format_number
 from zoo.report.section import NONE
 from zoo.report.view import Columns, Kinds, Values, View, dot_figure, dots, median_answers, trial_section
+from zoo.stats.interval import median_interval
+from zoo.stats.trials import Found, each_result, list_loads
 
 TEXT = (
-    "From the start of a process to the first bytes of its first good answer, by polling every millisecond (of a "
-    "container: from the command that starts it to the line that says it listens). Medians over all starts with their "
-    "95 % interval (order statistics). default: the archive of the JDK's own classes, always on; cds: an archive "
-    "of the application's classes too; aot: an ahead-of-time cache."
+    "Time from the start of a process to the first bytes of its first good response, polled every "
+    "millisecond (for a container: from the command that starts it to the line that says it "
+    "listens). Medians over all starts with their 95% interval (order statistics). default: the "
+    "JDK's own class archive, which is always on; cds: an archive that includes the application's "
+    "classes; aot: an ahead-of-time cache."
 )
 Read = Callable[[StartupResult], Iterable[float]]
 
@@ -32,11 +33,11 @@ def _rest_mb(result: StartupResult) -> Iterable[float]:
 
 
 def _median(read: Read) -> Callable[[Found[StartupResult]], str]:
-    """`412 [408, 419]`, over all starts of all rounds."""
+    """Return a column's text, such as `412 [408, 419]`: the median over all starts of all rounds, with its interval."""
 
     def text(found: Found[StartupResult]) -> str:
         values = [value for _, result in found for value in read(result)]
-        return format_interval(of_median(values)) if values else NONE
+        return format_interval(median_interval(values)) if values else NONE
 
     return text
 
@@ -48,7 +49,7 @@ def _archive(found: Found[StartupResult]) -> str:
 
 COLUMNS: Columns[StartupResult] = {
     "starts": lambda found: str(sum(len(result.first_answer_s) for _, result in found)),
-    "first answer ms": _median(_first_answer_ms),
+    "first response ms": _median(_first_answer_ms),
     "RSS at rest MB": _median(_rest_mb),
     "anonymous MB": _median(lambda result: [kb / 1024 for kb in result.anon_kb]),
     "archive MB": _archive,
@@ -57,7 +58,7 @@ SECTION = trial_section("startup", TEXT, StartupResult, COLUMNS, lambda _, level
 
 
 def _starts(read: Read) -> Values:
-    """Return what is read of all starts of all rounds, by entry."""
+    """Return the values read from all starts of all rounds, by entry."""
     return lambda records, level: {
         entry: [value for result in each for value in read(result)]
         for entry, each in each_result(records, level, StartupResult).items()
@@ -65,21 +66,21 @@ def _starts(read: Read) -> Values:
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
-    """Return time and memory, one figure per way to start."""
+    """Return the figures of time and memory, one figure per way to start."""
     made = []
     for heading, name, title, read in (
-        ("Time", "start", "first answer, ms", _first_answer_ms),
+        ("Time", "start", "first response, ms", _first_answer_ms),
         ("Memory", "rest", "RSS at rest, MB", _rest_mb),
     ):
         figures: list[Figure] = []
-        for level in levels(records):
-            data = dots(kinds, _starts(read)(records, level), of_median)
+        for level in list_loads(records):
+            data = dots(kinds, _starts(read)(records, level), median_interval)
             figures += dot_figure(slug(name, *level), level[0], f"{level[0].partition(' ')[2]}: {title}", data)
         made.append(Group(heading, figures))
     return [group for group in made if group.figures]
 
 
 ANSWERS = median_answers(
-    _starts(_first_answer_ms), lambda level: f"From start to first answer ({level[0].partition(' ')[2]}), ms", round
+    _starts(_first_answer_ms), lambda level: f"From start to first response ({level[0].partition(' ')[2]}), ms", round
 )
 VIEW = View("Starts", SECTION, groups, ANSWERS)

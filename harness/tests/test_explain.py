@@ -1,0 +1,218 @@
+"""Explanations: groups of stacks, differences per group, counts, the paragraph and the page."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from builders import run
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zoo.explain.analysis import differences, named_share, observing_cost, total
+from zoo.explain.counts import parse_strace_summary
+from zoo.explain.data import Explanation, PlainWindow, ProfiledWindow, Side
+from zoo.explain.files import read_groups, write_explanation, write_page
+from zoo.explain.groups import OTHER
+from zoo.explain.page import count_rows
+from zoo.explain.paragraph import paragraph
+from zoo.explain.stacks import Stack, collapse, differential_tree, mean_stacks, normalize_frame, parse_collapsed
+
+GROUPS = read_groups()
+FUTEX = ("java/lang/Thread.run", "jdk/internal/misc/Unsafe.unpark", "do_syscall_64_[k]", "__x64_sys_futex_[k]")
+WRITE = ("java/lang/Thread.run", "org/apache/coyote/Response.action", "ksys_write_[k]", "try_to_wake_up_[k]")
+HANDLER = (
+    "java/lang/VirtualThread.run",
+    "org/apache/catalina/core/ApplicationFilterChain.doFilter",
+    "zoo/Handler.busy",
+)
+
+
+def side(entry: str, base: Mapping[str, float], cpu_us: float, seed: int, calls: Mapping[str, float]) -> Side:
+    """Return a side of six windows whose figures vary by 1%."""
+    noise = random.Random(seed)
+
+    def vary(value: float) -> float:
+        return value * noise.gauss(1, 0.01)
+
+    return Side(
+        entry=entry,
+        profiler="async-profiler 4.4",
+        plain=[
+            PlainWindow(requests=10_000, rps=vary(5_000), cpu_us=vary(cpu_us), voluntary=1, involuntary=0, migrations=0)
+            for _ in range(6)
+        ],
+        profiled=[
+            ProfiledWindow(
+                requests=10_000,
+                rps=vary(4_900),
+                cpu_us=vary(cpu_us * 1.02),
+                groups_us={name: vary(value) for name, value in base.items()},
+            )
+            for _ in range(6)
+        ],
+        calls=dict(calls),
+        calls_connections=100,
+    )
+
+
+BASE = {"socket write": 20.0, "parking and waking threads": 5.0, "handler": 1.0, OTHER: 0.5}
+
+
+def explanation(changed: Mapping[str, float], cpu_us: float, calls: Mapping[str, float]) -> Explanation:
+    return Explanation(
+        id="20260101-000000-explain",
+        started_at="2026-01-01T00:00:00+00:00",
+        commit=None,
+        dirty=None,
+        harness="0.1.0",
+        host=run().host,
+        scenario="hello",
+        path="/",
+        connections=1_000,
+        window_s=5,
+        a=side("server:platform", BASE, 27.0, 1, {"futex": 0.1, "write": 1.0}),
+        b=side("server:virtual", {**BASE, **changed}, cpu_us, 2, {"write": 1.0, **calls}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("stack", "group"),
+    [
+        (FUTEX, "parking and waking threads"),
+        (WRITE, "socket write"),
+        (HANDLER, "handler"),
+        (("start_thread", "CompileBroker::compiler_thread_loop", "do_syscall_64_[k]"), "JIT compiler"),
+        (("tokio::runtime::park", "__x64_sys_epoll_wait_[k]"), "readiness (epoll)"),
+        (
+            ("java/lang/Thread.run", "org/apache/coyote/http11/Http11InputBuffer.parseHeader"),
+            "HTTP parsing and writing",
+        ),
+        (("no_rule_names_this",), OTHER),
+    ],
+)
+def test_group_of_a_stack(stack: tuple[str, ...], group: str) -> None:
+    assert GROUPS.group_of(stack) == group
+
+
+def test_start_of_a_thread_is_left_out() -> None:
+    assert GROUPS.without_start(HANDLER) == HANDLER[1:]
+    assert GROUPS.without_start(HANDLER[:1]) == HANDLER[:1]
+
+
+FRAMES = st.sampled_from([*FUTEX, *WRITE, *HANDLER, "no_rule_names_this"])
+STACKS = st.dictionaries(
+    st.lists(FRAMES, min_size=1, max_size=6).map(tuple), st.floats(0.01, 1e6), min_size=1, max_size=20
+)
+
+
+@given(STACKS)
+def test_groups_add_up_to_all_stacks(stacks: dict[tuple[str, ...], float]) -> None:
+    assert sum(GROUPS.sum_by_group(stacks).values()) == pytest.approx(sum(stacks.values()))
+
+
+@given(STACKS, STACKS)
+def test_tree_keeps_the_sums_of_both_sides(a: dict[tuple[str, ...], float], b: dict[tuple[str, ...], float]) -> None:
+    root = differential_tree(a, b, 0.0)
+    assert root["a"] == pytest.approx(sum(a.values()), abs=1e-3)
+    assert root["b"] == pytest.approx(sum(b.values()), abs=1e-3)
+    assert sum(child["value"] for child in root["children"]) == pytest.approx(root["value"], abs=1e-2)
+
+
+def test_small_frames_are_left_out_of_the_tree() -> None:
+    tree = differential_tree({("big",): 10.0, ("small",): 0.1}, {("big",): 10.0}, 1.0)
+    assert [child["name"] for child in tree["children"]] == ["big"]
+
+
+@given(STACKS)
+def test_collapsed_stacks_are_read_back(stacks: dict[tuple[str, ...], float]) -> None:
+    whole = {stack: float(round(value)) for stack, value in stacks.items() if round(value)}
+    assert parse_collapsed(collapse(stacks)) == whole
+
+
+def test_names_that_differ_between_starts_are_equal() -> None:
+    assert normalize_frame("java/lang/Thread.run_[0]") == normalize_frame("java/lang/Thread.run_[j]")
+    assert normalize_frame("zoo/Main$$Lambda.0x00000000530d0798.run") == normalize_frame("zoo/Main$$Lambda/0x1234.run")
+    assert normalize_frame("ksys_write_[k]") == "ksys_write_[k]"
+
+
+def test_mean_counts_missing_stacks_as_zero() -> None:
+    assert mean_stacks([{("a",): 2.0}, {("b",): 4.0}]) == {("a",): 1.0, ("b",): 2.0}
+
+
+STRACE = """\
+% time     seconds  usecs/call     calls    errors syscall
+------ ----------- ----------- --------- --------- ----------------
+ 61.02    0.410000          40     10250           write
+ 30.00    0.200000          19     10500       250 read
+  8.98    0.060000          20      3000         1 futex
+------ ----------- ----------- --------- --------- ----------------
+100.00    0.670000          28     23750       251 total
+"""
+
+
+def test_strace_summary() -> None:
+    assert parse_strace_summary(STRACE) == {"write": 10250, "read": 10500, "futex": 3000}
+
+
+def test_known_difference_is_named_with_its_size() -> None:
+    changed = {"parking and waking threads": 9.0}
+    found = explanation(changed, 31.0, {"futex": 1.0})
+    clear = [d for d in differences(found, GROUPS.names) if d.clear]
+    assert [d.name for d in clear] == ["parking and waking threads"]
+    assert clear[0].interval.value == pytest.approx(4.0, rel=0.2)
+    assert total(found).interval.value == pytest.approx(4.0, rel=0.2)
+    text = paragraph(found, GROUPS)
+    assert "server:virtual uses" in text
+    assert "more on parking and waking threads (goes together with 0.9 more calls of futex per request)" in text
+    assert "because" not in text
+
+
+def test_equal_servers_give_no_difference() -> None:
+    found = explanation({}, 27.0, {"futex": 0.1})
+    assert not [d for d in differences(found, GROUPS.names) if d.clear]
+    assert "use the same CPU time per request" in paragraph(found, GROUPS)
+
+
+def test_equal_servers_are_rarely_told_apart() -> None:
+    """Without a real difference, at most 5% of explanations may name a group; the bound allows for chance."""
+    named = 0
+    for seed in range(200):
+        found = explanation({}, 27.0, {})
+        found = found.model_copy(
+            update={"a": side("a", BASE, 27.0, 2 * seed, {}), "b": side("b", BASE, 27.0, 2 * seed + 1, {})}
+        )
+        named += any(d.clear for d in differences(found, GROUPS.names))
+    assert named <= 18  # P(more) < 1% if the true share is 5%
+
+
+def test_share_that_rules_name() -> None:
+    assert named_share(explanation({}, 27.0, {}), OTHER) == pytest.approx(26 / 26.5, abs=0.005)
+
+
+def test_heavy_profiler_is_pointed_out() -> None:
+    found = explanation({}, 27.0, {})
+    assert not observing_cost(found.a).heavy
+    slow = [window.model_copy(update={"rps": 4_000.0}) for window in found.a.profiled]
+    assert observing_cost(found.a.model_copy(update={"profiled": slow})).heavy
+
+
+def test_counts_of_both_sides() -> None:
+    rows = {row.name: (row.a, row.b) for row in count_rows(explanation({}, 27.0, {}))}
+    assert rows["calls of futex per request"] == (0.1, 0.0)
+    assert rows["voluntary context switches per request"] == (1, 1)
+    assert "bytes allocated per request" not in rows
+
+
+def test_page_contains_the_paragraph_and_is_offline(tmp_path: Path) -> None:
+    found = explanation({"parking and waking threads": 9.0}, 31.0, {"futex": 1.0})
+    a: dict[Stack, float] = {FUTEX: 5.0, WRITE: 20.0}
+    b: dict[Stack, float] = {FUTEX: 9.0, WRITE: 20.0}
+    written = write_explanation(tmp_path, found, a, b)
+    page = written.read_text(encoding="utf-8")
+    assert paragraph(found, GROUPS) in page
+    assert "default-src &#39;none&#39;" in page
+    assert 'src="http' not in page
+    assert write_page(tmp_path).read_text(encoding="utf-8") == page

@@ -1,0 +1,64 @@
+"""Test of `pool-size` as a user runs it: real Tomcat, real vegeta, 300 requests. It needs java-tomcat built."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from zoo.core.run_folder import Store
+from zoo.core.trial_results import PoolSizeResult
+
+pytestmark = pytest.mark.run
+
+BENCH = [
+    *(sys.executable, "-m", "zoo", "bench", "--runtime", "process", "--quick", "--scenario", "pool-size"),
+    *("--server", "java-tomcat", "--variant", "platform", "--variant", "virtual"),
+    *("--tiers", "300", "--duration", "2"),
+]
+POOL = 50
+PATIENCE_S = 600
+
+
+def test_300_requests_at_once_by_pool_size(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*BENCH, "--results", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+        env={**os.environ, "COLUMNS": "200", "MAX_THREADS": str(POOL)},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: dict[str, PoolSizeResult] = {}
+    for record in Store.open(tmp_path / "latest").records():
+        assert record.trial is not None, record.failure
+        assert isinstance(record.trial.result, PoolSizeResult)
+        found[record.case] = record.trial.result
+        assert record.memory is not None
+        assert record.memory.peak_kb > 50_000
+    assert {case: (one.pool, one.served_first) for case, one in found.items()} == {
+        "current": (POOL, POOL),
+        "half": (150, 150),
+        "all": (300, 300),
+        "virtual": (None, 300),
+    }
+    for case, one in found.items():
+        assert one.stopped_by == "", one.summary
+        assert one.threads is not None
+        assert one.threads >= (one.pool or 0)
+        assert one.rss_kb is not None
+        assert one.heap_kb
+        assert one.stacks_kb
+        assert one.heap_kb + one.stacks_kb < one.rss_kb
+        assert one.hello is not None, case
+        assert one.hello.threads >= (one.pool or 0), "the pool was filled before the fast requests"
+        assert one.hello.cpu_us
+    assert found["virtual"].stacks_kb is not None
+    assert (found["all"].stacks_kb or 0) > found["virtual"].stacks_kb
+    assert "java-tomcat, 300 requests that wait 2 s at once: " in done.stdout
+    report = (tmp_path / "latest" / "report.md").read_text(encoding="utf-8")
+    assert f"| java-tomcat:platform | {POOL} (now) | {POOL} |" in report

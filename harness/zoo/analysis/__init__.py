@@ -1,1 +1,0 @@
-"""Records → what they say: summary, metrics, flags, pairs, verdicts. Pure."""

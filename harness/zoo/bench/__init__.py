@@ -1,0 +1,1 @@
+"""Execution of a run: session, warm-up, measurement window, cell."""

@@ -1,1 +1,0 @@
-"""The servers of the zoo: their manifests, and building what they name."""

@@ -1,0 +1,64 @@
+"""An explanation as stored: the windows of both entries, their CPU time by group, and their counts per request."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from zoo.core.data import Data
+from zoo.core.run import RunFacts
+
+PROTOCOL = 1
+"""Version of this measurement's protocol."""
+
+
+class PlainWindow(Data):
+    """A window without a profiler: what the published figures measure. Counts are per request."""
+
+    requests: int
+    rps: float
+    cpu_us: float = Field(description="CPU time of the server per request in µs")
+    voluntary: float | None = Field(description="voluntary context switches per request")
+    involuntary: float | None = Field(description="involuntary context switches per request")
+    migrations: float | None = Field(description="moves of a thread to another processor per request")
+
+
+class ProfiledWindow(Data):
+    """A window under the profiler."""
+
+    requests: int
+    rps: float
+    cpu_us: float = Field(description="CPU time of the server per request in µs, as the kernel counts it")
+    groups_us: dict[str, float] = Field(description="CPU time per request in µs by group, from the samples")
+
+    @property
+    def profile_us(self) -> float:
+        """CPU time per request in µs that the samples add up to."""
+        return sum(self.groups_us.values())
+
+
+class Side(Data):
+    """One entry of the pair: its windows in the order in which they ran, and its counts per request."""
+
+    entry: str
+    profiler: str = Field(description="name and version")
+    plain: list[PlainWindow]
+    profiled: list[ProfiledWindow]
+    calls: dict[str, float] = Field(description="system calls per request by name; empty if they were not counted")
+    calls_connections: int = Field(default=0, description="connections of the load during which they were counted")
+    allocated_bytes: list[float] = Field(default=[], description="per request, one figure per window; JVMs only")
+
+
+class Explanation(RunFacts):
+    """A pair of entries, profiled in alternating windows."""
+
+    kind: Literal["explain"] = "explain"
+    protocol: int = PROTOCOL
+    scenario: str
+    path: str = Field(description="request target")
+    connections: int
+    window_s: float
+    a: Side
+    b: Side
+    missing: list[str] = Field(default=[], description="what could not be recorded here, and the command that helps")

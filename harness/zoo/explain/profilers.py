@@ -1,0 +1,226 @@
+"""Profilers of running servers: async-profiler for a JVM, perf for other programs."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from zoo.core.errors import UserError
+from zoo.explain.stacks import Stack, parse_collapsed
+from zoo.host import run_lock
+from zoo.host.files import read_text
+from zoo.sample import jcmd
+
+ASYNC_PROFILER = "4.4"
+"""Version that `harness/install-profilers.sh` installs."""
+
+INTERVAL_MS = 2
+"""CPU time between two samples of a thread."""
+
+HERTZ = 1000 // INTERVAL_MS - 1
+"""Sampling rate of perf; one less than a round number, so that it does not run in step with timers."""
+
+ALLOCATION_BYTES = 16 * 1024
+"""Mean number of allocated bytes between two samples.
+
+An object of size s is sampled with probability 1 - exp(-s / mean), and counts as the larger of s and the mean. So
+objects of about this size are underestimated by up to 37%; much smaller and much larger ones are not.
+"""
+
+ATTACH_S = 60.0
+"""Seconds that a profiler may need to attach on a busy machine."""
+
+
+class ProfilerError(UserError):
+    """A profiler that cannot attach; the message says what is missing and the command that helps."""
+
+
+class Profiler(Protocol):
+    """A profiler of one process."""
+
+    name: str
+
+    def start(self) -> None: ...
+    def stop(self) -> Mapping[Stack, float]:
+        """Stop and return the CPU time in µs of each stack since the start."""
+        ...
+
+
+class AsyncProfiler:
+    """async-profiler, loaded into a running JVM through jcmd.
+
+    Raise `ProfilerError` if the JVM has no jcmd or refuses the agent.
+    """
+
+    def __init__(self, pid: int, library: Path) -> None:
+        self._pid = pid
+        self._library = library
+        self.name = f"async-profiler {self._library.parent.name}"
+
+    def start(self, event: str = f"event=cpu,interval={INTERVAL_MS}ms") -> None:
+        self._call(f"start,{event}")
+
+    def stop(self) -> dict[Stack, float]:
+        return {stack: samples * INTERVAL_MS * 1000.0 for stack, samples in self._stop("ann").items()}
+
+    def start_allocations(self) -> None:
+        """Sample allocations instead of CPU time."""
+        self.start(f"event=alloc,alloc={ALLOCATION_BYTES}")
+
+    def stop_allocations(self) -> int:
+        """Stop and return the allocated bytes since the start."""
+        return self._stop("total").total()
+
+    def _stop(self, options: str) -> Counter[Stack]:
+        with run_lock.scratch_folder("profile") as folder:
+            written = Path(folder, "stacks")
+            self._call(f"stop,file={written},collapsed,{options}")
+            return parse_collapsed(written.read_text(encoding="utf-8", errors="replace"))
+
+    def _call(self, command: str) -> None:
+        # without the inner quotes, jcmd splits the command at its equals signs
+        words = ("JVMTI.agent_load", str(self._library), f'"{command}"')
+        printed = jcmd.run_jcmd(self._pid, *words)
+        if printed is None or "return code: 0" not in printed:
+            raise ProfilerError(
+                "async-profiler cannot attach to the server's JVM: it needs a JDK with jcmd, the server's user, and no "
+                f"-XX:+DisableAttachMechanism ({(printed or 'no answer from jcmd').strip()})"
+            )
+
+
+class Perf:
+    """perf with the CPU clock, for programs that are not JVMs; inferno folds its stacks.
+
+    Raise `ProfilerError` if perf may not attach.
+    """
+
+    def __init__(self, pid: int, inferno: Path) -> None:
+        self._pid = pid
+        self._inferno = inferno
+        self._folder = run_lock.scratch_folder("perf")
+        self._data = Path(self._folder.name, "perf.data")
+        self._child: subprocess.Popen[str] | None = None
+        self.name = subprocess.run([perf(), "--version"], capture_output=True, text=True, check=False).stdout.strip()
+
+    def start(self) -> None:
+        """Start perf and return when it records."""
+        control, acknowledged = (Path(self._folder.name, name) for name in ("control", "acknowledged"))
+        for fifo in (control, acknowledged):
+            fifo.unlink(missing_ok=True)
+            os.mkfifo(fifo)
+        events = ["-e", "cpu-clock", "-F", str(HERTZ), "-g", "-p", str(self._pid)]
+        when = ["--delay=-1", f"--control=fifo:{control},{acknowledged}"]
+        words = [perf(), "record", "-q", *events, *when, "-o", str(self._data)]
+        self._child = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, process_group=0)
+        # a FIFO that is open for both never waits for its other end
+        with os.fdopen(os.open(control, os.O_RDWR), "wb", buffering=0) as asking:
+            asking.write(b"enable\n")
+            self._wait_for_answer(acknowledged)
+
+    def _wait_for_answer(self, fifo: Path) -> None:
+        assert self._child is not None
+        with os.fdopen(os.open(fifo, os.O_RDWR | os.O_NONBLOCK), "rb", buffering=0) as answers:
+            deadline = time.monotonic() + ATTACH_S
+            while not select.select([answers], [], [], 0.1)[0]:
+                if self._child.poll() is not None or time.monotonic() > deadline:
+                    self._child.kill()
+                    said = self._child.communicate()[1].strip()
+                    raise ProfilerError(f"perf cannot attach: {said}\n{permission_advice()}")
+
+    def stop(self) -> dict[Stack, float]:
+        assert self._child is not None
+        self._child.send_signal(signal.SIGINT)
+        self._child.communicate()
+        script = subprocess.run(
+            [perf(), "script", "-i", str(self._data)], capture_output=True, text=True, errors="replace", check=True
+        )
+        folded = subprocess.run(
+            [self._inferno, "--kernel"], input=script.stdout, capture_output=True, text=True, check=True
+        )
+        self._data.unlink(missing_ok=True)
+        found: Counter[Stack] = Counter()
+        # inferno puts the thread's name first, and weighs each sample by its period, which this clock counts in ns
+        for (_, *frames), ns in parse_collapsed(folded.stdout).items():
+            found[tuple(frames)] += ns
+        return {stack: ns / 1000 for stack, ns in found.items()}
+
+
+def perf() -> str:
+    """Return the path of perf; raise `ProfilerError` if there is none."""
+    found = shutil.which("perf")
+    if found is None:
+        raise ProfilerError(
+            "perf is missing; install it: apt-get install linux-perf (Debian), linux-tools-generic (Ubuntu)"
+        )
+    return found
+
+
+def permission_advice() -> str:
+    """Return the command that allows a user to profile on this host."""
+    level = read_text("/proc/sys/kernel/perf_event_paranoid").strip()
+    return f"kernel.perf_event_paranoid is {level}; as root: sysctl kernel.perf_event_paranoid=1"
+
+
+def find_async_profiler(tools: Path) -> Path:
+    """Return the path of async-profiler's library for this processor; raise `ProfilerError` if it is missing."""
+    return _find_tool(tools / "async-profiler" / ASYNC_PROFILER / "libasyncProfiler.so")
+
+
+def find_inferno(tools: Path) -> Path:
+    """Return the path of the tool that folds perf's stacks; raise `ProfilerError` if it is missing."""
+    return _find_tool(tools / "inferno-collapse-perf")
+
+
+def _find_tool(path: Path) -> Path:
+    if not path.exists():
+        raise ProfilerError(f"{path.name} is missing; install the profilers: make profilers")
+    return path
+
+
+class CallCounter:
+    """strace in its counting mode, attached to all threads of a process."""
+
+    def __init__(self, pid: int) -> None:
+        """Attach and return when all threads are traced; raise `ProfilerError` if that is not possible."""
+        strace = shutil.which("strace")
+        if strace is None:
+            raise ProfilerError("system calls were not counted: strace is missing (apt-get install strace)")
+        self._folder = run_lock.scratch_folder("strace")
+        self._output = Path(self._folder.name, "summary")
+        words = [strace, "-c", "-f", "-q", "-o", str(self._output), "-p", str(pid)]
+        self._child = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, process_group=0)
+        deadline = time.monotonic() + ATTACH_S
+        while not _is_traced(pid):
+            if self._child.poll() is not None or time.monotonic() > deadline:
+                self._end()
+                said = self._child.stderr.read().strip() if self._child.stderr else ""
+                raise ProfilerError(
+                    f"system calls were not counted: strace cannot attach ({said}); "
+                    "as root: sysctl kernel.yama.ptrace_scope=0"
+                )
+            time.sleep(0.05)
+
+    def stop(self) -> str:
+        """Detach and return the summary."""
+        self._end()
+        return self._output.read_text(encoding="utf-8") if self._output.exists() else ""
+
+    def _end(self) -> None:
+        if self._child.poll() is None:
+            self._child.send_signal(signal.SIGINT)
+        self._child.wait()
+
+
+def _is_traced(pid: int) -> bool:
+    """Return True if every thread of the process has a tracer."""
+    tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 (thousands of threads: names are cheaper than paths)
+    statuses = [read_text(f"/proc/{pid}/task/{task}/status") for task in tasks]
+    return all("TracerPid:\t0\n" not in status for status in statuses if status)

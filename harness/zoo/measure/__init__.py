@@ -1,1 +1,0 @@
-"""A run carried out: session, server, warm-up, window, cell and trials."""

@@ -1,1 +1,0 @@
-"""The cell of a scenario that is more than windows of wrk."""

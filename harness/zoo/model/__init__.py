@@ -1,1 +1,0 @@
-"""What is stored and handed on: records, run facts, entry ids, conditions, flags. Data alone."""

@@ -1,1 +1,0 @@
-"""What is asked, in which order, and for how long. Pure."""

@@ -1,0 +1,115 @@
+"""The wording of comparisons, names and lists. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from zoo.core.entry_id import server_name
+from zoo.core.flag import Flag
+from zoo.report.formatting import format_number
+from zoo.stats import Ratio
+from zoo.stats.metrics import Word
+from zoo.stats.pairs import Comparison
+from zoo.stats.summary import Row
+from zoo.stats.verdict import format_missing_rounds
+
+MODELS = {
+    "platform-thread": "the pool of platform threads",
+    "virtual-thread": "virtual threads",
+    "event-loop": "the event loop",
+    "async-task": "tasks",
+    "async-servlet": "asynchronous servlets",
+}
+"""The names of thread models in sentences."""
+
+
+def format_tier(row: Row) -> str:
+    """Return the connections, and the limit that reduced them: `25k → 19,500 (nofile hard limit 20,000)`."""
+    if row.limited_by is None or row.actual is None:
+        return row.tier
+    return f"{row.tier} → {row.actual:,} ({row.limited_by})"
+
+
+def format_comparison(comparison: Comparison, above: str | None = None, below: str | None = None) -> str:
+    """Return a comparison in words: the first of these that applies, with its interval.
+
+    `the same (within 5%)` · `24% more (13–35%)` · `probably 6% more (1–12%)` · `no clear difference (−11 to +20%)` ·
+    `not measured, because …`. One round has no interval: `+24%`. `above` and `below` replace the metric's own words for
+    ratios above and below 1.
+    """
+    verdict, ratio, metric = comparison.verdict, comparison.ratio, comparison.metric
+    if verdict.word is Word.NOT_MEASURED or ratio is None:
+        return f"not measured, because {verdict.why}"
+    if ratio.low is None or ratio.high is None:
+        return format_change(ratio)
+    if verdict.word is Word.SAME:
+        return verdict.label
+    if not verdict.differs and not verdict.likely:
+        return f"{verdict.label} ({format_signed_range(ratio.low, ratio.high)})"
+    word = (above or metric.above) if ratio.value > 1 else (below or metric.below)
+    size = f"{abs(ratio.value - 1):,.0%} {word} ({format_size_range(ratio.low, ratio.high)})"
+    return ("" if verdict.differs else "probably ") + ("at least " if verdict.at_least else "") + size
+
+
+def format_change(ratio: Ratio) -> str:
+    """Format a ratio as a change with its interval: `−4% (−6 to −2%)`, or `−4%` without an interval."""
+    text = format_signed(ratio.value)
+    return text if ratio.low is None or ratio.high is None else f"{text} ({format_signed_range(ratio.low, ratio.high)})"
+
+
+def format_size_range(low: float, high: float) -> str:
+    """Format two ratios on one side of 1 as the size of a difference: `13–35%` for 1.13 and 1.35 or 0.65 and 0.87."""
+    near, far = sorted((abs(low - 1), abs(high - 1)))
+    text = (f"{near:,.0%}", f"{far:,.0%}")
+    return text[0] if text[0] == text[1] else f"{text[0][:-1]}–{text[1]}"
+
+
+def format_signed(ratio: float) -> str:
+    """Format a ratio as a change: `+20%`, `−11%`."""
+    return f"{ratio - 1:+,.0%}".replace("-", "−")
+
+
+def format_signed_range(low: float, high: float) -> str:
+    """Format two ratios as changes: `−11 to +20%`, or `−91%` if both round to the same."""
+    first, last = format_signed(low), format_signed(high)
+    return last if first == last else f"{first[:-1]} to {last}"
+
+
+def undecided_lines(comparisons: Sequence[Comparison]) -> list[str]:
+    """Return how many comparisons are not decided and what would decide them; empty if all are decided."""
+    verdicts = [c.verdict for c in comparisons if c.verdict.word is Word.UNCLEAR]
+    if not verdicts:
+        return []
+    few = [verdict.more for verdict in verdicts if verdict.more]
+    needs = f"{format_missing_rounds(max(few))} {len(few)} of them" if few else "the noise is too large"
+    return [f"Not decided: {len(verdicts)} of {len(comparisons)} comparisons; {needs}."]
+
+
+def format_flag(flag: Flag) -> str:
+    return flag.value.replace("_", " ")
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Join names: `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def format_by_server(values: Mapping[str, float], unit: str = "") -> str:
+    """Return values by server, lowest first: `8 ms in a:y and 9–60 ms in c`.
+
+    A server with several variants has their range; a single variant appears under its own name.
+    """
+    by_server: dict[str, dict[str, float]] = {}
+    for entry, value in values.items():
+        by_server.setdefault(server_name(entry), {})[entry] = value
+    texts = []
+    for server, by_entry in sorted(by_server.items(), key=lambda one: min(one[1].values())):
+        low, high = (format_number(end(by_entry.values())) for end in (min, max))
+        figure = low if low == high else f"{low}–{high}"
+        texts.append(f"{figure}{unit} in {server if len(by_entry) > 1 else next(iter(by_entry))}")
+    return join_names(texts)
+
+
+def capitalize(text: str) -> str:
+    """Return the text with a capital first letter; the rest is unchanged."""
+    return text[:1].upper() + text[1:]

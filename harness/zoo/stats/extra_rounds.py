@@ -1,0 +1,129 @@
+"""The number of rounds that a precision needs, and how many of them the budget allows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from zoo.core.blocks import blocks_of, profile_of
+from zoo.core.budget import estimate_seconds
+from zoo.core.errors import BenchError
+from zoo.core.manifest import Catalog
+from zoo.core.record import Record
+from zoo.core.run import PlanFacts, Run
+from zoo.core.scenario import SCENARIOS
+from zoo.core.windows import MANY
+from zoo.stats import rounds_for, sd_upper_bound
+from zoo.stats.metrics import CPU, REQUESTS, Metric
+from zoo.stats.pairs import Kind, Pair, compare
+
+PLANNED = (REQUESTS, CPU)
+
+
+@dataclass(frozen=True)
+class Need:
+    """The rounds that one comparison needs.
+
+    `expected` follows from the pilot's variance. `assured` is the number needed for 80% assurance, given how few
+    rounds the pilot had.
+    """
+
+    a: str
+    b: str
+    scenario: str
+    tier: str
+    metric: Metric
+    sd_log: float
+    expected: int
+    assured: int
+
+
+def rounds_needed(pairs: Iterable[Pair], wanted: float, done: int) -> int:
+    """Return how many more rounds are needed until each named pair of throughput is known to ± wanted (0.05: 5%).
+
+    The number depends on the figures' variance and never on their differences, so a difference is no reason to stop.
+    With more than `MANY` connections, a window mostly opens them, so no rounds are added for these cells.
+    """
+    busy = [p for p in pairs if p.requested <= MANY and SCENARIOS[p.scenario.partition(" ")[0]].measures_throughput]
+    return max(0, max((need.expected for need in find_needs(busy, wanted)), default=0) - done)
+
+
+def find_needs(pairs: Iterable[Pair], wanted: float) -> list[Need]:
+    """Return the need of each named pair and guest in each cell, if the pilot has at least two rounds of it."""
+    found = []
+    for pair in pairs:
+        for metric in PLANNED:
+            comparison = pair.comparisons.get(metric)
+            ratio = comparison.ratio if comparison else None
+            if pair.kind not in (Kind.MODEL, Kind.GUEST) or ratio is None or ratio.sd_log is None:
+                continue
+            found.append(
+                Need(
+                    a=pair.a,
+                    b=pair.b,
+                    scenario=pair.scenario,
+                    tier=pair.tier,
+                    metric=metric,
+                    sd_log=ratio.sd_log,
+                    expected=rounds_for(ratio.sd_log, wanted, prior_df=(ratio.df or 0) - (ratio.rounds - 1)),
+                    assured=rounds_for(sd_upper_bound(ratio.sd_log, ratio.rounds), wanted),
+                )
+            )
+    return found
+
+
+AT_ONCE = 3
+"""Number of rounds to add before the noise is estimated again: three rounds say little about it."""
+
+
+@dataclass(frozen=True)
+class ExtraRounds:
+    """The number of rounds to add, 0 if the run is complete; `text` gives the reason."""
+
+    rounds: int
+    text: str = ""
+
+
+def plan_extra_rounds(run: Run, records: Sequence[Record], catalog: Catalog) -> ExtraRounds:
+    """Return the rounds that a finished run needs in addition, as far as the budget allows."""
+    planned = run.plan
+    if planned.precision is None or planned.budget_s is None:
+        return ExtraRounds(0)
+    pairs = compare(planned.entries, records, catalog.reference_id, planned.guests).pairs
+    wanted = rounds_needed(pairs, planned.precision, planned.rounds)
+    aim = f"±{100 * planned.precision:g}%"
+    if not wanted:
+        return ExtraRounds(0, f"{planned.rounds} rounds: throughput is known to {aim}")
+    chosen = min(wanted, AT_ONCE)
+    while chosen and _seconds(add_rounds(planned, chosen), catalog) > planned.budget_s:
+        chosen -= 1
+    minutes = planned.budget_s / 60
+    if not chosen:
+        over = f"over the budget of {minutes:.0f} min"
+        return ExtraRounds(0, f"{planned.rounds} rounds; {aim} would take about {wanted} more, {over}")
+    return ExtraRounds(chosen, f"{planned.rounds} rounds; {aim} needs about {wanted} more; {chosen} of them follow")
+
+
+def add_rounds(planned: PlanFacts, more: int) -> PlanFacts:
+    """Return the plan with more rounds of the scenarios that measure throughput; the others keep their rounds."""
+    kept = {name: planned.rounds_in(name) for name in planned.scenarios if not SCENARIOS[name].measures_throughput}
+    return planned.model_copy(update={"rounds": planned.rounds + more, "rounds_of": kept})
+
+
+def extend_rounds(planned: PlanFacts, rounds: int) -> PlanFacts:
+    """Return the plan with this total number of rounds; `BenchError` if it already has as many.
+
+    They apply to the scenarios that measure throughput if there are any, otherwise to all.
+    """
+    if rounds <= planned.rounds:
+        raise BenchError(
+            f"cannot resume: the run already has {planned.rounds} round(s); give ROUNDS a "
+            "larger number, the total of all rounds"
+        )
+    if any(SCENARIOS[name].measures_throughput for name in planned.scenarios):
+        return add_rounds(planned, rounds - planned.rounds)
+    return planned.model_copy(update={"rounds": rounds, "rounds_of": {}})
+
+
+def _seconds(planned: PlanFacts, catalog: Catalog) -> float:
+    return estimate_seconds(blocks_of(planned), profile_of(planned), catalog)
