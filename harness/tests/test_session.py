@@ -484,9 +484,14 @@ def test_a_full_disk_ends_the_run_and_its_servers(bed: Bed) -> None:
     assert not bed.world.running
 
 
+def no_response_at(connections: int) -> Callable[[Call], LoadOutcome | None]:
+    """Return a fault that leaves each window with these connections without a response."""
+    return lambda call: outcome(call.spec, []) if in_window(connections)(call) else None
+
+
 def test_connections_that_others_close_meanwhile_hide_no_hung_server(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     # The samples count the connections of the whole network; the check in mid-run counts those of the server.
-    bed.world.fault = once(lambda call: outcome(call.spec, []), in_window(1_000))
+    bed.world.fault = no_response_at(1_000)
     monkeypatch.setattr(Window, "sampled_connections", 0)
     failure = bed.run(one_block())[1].failure
     assert failure is not None
@@ -494,16 +499,21 @@ def test_connections_that_others_close_meanwhile_hide_no_hung_server(bed: Bed, m
 
 
 def test_no_request_and_no_error_is_a_hung_server(bed: Bed) -> None:
-    bed.world.fault = once(lambda call: outcome(call.spec, []), in_window(1_000))
+    bed.world.fault = no_response_at(1_000)
     records = bed.run(one_block())
     assert kinds(records) == {"100": None, "1k": "hung", "25k": None}
     assert records[1].failure is not None
+    assert records[1].failure.message.startswith("no request was answered in 32 s, and none failed")
     assert records[1].failure.log_tail == LAST_WORDS
     assert (bed.store.raw / "java-a-virtual-hello-1k-r1-threads.json").is_file()
 
 
-def no_response(call: Call) -> LoadOutcome | None:
-    return outcome(call.spec, []) if in_window(25_000)(call) else None
+def test_a_server_that_answers_late_gets_a_longer_window(bed: Bed) -> None:
+    bed.world.cpu_s_a_load = 8.0
+    bed.world.fault = once(lambda call: outcome(call.spec, []), in_window(1_000))
+    records = bed.run(one_block())
+    assert kinds(records) == {"100": None, "1k": None, "25k": None}
+    assert seen(records[1]).load.duration_s == 4 * 8
 
 
 @pytest.mark.parametrize(("connect_s", "duration_s"), [(9.0, 23.0), (30.0, 45.0)])
@@ -511,7 +521,7 @@ def test_a_window_too_short_to_open_its_connections_is_run_longer(
     bed: Bed, connect_s: float, duration_s: float
 ) -> None:
     bed.world.connect_s = connect_s
-    bed.world.fault = once(no_response, in_window(25_000))
+    bed.world.fault = once(no_response_at(25_000), in_window(25_000))
     load = seen(bed.run(one_block())[2]).load
     assert load.duration_s == duration_s
     assert load.connect_s == pytest.approx(connect_s, abs=0.2)
@@ -529,7 +539,7 @@ def test_a_window_without_a_response_is_run_longer_only_once(
     bed: Bed, connect_s: float, kind: str, message: str
 ) -> None:
     bed.world.connect_s = connect_s
-    bed.world.fault = no_response
+    bed.world.fault = no_response_at(25_000)
     failure = bed.run(one_block())[2].failure
     assert failure is not None
     assert failure.kind == kind

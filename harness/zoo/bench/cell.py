@@ -31,6 +31,9 @@ from zoo.stats import flags
 
 T = TypeVar("T")
 
+PATIENCE_S = 15.0
+"""Minimum length of the second window of a server that answered no request in the first."""
+
 OUTCOME_FIELDS = (
     *("version", "threads", "runtime_s", "requests", "goodput", "bytes", "errors", "cpu_s", "busiest_thread"),
 )
@@ -110,14 +113,15 @@ class WindowCell(Cell):
     def load(self, place: int, of: int) -> None:
         """Run the window at this place among the windows of all cells.
 
-        If opening the connections left no time for a single response, run it once more, longer by that time.
+        If it has no response, run it once more and longer. A server that only needs time, because its JVM is cold or
+        opening the connections took all of the window, then differs from one that hangs.
         """
         with self._guarded():
             self.show_phase(f"measuring, window {place + 1} of {of}" if of > 1 else "measuring")
             made = self._window()
-            if opening_s := self._opening_s(made):
-                self.duration_s += math.ceil(opening_s)
-                self.show_phase(f"measuring, for {self.duration_s:.0f} s because opening the connections takes long")
+            if longer := self._longer(made):
+                self.duration_s, reason = longer
+                self.show_phase(f"measuring, for {self.duration_s:.0f} s because {reason}")
                 self._await_previous_load()
                 made = self._window()
             if not self.block.is_single:
@@ -136,16 +140,21 @@ class WindowCell(Cell):
             self._server.asleep_until_s = self.bench.clock.seconds() + self._delay_s
         return made
 
-    def _opening_s(self, made: Window) -> float | None:
-        """Return the seconds to open all connections if that is why a window has no response; otherwise None.
+    def _longer(self, made: Window) -> tuple[float, str] | None:
+        """Return the length in seconds and the reason for a second window, or None if this one counts.
 
-        If the window ended before all were open, the time is extrapolated to at most four times the window.
+        If the window ended before all connections were open, the time to open them is extrapolated to at most four
+        times the window.
         """
         if made.outcome.requests or made.outcome.errors.connect or not self._hosted.is_alive():
             return None
+        opening = "opening the connections takes long"
         if made.is_opening_unfinished:
-            return made.outcome.runtime_s * min(4.0, self._actual / max(1, made.most_open or 0))
-        return made.connect_s if made.is_cut_short else None
+            opening_s = made.outcome.runtime_s * min(4.0, self._actual / max(1, made.most_open or 0))
+            return self.duration_s + math.ceil(opening_s), opening
+        if made.is_cut_short:
+            return self.duration_s + math.ceil(made.connect_s), opening
+        return max(4 * self.duration_s, PATIENCE_S), "no request was answered yet"
 
     def _read_held(self, established: int | None) -> None:
         """Read a server while it holds its connections. Skip `/info` if the pool is full and has no thread for it."""
