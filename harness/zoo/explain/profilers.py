@@ -86,8 +86,8 @@ class AsyncProfiler:
             return parse_collapsed(written.read_text(encoding="utf-8", errors="replace"))
 
     def _call(self, command: str) -> None:
-        # without the inner quotes, jcmd splits the command at its equals signs
-        words = ("JVMTI.agent_load", str(self._library), f'"{command}"')
+        # without the inner quotes, jcmd splits a path at its spaces and the command at its equals signs
+        words = ("JVMTI.agent_load", f'"{self._library}"', f'"{command}"')
         printed = jcmd.run_jcmd(self._pid, *words)
         if printed is None or "return code: 0" not in printed:
             raise ProfilerError(
