@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,9 +12,25 @@ from builders import run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.explain.analysis import differences, named_share, observing_cost, total
-from zoo.explain.counts import parse_strace_summary
-from zoo.explain.data import Explanation, PlainWindow, ProfiledWindow, Side
+from zoo.core.samples import ThreadTimes
+from zoo.explain.analysis import (
+    Counted,
+    clear_counts,
+    differences,
+    named_share,
+    observing_cost,
+    only_frames,
+    total,
+)
+from zoo.explain.counts import (
+    Scheduler,
+    contended_classes,
+    parse_pinned,
+    parse_scheduler,
+    parse_strace_summary,
+    thread_use,
+)
+from zoo.explain.data import EventWindow, Explanation, PlainWindow, ProfiledWindow, Side
 from zoo.explain.files import read_groups, write_explanation, write_page
 from zoo.explain.groups import OTHER
 from zoo.explain.page import count_rows
@@ -53,7 +70,7 @@ def side(entry: str, base: Mapping[str, float], cpu_us: float, seed: int, calls:
             )
             for _ in range(6)
         ],
-        calls=dict(calls),
+        calls=[dict(calls)] * 3,
         calls_connections=100,
     )
 
@@ -157,6 +174,95 @@ def test_strace_summary() -> None:
     assert parse_strace_summary(STRACE) == {"write": 10250, "read": 10500, "futex": 3000}
 
 
+def test_times_of_threads_are_split_by_their_work() -> None:
+    before = [times(1, "pool-1-thread-1", 1.0, 0.5), times(2, "C2 CompilerThre", 3.0, 0.1)]
+    after = [
+        times(1, "pool-1-thread-1", 1.5, 0.9),
+        times(2, "C2 CompilerThre", 3.2, 0.4),
+        times(3, "GC Thread#0", 0.3, 7.0),  # started in between
+    ]
+    used = thread_use(before, after)
+    assert used is not None
+    found = (used.cpu_s, used.gc_s, used.jit_s, used.requests_wait_s, used.jit_wait_s)
+    assert found == pytest.approx((1.0, 0.3, 0.2, 0.4, 0.3))
+    assert thread_use([], after) is None
+
+
+def times(id_: int, name: str, cpu_s: float, waited_s: float) -> ThreadTimes:
+    return ThreadTimes(id=id_, name=name, cpu_s=cpu_s, waited_s=waited_s)
+
+
+def test_output_of_the_tools_of_a_jdk() -> None:
+    pool = "java.util.concurrent.ForkJoinPool@6ff708d2[Running, parallelism = 2, size = 3, active = 0, steals = 17]"
+    assert parse_scheduler(f"886:\n{pool}\n") == Scheduler(carriers=3, steals=17)
+    assert parse_scheduler("java.lang.IllegalArgumentException: Unknown diagnostic command") is None
+    assert parse_pinned(" jdk.VirtualThreadPinned                    12           480\n") == 12
+    assert parse_pinned("") is None
+
+
+def test_locks_are_counted_by_class() -> None:
+    stacks = {("main", "zoo/A.take", "zoo.A$Lock"): 3.0, ("other", "zoo.A$Lock"): 2.0, ("main", "zoo.B"): 1.0}
+    assert contended_classes(stacks) == {"zoo.A$Lock": 5, "zoo.B": 1}
+
+
+def test_frames_of_one_side_are_named_once_at_their_outermost() -> None:
+    both = {("main", "read"): 10.0}
+    mine = {**both, ("main", "burn", "clock"): 30.0, ("main", "burn", "burn"): 20.0, ("main", "sys_[k]"): 40.0}
+    assert only_frames(mine, both) == {"burn": 50.0}
+    assert only_frames(both, mine) == {}
+
+
+def with_counts(found: Explanation, calls: float, allocated: float, waits: float) -> Explanation:
+    """Return the explanation with counts of b that exceed those of a by these, in windows that vary by 1%."""
+    noise = random.Random(7)
+
+    def change(side: Side, more: float) -> Side:
+        def vary(base: float, extra: float) -> float:
+            return (base + more * extra) * noise.gauss(1, 0.01)
+
+        return side.model_copy(
+            update={
+                "calls": [{"write": vary(1.0, calls), "read": vary(1.0, 0.0)} for _ in range(4)],
+                "allocated_bytes": [vary(11_000, allocated) for _ in range(4)],
+                "events": [
+                    EventWindow(
+                        contended={"zoo.Lock": vary(0.5, waits), "zoo.Other": vary(0.2, 0.0)},
+                        pinned=None,
+                        carriers=None,
+                        steals=None,
+                    )
+                    for _ in range(4)
+                ],
+            }
+        )
+
+    return found.model_copy(update={"a": change(found.a, 0), "b": change(found.b, 1)})
+
+
+@pytest.mark.parametrize(
+    ("calls", "allocated", "waits", "kind", "sentence"),
+    [
+        (1.0, 0, 0, Counted.CALLS, "makes 1.* more calls of write"),
+        (0, 100_000, 0, Counted.ALLOCATED, "allocates .* more bytes"),
+        (0, 0, 1.0, Counted.CONTENDED, "waits .* more times for a lock of class zoo.Lock"),
+    ],
+)
+def test_only_the_count_that_differs_is_named(
+    calls: float, allocated: float, waits: float, kind: Counted, sentence: str
+) -> None:
+    found = with_counts(explanation({}, 27.0, {}), calls, allocated, waits)
+    (named,) = clear_counts(found)
+    assert named.kind is kind
+    assert named.change == pytest.approx(calls + allocated + waits, rel=0.2)
+    assert re.search(rf"Per request, server:virtual {sentence}\.$", paragraph(found, GROUPS))
+
+
+def test_counts_of_equal_servers_do_not_differ() -> None:
+    found = with_counts(explanation({}, 27.0, {}), 0, 0, 0)
+    assert clear_counts(found) == []
+    assert "Per request" not in paragraph(found, GROUPS)
+
+
 def test_known_difference_is_named_with_its_size() -> None:
     changed = {"parking and waking threads": 9.0}
     found = explanation(changed, 31.0, {"futex": 1.0})
@@ -201,7 +307,7 @@ def test_heavy_profiler_is_pointed_out() -> None:
 
 def test_counts_of_both_sides() -> None:
     rows = {row.name: (row.a, row.b) for row in count_rows(explanation({}, 27.0, {}))}
-    assert rows["calls of futex per request"] == (0.1, 0.0)
+    assert rows["calls of futex per request"] == pytest.approx((0.1, 0.0))
     assert rows["voluntary context switches per request"] == (1, 1)
     assert "bytes allocated per request" not in rows
 

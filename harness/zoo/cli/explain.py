@@ -105,6 +105,7 @@ def explain_command(
     except KeyboardInterrupt:
         console.print("\ninterrupted; nothing was written, because a pair needs all its windows")
         raise typer.Exit(130) from None
+    stacks = first.mean(), second.mean()
     found = Explanation(
         **metadata,
         finished_at=now(),
@@ -115,11 +116,11 @@ def explain_command(
         path=path,
         connections=held,
         window_s=options.duration_s,
-        a=first.side(),
-        b=second.side(),
+        a=first.side(stacks[1], groups),
+        b=second.side(stacks[0], groups),
         missing=missing,
     )
-    written = write_explanation(folder, found, first.mean(), second.mean())
+    written = write_explanation(folder, found, *stacks)
     display.line(f"\n{paragraph(found, groups)}")
     for sentence in missing:
         display.line(sentence)

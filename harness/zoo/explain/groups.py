@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -58,6 +59,13 @@ class Groups:
         """Return the stack without the frames at its root that only show how its thread was started."""
         first = next((n for n, frame in enumerate(stack) if not self._starts.search(frame)), len(stack) - 1)
         return stack[first:]
+
+    def without_starts(self, stacks: Mapping[Stack, float]) -> dict[Stack, float]:
+        """Return all stacks without those frames; stacks that become equal are added."""
+        found: defaultdict[Stack, float] = defaultdict(float)
+        for stack, value in stacks.items():
+            found[self.without_start(stack)] += value
+        return dict(found)
 
     def sum_by_group(self, stacks: Mapping[Stack, float]) -> dict[str, float]:
         """Return the sum of each group in the order of the rules, 0 for groups without stacks."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from zoo.core.errors import UserError
+from zoo.explain.counts import Scheduler, contended_classes, parse_pinned, parse_scheduler
 from zoo.explain.stacks import Stack, parse_collapsed
 from zoo.host import run_lock
 from zoo.host.files import read_text
@@ -79,6 +80,14 @@ class AsyncProfiler:
         """Stop and return the allocated bytes since the start."""
         return self._stop("total").total()
 
+    def start_locks(self) -> None:
+        """Record every acquisition of a monitor or a lock of the class library that waited for another thread."""
+        self.start("event=lock,lock=1")
+
+    def stop_locks(self) -> dict[str, int]:
+        """Stop and return the number of these acquisitions by class of lock."""
+        return dict(contended_classes(self._stop("ann")))
+
     def _stop(self, options: str) -> Counter[Stack]:
         with run_lock.scratch_folder("profile") as folder:
             written = Path(folder, "stacks")
@@ -94,6 +103,33 @@ class AsyncProfiler:
                 "async-profiler cannot attach to the server's JVM: it needs a JDK with jcmd, the server's user, and no "
                 f"-XX:+DisableAttachMechanism ({(printed or 'no answer from jcmd').strip()})"
             )
+
+
+class PinnedCounter:
+    """A recording of the JVM's flight recorder that counts how often virtual threads were pinned."""
+
+    NAME = "name=zoo-pinned"
+
+    def __init__(self, pid: int) -> None:
+        """Start; the count is None if this JVM does not record such events."""
+        self._pid = pid
+        event = "+jdk.VirtualThreadPinned#"
+        settings = ("settings=none", "dumponexit=false", f"{event}enabled=true", f"{event}threshold=0ns")
+        jcmd.run_jcmd(pid, "JFR.start", self.NAME, *settings)
+
+    def stop(self) -> int | None:
+        with run_lock.scratch_folder("pinned") as folder:
+            written, tool = Path(folder, "recording.jfr"), jcmd.jdk_tool(self._pid, "jfr")
+            jcmd.run_jcmd(self._pid, "JFR.stop", self.NAME, f"filename={written}")
+            if tool is None or not written.exists():
+                return None
+            done = subprocess.run([tool, "summary", written], capture_output=True, text=True, check=False)
+            return parse_pinned(done.stdout)
+
+
+def read_scheduler(pid: int) -> Scheduler | None:
+    """Return the state of the scheduler of virtual threads; None if the JVM is older than 24 or not a JVM."""
+    return parse_scheduler(jcmd.run_jcmd(pid, "Thread.vthread_scheduler") or "")
 
 
 class Perf:
