@@ -85,3 +85,37 @@ class Explanation(RunFacts):
     a: Side
     b: Side
     missing: list[str] = Field(default=[], description="what could not be recorded here, and the command that helps")
+
+
+class MemoryRound(Data):
+    """kB per waiting request in one fresh process: slopes over the server at rest and several counts of connections."""
+
+    rss_kb: float = Field(description="resident memory, with garbage")
+    rest_mb: float = Field(description="resident memory in MB before the first connection")
+    fit: float = Field(description="share of the variance of resident memory that the line explains (R²)")
+    anon_kb: float | None = Field(description="anonymous part of the resident memory")
+    socket_kb: float | None = Field(description="buffers of both ends of the connections, in the kernel")
+    threads: float = Field(description="threads of the operating system per waiting request")
+    parts_kb: dict[str, float] = Field(
+        description="live objects by class and native memory by category; empty if the server is not a JVM"
+    )
+
+
+class MemorySide(Data):
+    """One entry of the pair and its rounds."""
+
+    entry: str
+    rounds: list[MemoryRound]
+
+
+class MemoryExplanation(RunFacts):
+    """The memory of waiting requests of two entries."""
+
+    kind: Literal["explain-memory"] = "explain-memory"
+    protocol: int = PROTOCOL
+    scenario: str
+    path: str = Field(description="request target")
+    connections: list[int] = Field(description="counts at which memory was read, in addition to 0")
+    a: MemorySide
+    b: MemorySide
+    missing: list[str] = Field(default=[], description="what could not be recorded here, and the command that helps")

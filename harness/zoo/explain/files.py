@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from zoo.core.run_folder import write_data
-from zoo.explain.data import Explanation
+from zoo.explain.data import Explanation, MemoryExplanation
 from zoo.explain.groups import Groups
-from zoo.explain.page import page
+from zoo.explain.page import memory_page, page
 from zoo.explain.stacks import Stack, collapse, parse_collapsed
 
 HERE = Path(__file__).parent
@@ -37,6 +37,14 @@ def write_page(folder: Path) -> Path:
     library = "\n".join((HERE / "vendor" / name).read_text(encoding="utf-8") for name in LIBRARIES)
     written = folder / "explain.html"
     written.write_text(page(found, (a, b), read_groups(), library), encoding="utf-8")
+    return written
+
+
+def write_memory(folder: Path, found: MemoryExplanation) -> Path:
+    """Write the data and the page of an explanation of memory; return the page's path."""
+    write_data(folder / "explain.json", found, indent=1)
+    written = folder / "explain.html"
+    written.write_text(memory_page(found), encoding="utf-8")
     return written
 
 

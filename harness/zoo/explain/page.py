@@ -11,11 +11,12 @@ from jinja2 import ChoiceLoader, PackageLoader
 from markupsafe import Markup
 
 from zoo.explain.analysis import by_name, differences, named_share, observing_cost, total
-from zoo.explain.data import EventWindow, Explanation, PlainWindow
+from zoo.explain.data import EventWindow, Explanation, MemoryExplanation, PlainWindow
 from zoo.explain.groups import OTHER, Groups
+from zoo.explain.memory import MemoryRow, memory_paragraph, part_rows, total_rows
 from zoo.explain.paragraph import paragraph
 from zoo.explain.stacks import Stack, differential_tree
-from zoo.report.formatting import format_number
+from zoo.report.formatting import format_interval, format_number
 from zoo.report.page.html import ENVIRONMENT, security_policy, to_json
 from zoo.stats.interval import Interval, mean_interval
 
@@ -121,3 +122,54 @@ def _below_groups(stacks: Mapping[Stack, float], groups: Groups) -> dict[Stack, 
     for stack, value in stacks.items():
         found[groups.group_of(stack), *groups.without_start(stack)] += value
     return found
+
+
+COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a7f00", "#7a5195", "#999999", "#444444")
+"""Colours of parts in a bar, which are distinguishable for the colour-blind; they repeat after the last."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of a stacked bar; `left` and `width` are percentages of the longest bar."""
+
+    name: str
+    kb: float
+    left: float
+    width: float
+    color: str
+
+
+def bars(rows: Sequence[MemoryRow]) -> list[list[Segment]]:
+    """Return the stacked bars of both sides; a part that shrinks or is unknown has no segment."""
+    sides: list[list[tuple[str, float, str]]] = [[], []]
+    for place, row in enumerate(rows):
+        for side, kb in zip(sides, (row.a, row.b), strict=True):
+            if kb is not None and kb.value > 0:
+                side.append((row.name, kb.value, COLORS[place % len(COLORS)]))
+    longest = max((sum(kb for _, kb, _ in side) for side in sides), default=0.0) or 1.0
+    made: list[list[Segment]] = []
+    for side in sides:
+        left, segments = 0.0, []
+        for name, kb, color in side:
+            segments.append(Segment(name, kb, left, 100 * kb / longest, color))
+            left += 100 * kb / longest
+        made.append(segments)
+    return made
+
+
+def memory_page(found: MemoryExplanation) -> str:
+    """Render the page of an explanation of memory."""
+    parts = part_rows(found)
+    return TEMPLATES.get_template("memory.html").render(
+        found=found,
+        paragraph=memory_paragraph(found),
+        totals=total_rows(found),
+        parts=parts,
+        bars=list(zip((found.a.entry, found.b.entry), bars(parts), strict=True)),
+        colors={row.name: COLORS[place % len(COLORS)] for place, row in enumerate(parts)},
+        interval=interval,
+        format_interval=format_interval,
+        number=format_number,
+        rest=[fmean(each.rest_mb for each in side.rounds) for side in (found.a, found.b)],
+        policy=security_policy(),
+    )
