@@ -11,8 +11,12 @@ import pytest
 from builders import run
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from zoo.cli import app
+from zoo.core.manifest_files import load_catalog
 from zoo.core.samples import ThreadTimes
+from zoo.explain import profilers
 from zoo.explain.analysis import (
     Counted,
     clear_counts,
@@ -35,7 +39,12 @@ from zoo.explain.files import read_groups, write_explanation, write_page
 from zoo.explain.groups import OTHER
 from zoo.explain.page import count_rows
 from zoo.explain.paragraph import paragraph
+from zoo.explain.profilers import ProfilerError, require_attachable
 from zoo.explain.stacks import Stack, collapse, differential_tree, mean_stacks, normalize_frame, parse_collapsed
+from zoo.reference import rerun
+from zoo.reference.readmes import render_explanations
+from zoo.reference.runs import CommittedRun, StoredRun
+from zoo.sample import jcmd
 
 GROUPS = read_groups()
 FUTEX = ("java/lang/Thread.run", "jdk/internal/misc/Unsafe.unpark", "do_syscall_64_[k]", "__x64_sys_futex_[k]")
@@ -201,13 +210,22 @@ def test_output_of_the_tools_of_a_jdk() -> None:
 
 
 def test_locks_are_counted_by_class() -> None:
-    stacks = {("main", "zoo/A.take", "zoo.A$Lock"): 3.0, ("other", "zoo.A$Lock"): 2.0, ("main", "zoo.B"): 1.0}
+    stacks: dict[Stack, float] = {
+        ("main", "zoo/A.take", "zoo.A$Lock"): 3.0,
+        ("other", "zoo.A$Lock"): 2.0,
+        ("main", "zoo.B"): 1.0,
+    }
     assert contended_classes(stacks) == {"zoo.A$Lock": 5, "zoo.B": 1}
 
 
 def test_frames_of_one_side_are_named_once_at_their_outermost() -> None:
-    both = {("main", "read"): 10.0}
-    mine = {**both, ("main", "burn", "clock"): 30.0, ("main", "burn", "burn"): 20.0, ("main", "sys_[k]"): 40.0}
+    both: dict[Stack, float] = {("main", "read"): 10.0}
+    mine: dict[Stack, float] = {
+        **both,
+        ("main", "burn", "clock"): 30.0,
+        ("main", "burn", "burn"): 20.0,
+        ("main", "sys_[k]"): 40.0,
+    }
     assert only_frames(mine, both) == {"burn": 50.0}
     assert only_frames(both, mine) == {}
 
@@ -322,3 +340,54 @@ def test_page_contains_the_paragraph_and_is_offline(tmp_path: Path) -> None:
     assert "default-src &#39;none&#39;" in page
     assert 'src="http' not in page
     assert write_page(tmp_path).read_text(encoding="utf-8") == page
+
+
+def test_an_explanation_is_committed_and_quoted(tmp_path: Path) -> None:
+    found = explanation({"parking and waking threads": 9.0}, 31.0, {"futex": 1.0})
+    listed = CommittedRun(name="explain/server", command="explain --server server", quoted_by=["server/README.md"])
+    new = tmp_path / rerun.REFRESHED / "explain/server/explain/20260101-000000-explain"
+    new.mkdir(parents=True)
+    write_explanation(new, found, {FUTEX: 5.0}, {FUTEX: 9.0})
+    rerun.replace_committed(listed, tmp_path)
+    assert {path.name for path in (tmp_path / listed.path).iterdir()} == {path.name for path in new.iterdir()}
+    assert rerun.build_of(listed, tmp_path).started_at == found.started_at
+    stored = StoredRun(listed, tmp_path / listed.path, load_catalog(tmp_path))
+    text = render_explanations([stored], stored.catalog)
+    assert text.startswith(paragraph(found, GROUPS))
+    assert "[Page](results/reference/explain/server/explain.html)" in text
+
+
+def test_the_time_of_an_explanation_is_known() -> None:
+    command = "explain --server java-tomcat --windows 4 --duration 2"
+    run_of_table = CommittedRun(name="explain/server", command=command, quoted_by=["README.md"])
+    assert rerun.time_of(run_of_table, Path()).seconds > 2 * 4 * 2 * 2
+
+
+def test_a_process_that_cannot_be_read_is_reported() -> None:
+    with pytest.raises(ProfilerError, match="cannot be read"):
+        require_attachable(2**22 + 1)
+
+
+def test_a_jvm_without_jcmd_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1/maps").write_text("7f00 r-xp 0 08:01 1 /opt/jre/lib/server/libjvm.so\n", encoding="utf-8")
+    monkeypatch.setattr(profilers, "PROC", str(tmp_path))
+    monkeypatch.setattr(jcmd, "PROC", str(tmp_path))
+    with pytest.raises(ProfilerError, match="start the server on a JDK of this host"):
+        require_attachable(1)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--target", "http://127.0.0.1:1/", "--scenario", "held"], "held measures fresh processes"),
+        (["--target", "http://127.0.0.1:1/", "--vary", "heap=50m"], "--vary needs a server"),
+        (["--variant", "java-tomcat:virtual"], "needs 2 entries here, got 1"),
+        (["--variant", "java-tomcat:virtual", "--vary", "heap=50m,heap=90m"], "name one --vary"),
+        (["--server", "java-tomcat", "--scenario", "cpu"], "explain knows the scenarios hello, sleep, held"),
+    ],
+)
+def test_pairs_that_cannot_be_explained(words: list[str], complaint: str) -> None:
+    done = CliRunner().invoke(app.app_for(["explain"]), ["explain", *words], env={"COLUMNS": "300"})
+    assert done.exit_code != 0
+    assert complaint in (done.output + str(done.exception))

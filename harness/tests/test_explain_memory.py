@@ -114,7 +114,9 @@ def test_parts_have_their_size_per_request() -> None:
 
 
 def test_totals_contain_garbage_but_no_memory_at_rest() -> None:
-    rss, anonymous, sockets, threads = total_rows(explanation())
+    live, rss, anonymous, sockets, threads = total_rows(explanation())
+    assert live.a is not None
+    assert live.a.value == pytest.approx(100.3)
     assert rss.a is not None
     assert rss.a.value == pytest.approx(130.3)
     assert rss.difference is not None
@@ -141,8 +143,8 @@ def test_bars_share_one_scale() -> None:
 def test_paragraph_and_page_name_the_largest_parts(tmp_path: Path) -> None:
     found = explanation()
     text = memory_paragraph(found)
-    assert text.startswith("A waiting request adds 130 kB [127, 134] of resident memory in server:platform")
-    assert "most of them native: Thread (80 kB), heap: byte[] (20 kB)" in text
+    assert text.startswith("A waiting request adds 100 kB [97.8, 103] in server:platform and 23 kB [")
+    assert "largest parts in server:platform are native: Thread (80 kB), heap: byte[] (20 kB)" in text
     page = write_memory(tmp_path, found).read_text(encoding="utf-8")
     assert page.count("<rect x=") == len(bars(part_rows(found))[0]) + len(bars(part_rows(found))[1])
     assert "default-src &#39;none&#39;" in page
@@ -154,5 +156,5 @@ def test_a_program_without_a_jvm_has_totals_only(tmp_path: Path) -> None:
     sides = {name: MemorySide(entry=name, rounds=bare) for name in ("a", "b")}
     found = found.model_copy(update=sides)
     assert part_rows(found) == []
-    assert "live parts" not in memory_paragraph(found)
+    assert memory_paragraph(found).endswith("to resident memory.")
     assert "known only in total" in write_memory(tmp_path, found).read_text(encoding="utf-8")

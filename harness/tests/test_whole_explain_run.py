@@ -40,7 +40,7 @@ def explain(folder: Path, cause: str, windows: int) -> Explanation:
         env={**os.environ, "COLUMNS": "200", "ZOO": str(CAUSES)},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    (written,) = folder.glob("explain/*/explain.json")
+    (written,) = folder.glob("explain/*/run.json")
     assert (written.parent / "explain.html").stat().st_size > 100_000
     return Explanation.model_validate_json(written.read_text(encoding="utf-8"))
 

@@ -90,7 +90,7 @@ class Explanation(RunFacts):
 class MemoryRound(Data):
     """kB per waiting request in one fresh process: slopes over the server at rest and several counts of connections."""
 
-    rss_kb: float = Field(description="resident memory, with garbage")
+    rss_kb: float = Field(description="resident memory; of a JVM after a collection")
     rest_mb: float = Field(description="resident memory in MB before the first connection")
     fit: float = Field(description="share of the variance of resident memory that the line explains (R²)")
     anon_kb: float | None = Field(description="anonymous part of the resident memory")
@@ -100,6 +100,11 @@ class MemoryRound(Data):
         description="live objects by class and native memory by category; empty if the server is not a JVM"
     )
 
+    @property
+    def live_kb(self) -> float | None:
+        """All parts in sum; None if the server is not a JVM."""
+        return sum(self.parts_kb.values()) if self.parts_kb else None
+
 
 class MemorySide(Data):
     """One entry of the pair and its rounds."""
@@ -108,10 +113,13 @@ class MemorySide(Data):
     rounds: list[MemoryRound]
 
 
+MEMORY_KIND: Literal["explain-memory"] = "explain-memory"
+
+
 class MemoryExplanation(RunFacts):
     """The memory of waiting requests of two entries."""
 
-    kind: Literal["explain-memory"] = "explain-memory"
+    kind: Literal["explain-memory"] = MEMORY_KIND
     protocol: int = PROTOCOL
     scenario: str
     path: str = Field(description="request target")

@@ -129,12 +129,13 @@ class MemoryRow:
 
 
 TOTALS = {
-    "rss_kb": "resident memory (RSS), with garbage",
+    "live_kb": "live parts, in sum",
+    "rss_kb": "resident memory (RSS), after a collection",
     "anon_kb": "its anonymous part",
     "socket_kb": "socket buffers in the kernel, both ends",
     "threads": "threads of the operating system",
 }
-"""Titles of quantities that do not add up: RSS contains the parts, and socket buffers are outside of it."""
+"""Titles of quantities that do not add up: RSS also has free heap, and socket buffers are outside of it."""
 
 
 def total_rows(found: MemoryExplanation) -> list[MemoryRow]:
@@ -171,17 +172,23 @@ def _row(name: str, a: Sequence[float | None], b: Sequence[float | None]) -> Mem
 
 def memory_paragraph(found: MemoryExplanation) -> str:
     """Return a few sentences: the memory per waiting request of both entries, and its largest parts."""
-    rss, parts = total_rows(found)[0], part_rows(found)
-    assert rss.a is not None
-    assert rss.b is not None
-    sentences = [
-        f"A waiting request adds {format_interval(rss.a, unit='kB')} of resident memory in {found.a.entry} "
-        f"and {format_interval(rss.b, unit='kB')} in {found.b.entry}."
-    ]
-    for side, of in ((found.a, [(row.name, row.a) for row in parts]), (found.b, [(row.name, row.b) for row in parts])):
-        known = sorted(((kb.value, name) for name, kb in of if kb is not None and kb.value > 0), reverse=True)
-        if known:
-            live = format_number(sum(kb for kb, _ in known))
-            named = join_names([f"{name} ({format_number(kb)} kB)" for kb, name in known[:MOST_PARTS]])
-            sentences.append(f"In {side.entry}, {live} kB of live parts are known, most of them {named}.")
+    sides = (found.a, found.b)
+    live = [_sentence_part(side, "live_kb") for side in sides]
+    resident = " and ".join(_sentence_part(side, "rss_kb") or "" for side in sides)
+    if None in live:
+        return f"A waiting request adds {resident} to resident memory."
+    sentences = [f"A waiting request adds {live[0]} and {live[1]} of live objects and native memory."]
+    for side in sides:
+        means = {name: fmean(each.parts_kb.get(name, 0.0) for each in side.rounds) for name in side.rounds[0].parts_kb}
+        largest = sorted(((kb, name) for name, kb in means.items() if kb > 0), reverse=True)[:MOST_PARTS]
+        if largest:
+            named = join_names([f"{name} ({format_number(kb)} kB)" for kb, name in largest])
+            sentences.append(f"The largest parts in {side.entry} are {named}.")
+    sentences.append(f"Resident memory after a collection changes by {resident}.")
     return " ".join(sentences)
+
+
+def _sentence_part(side: MemorySide, name: str) -> str | None:
+    """Return a total of one side with its interval: `130 kB [127, 134] in server:platform`; None if it is unknown."""
+    values = [value for each in side.rounds if (value := getattr(each, name)) is not None]
+    return f"{format_interval(mean_interval(values), unit='kB')} in {side.entry}" if values else None

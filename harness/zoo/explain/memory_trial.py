@@ -97,13 +97,13 @@ def _wait_for_connections(hosted: HostedServer, count: int, load: Future[LoadOut
 
 
 def _read(hosted: HostedServer, connections: int) -> Reading:
-    """Read resident memory first, because the histogram of classes collects garbage."""
+    """Read the histogram of classes first: it collects garbage, which would otherwise shrink the next reading's RSS."""
     pid = hosted.pid
-    seen = snapshot(pid, deep=True)
-    sockets = parse_sockstat(read_text(f"{PROC}/{pid}/net/sockstat"))
     parts = parse_histogram(jcmd.run_jcmd(pid, "GC.class_histogram") or "")
     if parts:
         parts |= parse_native(jcmd.run_jcmd(pid, "VM.native_memory", "summary") or "")
+    seen = snapshot(pid, deep=True)
+    sockets = parse_sockstat(read_text(f"{PROC}/{pid}/net/sockstat"))
     return Reading(
         connections=connections,
         rss_kb=seen.rss_kb,

@@ -143,9 +143,9 @@ def bars(rows: Sequence[MemoryRow]) -> list[list[Segment]]:
     """Return the stacked bars of both sides; a part that shrinks or is unknown has no segment."""
     sides: list[list[tuple[str, float, str]]] = [[], []]
     for place, row in enumerate(rows):
-        for side, kb in zip(sides, (row.a, row.b), strict=True):
-            if kb is not None and kb.value > 0:
-                side.append((row.name, kb.value, COLORS[place % len(COLORS)]))
+        for side, found in zip(sides, (row.a, row.b), strict=True):
+            if found is not None and found.value > 0:
+                side.append((row.name, found.value, COLORS[place % len(COLORS)]))
     longest = max((sum(kb for _, kb, _ in side) for side in sides), default=0.0) or 1.0
     made: list[list[Segment]] = []
     for side in sides:

@@ -19,6 +19,7 @@ from zoo.explain.stacks import Stack, parse_collapsed
 from zoo.host import run_lock
 from zoo.host.files import read_text
 from zoo.sample import jcmd
+from zoo.sample.proc import PROC
 
 ASYNC_PROFILER = "4.4"
 """Version that `harness/install-profilers.sh` installs."""
@@ -203,6 +204,21 @@ def permission_advice() -> str:
     """Return the command that allows a user to profile on this host."""
     level = read_text("/proc/sys/kernel/perf_event_paranoid").strip()
     return f"kernel.perf_event_paranoid is {level}; as root: sysctl kernel.perf_event_paranoid=1"
+
+
+def require_attachable(pid: int) -> None:
+    """Raise `ProfilerError` if the process cannot be profiled from here, with the command that helps."""
+    try:
+        libraries = Path(f"{PROC}/{pid}/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ProfilerError(
+            f"process {pid} cannot be read ({error.strerror}): run this command as the user of that process or as root"
+        ) from None
+    if "/libjvm.so" in libraries and jcmd.jdk_tool(pid, "jcmd") is None:
+        raise ProfilerError(
+            f"process {pid} is a JVM without jcmd on this host, because it runs on a JRE or in a container: "
+            "start the server on a JDK of this host (in a container, the profiler would have to be inside)"
+        )
 
 
 def find_async_profiler(tools: Path) -> Path:

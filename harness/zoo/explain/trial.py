@@ -21,6 +21,7 @@ from zoo.explain.profilers import (
     find_async_profiler,
     find_inferno,
     read_scheduler,
+    require_attachable,
 )
 from zoo.explain.stacks import Stack, mean_stacks
 from zoo.load.base import LoadOutcome
@@ -47,9 +48,12 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Load:
-    """The load of every window. `windows` is the number of profiled ones per side, `warmup_s` the warm-up per side."""
+    """The load of every window. `windows` is the number of profiled ones per side, `warmup_s` the warm-up per side.
 
-    path: str
+    Without a path, each server is sent requests for its plain response.
+    """
+
+    path: str | None
     connections: int
     window_s: float
     windows: int
@@ -97,7 +101,8 @@ def seconds(load: Load) -> float:
 
 
 def profiler_for(hosted: HostedServer, tools: Path) -> Profiler:
-    """Return the profiler that fits the process; raise `ProfilerError` if a tool is missing."""
+    """Return the profiler that fits the process; raise `ProfilerError` if a tool is missing or may not attach."""
+    require_attachable(hosted.pid)
     if jcmd.jdk_tool(hosted.pid, "jcmd") is not None:
         return AsyncProfiler(hosted.pid, find_async_profiler(tools))
     return Perf(hosted.pid, find_inferno(tools))
@@ -137,7 +142,9 @@ def measure(a: Subject, b: Subject, load: Load, groups: Groups, say: Say) -> lis
 
 
 def _load(subject: Subject, load: Load, window_s: float, connections: int | None = None) -> LoadOutcome:
-    spec = LoadSpec(subject.hosted.url + load.path, connections or load.connections, window_s, TIMEOUT_S)
+    spec = LoadSpec(
+        subject.hosted.url + (load.path or subject.hosted.home), connections or load.connections, window_s, TIMEOUT_S
+    )
     outcome = subject.hosted.generator.run(spec)
     if not subject.hosted.is_alive():
         raise subject.hosted.exit_failure("under load")
