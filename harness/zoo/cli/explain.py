@@ -134,7 +134,7 @@ def _open_runtimes(used: Mapping[str, Condition], entries: Sequence[Entry]) -> I
 
 @dataclass(frozen=True)
 class ExplainRun:
-    """What one explanation measures, the runtimes of both sides by name, and the folder of its result."""
+    """The measurement of one explanation: both sides, their runtimes by name, and the folder of the result."""
 
     pair: Sequence[Compared]
     runtimes: Mapping[str, Runtime]
