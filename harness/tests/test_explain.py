@@ -25,6 +25,7 @@ from zoo.explain.analysis import (
     observing_cost,
     only_frames,
     total,
+    unnamed_share,
 )
 from zoo.explain.counts import (
     Scheduler,
@@ -228,6 +229,16 @@ def test_frames_of_one_side_are_named_once_at_their_outermost() -> None:
     }
     assert only_frames(mine, both) == {"burn": 50.0}
     assert only_frames(both, mine) == {}
+
+
+def test_functions_without_a_name_are_counted() -> None:
+    stacks: dict[Stack, float] = {
+        ("[server]", "do_syscall_64_[k]"): 3.0,
+        ("main", "[unknown]"): 1.0,
+        ("main", "hyper::poll", "ksys_write_[k]"): 6.0,
+    }
+    assert unnamed_share(stacks) == pytest.approx(0.4)
+    assert unnamed_share({}) == 0
 
 
 def with_counts(found: Explanation, calls: float, allocated: float, waits: float) -> Explanation:

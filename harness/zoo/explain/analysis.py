@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -180,6 +181,19 @@ def named_share(found: Explanation, other: str) -> float:
     """Return the share of CPU time that the rules name: all but the group `other`."""
     windows = [*found.a.profiled, *found.b.profiled]
     return 1 - sum(w.groups_us.get(other, 0.0) for w in windows) / (sum(w.profile_us for w in windows) or 1.0)
+
+
+UNNAMED = re.compile(r"^\[.*\]$")
+"""A frame whose function has no name: the profiler shows its binary, or `[unknown]`."""
+
+
+def unnamed_share(stacks: Mapping[Stack, float]) -> float:
+    """Return the share of time in stacks whose innermost frame outside the kernel has no name."""
+    unnamed = 0.0
+    for stack, us in stacks.items():
+        innermost = next((frame for frame in reversed(stack) if not frame.endswith("_[k]")), "")
+        unnamed += us if UNNAMED.match(innermost) else 0.0
+    return unnamed / (sum(stacks.values()) or 1.0)
 
 
 @dataclass(frozen=True)

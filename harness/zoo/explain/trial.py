@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from zoo.core.errors import RuntimeFailure
-from zoo.explain.analysis import only_frames
+from zoo.explain.analysis import only_frames, unnamed_share
 from zoo.explain.counts import ThreadUse, parse_strace_summary, thread_use
 from zoo.explain.data import EventWindow, PlainWindow, ProfiledWindow, Side
 from zoo.explain.groups import Groups
@@ -40,6 +40,9 @@ COUNT_WINDOWS = 4
 CALLS_S = 2.0
 CALLS_CONNECTIONS = 100
 """Connections while system calls are counted; opening and closing them counts too, so there are few."""
+
+MOST_UNNAMED = 0.2
+"""Share of CPU time in functions without a name above which the page points it out."""
 
 TIMEOUT_S = 30.0
 
@@ -121,24 +124,41 @@ def measure(a: Subject, b: Subject, load: Load, groups: Groups, say: Say) -> lis
             say(f"window {number + 1} of {load.windows}: {subject.entry}")
             subject.plain.append(_plain_window(subject, load))
             _profiled_window(subject, load, groups)
-    missing: dict[str, None] = {}
+    missing = {_unnamed(subject): None for subject in pair}
     for what, count in (
         ("system calls", _count_calls),
         ("locks and scheduler", _record_events),
         ("allocations", _sample_allocations),
     ):
-        failed: set[str] = set()
-        for number in range(COUNT_WINDOWS):
-            for subject in pair if number % 2 == 0 else reversed(pair):
-                if subject.entry in failed:
-                    continue
+        missing |= dict.fromkeys(_count(pair, load, what, count, say))
+    return [sentence for sentence in missing if sentence]
+
+
+def _count(
+    pair: tuple[Subject, Subject], load: Load, what: str, count: Callable[[Subject, Load], None], say: Say
+) -> list[str]:
+    """Count in the windows of both servers, and return what failed; a server whose tool fails is not tried again."""
+    failed: dict[str, str] = {}
+    for number in range(COUNT_WINDOWS):
+        for subject in pair if number % 2 == 0 else reversed(pair):
+            if subject.entry not in failed:
                 say(f"{what}, {number + 1} of {COUNT_WINDOWS}: {subject.entry}")
                 try:
                     count(subject, load)
                 except ProfilerError as error:
-                    missing[str(error)] = None
-                    failed.add(subject.entry)
-    return list(missing)
+                    failed[subject.entry] = str(error)
+    return list(failed.values())
+
+
+def _unnamed(subject: Subject) -> str:
+    """Return a sentence if much of the CPU time is in functions without a name, otherwise an empty text."""
+    share = unnamed_share(subject.mean())
+    if share <= MOST_UNNAMED:
+        return ""
+    return (
+        f"{share:.0%} of the CPU time of {subject.entry} is in functions without a name: its binary was built without "
+        'symbols; for Rust, set strip = "debuginfo" in the profile of the build'
+    )
 
 
 def _load(subject: Subject, load: Load, window_s: float, connections: int | None = None) -> LoadOutcome:
