@@ -58,8 +58,8 @@ def test_name_of_a_class(name: str, title: str) -> None:
     assert class_title(name) == title
 
 
-def test_native_memory_without_the_heap() -> None:
-    assert parse_native(NATIVE) == {"native: Thread": 4100.0, "native: Arena Chunk": 10.0}
+def test_native_memory_without_the_heap_and_the_compiler() -> None:
+    assert parse_native(NATIVE) == {"native: Thread": 4100.0}
 
 
 def side(entry: str, kb: Mapping[str, float], garbage_kb: float) -> MemorySide:

@@ -17,7 +17,10 @@ HISTOGRAM_LINE = re.compile(r"^ *[0-9]+: +[0-9]+ +([0-9]+) +(\S+)", re.MULTILINE
 CATEGORY = re.compile(r"^- +([A-Z][\w ]*?) \(reserved=[0-9]+KB, committed=([0-9]+)KB", re.MULTILINE)
 HEAP, NATIVE = "heap: ", "native: "
 REST = {HEAP: f"{HEAP}other classes", NATIVE: f"{NATIVE}other"}
-JAVA_HEAP = "Java Heap"
+LEFT_OUT = {"Java Heap", "Arena Chunk", "Code", "Compiler", "Native Memory Tracking", "Tracing"}
+"""Categories of native memory that are no part of a request's: the heap is counted by class, and the others belong to
+the JIT compiler and to the readings themselves."""
+
 ARRAYS = {
     **{"B": "byte", "C": "char", "I": "int", "J": "long"},
     **{"S": "short", "Z": "boolean", "D": "double", "F": "float"},
@@ -62,8 +65,8 @@ def class_title(name: str) -> str:
 
 
 def parse_native(text: str) -> dict[str, float]:
-    """Return the committed kB by category but the heap, from what `jcmd PID VM.native_memory summary` prints."""
-    return {NATIVE + name: float(kb) for name, kb in CATEGORY.findall(text) if name != JAVA_HEAP}
+    """Return the committed kB by category that requests may need, from what `jcmd PID VM.native_memory summary` prints."""
+    return {NATIVE + name: float(kb) for name, kb in CATEGORY.findall(text) if name not in LEFT_OUT}
 
 
 def memory_round(readings: Sequence[Reading]) -> MemoryRound:
@@ -132,7 +135,7 @@ TOTALS = {
     "live_kb": "live parts, in sum",
     "rss_kb": "resident memory (RSS), after a collection",
     "anon_kb": "its anonymous part",
-    "socket_kb": "socket buffers in the kernel, both ends",
+    "socket_kb": "socket buffers of the whole machine, in the kernel",
     "threads": "threads of the operating system",
 }
 """Titles of quantities that do not add up: RSS also has free heap, and socket buffers are outside of it."""
