@@ -65,7 +65,7 @@ def class_title(name: str) -> str:
 
 
 def parse_native(text: str) -> dict[str, float]:
-    """Return the committed kB by category that requests may need, from what `jcmd PID VM.native_memory summary` prints."""
+    """Return the committed kB by category, without those left out, from what `VM.native_memory summary` prints."""
     return {NATIVE + name: float(kb) for name, kb in CATEGORY.findall(text) if name not in LEFT_OUT}
 
 
