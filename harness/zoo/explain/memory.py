@@ -136,7 +136,7 @@ TOTALS = {
     "rss_kb": "resident memory (RSS), after a collection",
     "anon_kb": "its anonymous part",
     "socket_kb": "socket buffers of the whole machine, in the kernel",
-    "threads": "threads of the operating system",
+    "threads": "threads of the operating system, number",
 }
 """Titles of quantities that do not add up: RSS also has free heap, and socket buffers are outside of it."""
 
