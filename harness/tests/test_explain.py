@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import re
 from collections.abc import Mapping
@@ -229,6 +230,20 @@ def test_frames_of_one_side_are_named_once_at_their_outermost() -> None:
     }
     assert only_frames(mine, both) == {"burn": 50.0}
     assert only_frames(both, mine) == {}
+
+
+def recorded(name: str) -> dict[Stack, float]:
+    """Return stacks in µs per request that `zoo explain` recorded of `fixtures/causes`, without those below 0.2 µs."""
+    packed = Path(__file__).parent / f"fixtures/causes/recorded/{name}.collapsed.gz"
+    stacks = parse_collapsed(gzip.decompress(packed.read_bytes()).decode())
+    return GROUPS.without_starts({stack: ns / 1000 for stack, ns in stacks.items()})
+
+
+def test_recorded_cause_is_named_exactly_with_its_size() -> None:
+    plain, burn = recorded("plain"), recorded("burn")
+    assert only_frames(burn, plain) == {"zoo/Causes.burn": pytest.approx(50, rel=0.2)}
+    assert only_frames(plain, burn) == {}
+    assert only_frames(plain, plain) == {}
 
 
 def test_functions_without_a_name_are_counted() -> None:
