@@ -89,7 +89,7 @@ def _counts(found: Explanation, groups: Groups, named: Sequence[Difference]) -> 
         for verb, counts in (("waits", waits), ("allocates", allocated), ("makes", calls))
         if counts
     ]
-    return [f"Per request, {found.b.entry} {', and '.join(parts)}."] if parts else []
+    return [f"Per request, {found.b.entry} {join_names(parts)}."] if parts else []
 
 
 def _with_calls(difference: Difference, found: Explanation, groups: Groups) -> str:
