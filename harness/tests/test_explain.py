@@ -118,6 +118,7 @@ def explanation(changed: Mapping[str, float], cpu_us: float, calls: Mapping[str,
             ("java/lang/Thread.run", "org/apache/coyote/http11/Http11InputBuffer.parseHeader"),
             "HTTP parsing and writing",
         ),
+        (("<axum::routing::route::RouteFuture<E> as core::future::future::Future>::poll",), "framework"),
         (("no_rule_names_this",), OTHER),
     ],
 )

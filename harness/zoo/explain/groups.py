@@ -77,9 +77,11 @@ class Groups:
     def _match(self, frame: str) -> tuple[int | None, int | None]:
         """Return the number of the first rule that matches this frame anywhere, and that of the first innermost one."""
         if frame not in self._known:
+            # Rust names a method of a trait `<hyper::… as Trait>::method`
+            name = frame.lstrip("<&")
             self._known[frame] = (
-                _first([rule.anywhere for rule in self.rules], frame),
-                _first([rule.innermost for rule in self.rules], frame),
+                _first([rule.anywhere for rule in self.rules], name),
+                _first([rule.innermost for rule in self.rules], name),
             )
         return self._known[frame]
 
