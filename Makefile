@@ -117,7 +117,7 @@ report: $(VENV)/.ready ## Understand: show a run again and write its report.html
 site: $(VENV)/.ready ## Understand: write reports, claims and an index as static pages (RUN=results/…; TO=site)
 	@$(HARNESS) site
 
-explain: setup profilers ## Understand: show what the CPU time of two entries is spent on (SERVER=java-tomcat, or VARIANT= with two entries; CONNECTIONS=1k, WINDOWS=6)
+explain: setup profilers ## Understand: show what the CPU time of two servers is spent on (SERVER=java-tomcat, VARIANT= with two entries, or TARGET= PID=), or their memory (SCENARIO=held)
 	@$(HARNESS) explain
 
 compare: export ZOO_A := $(or $(A),results/reference/bench-all)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import random
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,15 +12,41 @@ import pytest
 from builders import run
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from zoo.explain.analysis import differences, named_share, observing_cost, total
-from zoo.explain.counts import parse_strace_summary
-from zoo.explain.data import Explanation, PlainWindow, ProfiledWindow, Side
+from zoo.cli import app
+from zoo.core.manifest_files import load_catalog
+from zoo.core.samples import ThreadTimes
+from zoo.explain import profilers
+from zoo.explain.analysis import (
+    Counted,
+    clear_counts,
+    differences,
+    named_share,
+    observing_cost,
+    only_frames,
+    total,
+    unnamed_share,
+)
+from zoo.explain.counts import (
+    Scheduler,
+    contended_classes,
+    parse_pinned,
+    parse_scheduler,
+    parse_strace_summary,
+    thread_use,
+)
+from zoo.explain.data import EventWindow, Explanation, PlainWindow, ProfiledWindow, Side
 from zoo.explain.files import read_groups, write_explanation, write_page
 from zoo.explain.groups import OTHER
 from zoo.explain.page import count_rows
 from zoo.explain.paragraph import paragraph
+from zoo.explain.profilers import ProfilerError, require_attachable
 from zoo.explain.stacks import Stack, collapse, differential_tree, mean_stacks, normalize_frame, parse_collapsed
+from zoo.reference import rerun
+from zoo.reference.readmes import render_explanations
+from zoo.reference.runs import CommittedRun, StoredRun
+from zoo.sample import jcmd
 
 GROUPS = read_groups()
 FUTEX = ("java/lang/Thread.run", "jdk/internal/misc/Unsafe.unpark", "do_syscall_64_[k]", "__x64_sys_futex_[k]")
@@ -53,7 +81,7 @@ def side(entry: str, base: Mapping[str, float], cpu_us: float, seed: int, calls:
             )
             for _ in range(6)
         ],
-        calls=dict(calls),
+        calls=[dict(calls)] * 3,
         calls_connections=100,
     )
 
@@ -90,6 +118,7 @@ def explanation(changed: Mapping[str, float], cpu_us: float, calls: Mapping[str,
             ("java/lang/Thread.run", "org/apache/coyote/http11/Http11InputBuffer.parseHeader"),
             "HTTP parsing and writing",
         ),
+        (("<axum::routing::route::RouteFuture<E> as core::future::future::Future>::poll",), "framework"),
         (("no_rule_names_this",), OTHER),
     ],
 )
@@ -157,6 +186,128 @@ def test_strace_summary() -> None:
     assert parse_strace_summary(STRACE) == {"write": 10250, "read": 10500, "futex": 3000}
 
 
+def test_times_of_threads_are_split_by_their_work() -> None:
+    before = [times(1, "pool-1-thread-1", 1.0, 0.5), times(2, "C2 CompilerThre", 3.0, 0.1)]
+    after = [
+        times(1, "pool-1-thread-1", 1.5, 0.9),
+        times(2, "C2 CompilerThre", 3.2, 0.4),
+        times(3, "GC Thread#0", 0.3, 7.0),  # started in between
+    ]
+    used = thread_use(before, after)
+    assert used is not None
+    found = (used.cpu_s, used.gc_s, used.jit_s, used.requests_wait_s, used.jit_wait_s)
+    assert found == pytest.approx((1.0, 0.3, 0.2, 0.4, 0.3))
+    assert thread_use([], after) is None
+
+
+def times(id_: int, name: str, cpu_s: float, waited_s: float) -> ThreadTimes:
+    return ThreadTimes(id=id_, name=name, cpu_s=cpu_s, waited_s=waited_s)
+
+
+def test_output_of_the_tools_of_a_jdk() -> None:
+    pool = "java.util.concurrent.ForkJoinPool@6ff708d2[Running, parallelism = 2, size = 3, active = 0, steals = 17]"
+    assert parse_scheduler(f"886:\n{pool}\n") == Scheduler(carriers=3, steals=17)
+    assert parse_scheduler("java.lang.IllegalArgumentException: Unknown diagnostic command") is None
+    assert parse_pinned(" jdk.VirtualThreadPinned                    12           480\n") == 12
+    assert parse_pinned("") is None
+
+
+def test_locks_are_counted_by_class() -> None:
+    stacks: dict[Stack, float] = {
+        ("main", "zoo/A.take", "zoo.A$Lock"): 3.0,
+        ("other", "zoo.A$Lock"): 2.0,
+        ("main", "zoo.B"): 1.0,
+    }
+    assert contended_classes(stacks) == {"zoo.A$Lock": 5, "zoo.B": 1}
+
+
+def test_frames_of_one_side_are_named_once_at_their_outermost() -> None:
+    both: dict[Stack, float] = {("main", "read"): 10.0}
+    mine: dict[Stack, float] = {
+        **both,
+        ("main", "burn", "clock"): 30.0,
+        ("main", "burn", "burn"): 20.0,
+        ("main", "sys_[k]"): 40.0,
+    }
+    assert only_frames(mine, both) == {"burn": 50.0}
+    assert only_frames(both, mine) == {}
+
+
+def recorded(name: str) -> dict[Stack, float]:
+    """Return stacks in µs per request that `zoo explain` recorded of `fixtures/causes`, without those below 0.2 µs."""
+    packed = Path(__file__).parent / f"fixtures/causes/recorded/{name}.collapsed.gz"
+    stacks = parse_collapsed(gzip.decompress(packed.read_bytes()).decode())
+    return GROUPS.without_starts({stack: ns / 1000 for stack, ns in stacks.items()})
+
+
+def test_recorded_cause_is_named_exactly_with_its_size() -> None:
+    plain, burn = recorded("plain"), recorded("burn")
+    assert only_frames(burn, plain) == {"zoo/Causes.burn": pytest.approx(50, rel=0.2)}
+    assert only_frames(plain, burn) == {}
+    assert only_frames(plain, plain) == {}
+
+
+def test_functions_without_a_name_are_counted() -> None:
+    stacks: dict[Stack, float] = {
+        ("[server]", "do_syscall_64_[k]"): 3.0,
+        ("main", "[unknown]"): 1.0,
+        ("main", "hyper::poll", "ksys_write_[k]"): 6.0,
+    }
+    assert unnamed_share(stacks) == pytest.approx(0.4)
+    assert unnamed_share({}) == 0
+
+
+def with_counts(found: Explanation, calls: float, allocated: float, waits: float) -> Explanation:
+    """Return the explanation with counts of b that exceed those of a by these, in windows that vary by 1%."""
+    noise = random.Random(7)
+
+    def change(side: Side, more: float) -> Side:
+        def vary(base: float, extra: float) -> float:
+            return (base + more * extra) * noise.gauss(1, 0.01)
+
+        return side.model_copy(
+            update={
+                "calls": [{"write": vary(1.0, calls), "read": vary(1.0, 0.0)} for _ in range(4)],
+                "allocated_bytes": [vary(11_000, allocated) for _ in range(4)],
+                "events": [
+                    EventWindow(
+                        contended={"zoo.Lock": vary(0.5, waits), "zoo.Other": vary(0.2, 0.0)},
+                        pinned=None,
+                        carriers=None,
+                        steals=None,
+                    )
+                    for _ in range(4)
+                ],
+            }
+        )
+
+    return found.model_copy(update={"a": change(found.a, 0), "b": change(found.b, 1)})
+
+
+@pytest.mark.parametrize(
+    ("calls", "allocated", "waits", "kind", "sentence"),
+    [
+        (1.0, 0, 0, Counted.CALLS, "makes 1.* more calls of write"),
+        (0, 100_000, 0, Counted.ALLOCATED, "allocates .* more bytes"),
+        (0, 0, 1.0, Counted.CONTENDED, "waits .* more times for a lock of class zoo.Lock"),
+    ],
+)
+def test_only_the_count_that_differs_is_named(
+    calls: float, allocated: float, waits: float, kind: Counted, sentence: str
+) -> None:
+    found = with_counts(explanation({}, 27.0, {}), calls, allocated, waits)
+    (named,) = clear_counts(found)
+    assert named.kind is kind
+    assert named.change == pytest.approx(calls + allocated + waits, rel=0.2)
+    assert re.search(rf"Per request, server:virtual {sentence}\.$", paragraph(found, GROUPS))
+
+
+def test_counts_of_equal_servers_do_not_differ() -> None:
+    found = with_counts(explanation({}, 27.0, {}), 0, 0, 0)
+    assert clear_counts(found) == []
+    assert "Per request" not in paragraph(found, GROUPS)
+
+
 def test_known_difference_is_named_with_its_size() -> None:
     changed = {"parking and waking threads": 9.0}
     found = explanation(changed, 31.0, {"futex": 1.0})
@@ -201,7 +352,7 @@ def test_heavy_profiler_is_pointed_out() -> None:
 
 def test_counts_of_both_sides() -> None:
     rows = {row.name: (row.a, row.b) for row in count_rows(explanation({}, 27.0, {}))}
-    assert rows["calls of futex per request"] == (0.1, 0.0)
+    assert rows["calls of futex per request"] == pytest.approx((0.1, 0.0))
     assert rows["voluntary context switches per request"] == (1, 1)
     assert "bytes allocated per request" not in rows
 
@@ -216,3 +367,54 @@ def test_page_contains_the_paragraph_and_is_offline(tmp_path: Path) -> None:
     assert "default-src &#39;none&#39;" in page
     assert 'src="http' not in page
     assert write_page(tmp_path).read_text(encoding="utf-8") == page
+
+
+def test_an_explanation_is_committed_and_quoted(tmp_path: Path) -> None:
+    found = explanation({"parking and waking threads": 9.0}, 31.0, {"futex": 1.0})
+    listed = CommittedRun(name="explain/server", command="explain --server server", quoted_by=["server/README.md"])
+    new = tmp_path / rerun.REFRESHED / "explain/server/explain/20260101-000000-explain"
+    new.mkdir(parents=True)
+    write_explanation(new, found, {FUTEX: 5.0}, {FUTEX: 9.0})
+    rerun.replace_committed(listed, tmp_path)
+    assert {path.name for path in (tmp_path / listed.path).iterdir()} == {path.name for path in new.iterdir()}
+    assert rerun.build_of(listed, tmp_path).started_at == found.started_at
+    stored = StoredRun(listed, tmp_path / listed.path, load_catalog(tmp_path))
+    text = render_explanations([stored], stored.catalog)
+    assert text.startswith(paragraph(found, GROUPS))
+    assert "[Page](results/reference/explain/server/explain.html)" in text
+
+
+def test_the_time_of_an_explanation_is_known() -> None:
+    command = "explain --server java-tomcat --windows 4 --duration 2"
+    run_of_table = CommittedRun(name="explain/server", command=command, quoted_by=["README.md"])
+    assert rerun.time_of(run_of_table, Path()).seconds > 2 * 4 * 2 * 2
+
+
+def test_a_process_that_cannot_be_read_is_reported() -> None:
+    with pytest.raises(ProfilerError, match="cannot be read"):
+        require_attachable(2**22 + 1)
+
+
+def test_a_jvm_without_jcmd_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1/maps").write_text("7f00 r-xp 0 08:01 1 /opt/jre/lib/server/libjvm.so\n", encoding="utf-8")
+    monkeypatch.setattr(profilers, "PROC", str(tmp_path))
+    monkeypatch.setattr(jcmd, "PROC", str(tmp_path))
+    with pytest.raises(ProfilerError, match="start the server on a JDK of this host"):
+        require_attachable(1)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--target", "http://127.0.0.1:1/", "--scenario", "held"], "held measures fresh processes"),
+        (["--target", "http://127.0.0.1:1/", "--vary", "heap=50m"], "--vary needs a server"),
+        (["--variant", "java-tomcat:virtual"], "needs 2 entries here, got 1"),
+        (["--variant", "java-tomcat:virtual", "--vary", "heap=50m,heap=90m"], "name one --vary"),
+        (["--server", "java-tomcat", "--scenario", "cpu"], "explain knows the scenarios hello, sleep, held"),
+    ],
+)
+def test_pairs_that_cannot_be_explained(words: list[str], complaint: str) -> None:
+    done = CliRunner().invoke(app.app_for(["explain"]), ["explain", *words], env={"COLUMNS": "300"})
+    assert done.exit_code != 0
+    assert complaint in (done.output + str(done.exception))

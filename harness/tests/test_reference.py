@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import builders
@@ -70,7 +71,8 @@ def test_every_part_has_its_document_and_its_runs() -> None:
     for part in document_parts(catalog):
         assert (REPOSITORY / part.document).is_file()
         runs_of_part = find_runs(part.runs, committed)
-        assert runs_of_part is not None, f"{part.document}, {part.marker}: no run is called {part.runs[0]}"
+        planned = any(not run.measured and fnmatchcase(run.name, part.runs[0]) for run in LISTED if part.runs)
+        assert runs_of_part is not None or planned, f"{part.document}, {part.marker}: no run is called {part.runs[0]}"
 
 
 def test_what_the_table_says_of_a_document_is_so() -> None:
@@ -81,6 +83,12 @@ def test_what_the_table_says_of_a_document_is_so() -> None:
         (run.listing.name, part.document)
         for part in document_parts(catalog)
         for run in find_runs(part.runs, committed) or ()
+    }
+    rendered |= {
+        (run.name, part.document)
+        for run in LISTED
+        for part in document_parts(catalog)
+        if not run.measured and any(fnmatchcase(run.name, name) for name in part.runs)
     }
     for run in LISTED:
         for document in run.quoted_by:

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from zoo.cli.checkout import ROOT
+from zoo.explain.analysis import Counted, clear_counts
 from zoo.explain.data import Explanation
+from zoo.explain.files import read_groups
+from zoo.explain.paragraph import LEAST_CALLS, paragraph
 from zoo.explain.profilers import ProfilerError, find_async_profiler
 from zoo.explain.stacks import parse_collapsed
 
@@ -37,7 +40,7 @@ def explain(folder: Path, cause: str, windows: int) -> Explanation:
         env={**os.environ, "COLUMNS": "200", "ZOO": str(CAUSES)},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    (written,) = folder.glob("explain/*/explain.json")
+    (written,) = folder.glob("explain/*/run.json")
     assert (written.parent / "explain.html").stat().st_size > 100_000
     return Explanation.model_validate_json(written.read_text(encoding="utf-8"))
 
@@ -54,6 +57,31 @@ def test_burned_time_is_found_in_its_method_with_its_size(tmp_path: Path) -> Non
     explain(tmp_path, "burn", windows=3)
     assert time_below(tmp_path, "a", "zoo/Causes.burn") == 0
     assert time_below(tmp_path, "b", "zoo/Causes.burn") == pytest.approx(BURNED_US, rel=0.2)
+
+
+def test_contended_lock_is_named_by_its_class(tmp_path: Path) -> None:
+    """Compare no number with an exact one: how many threads wait depends on the machine."""
+    found = explain(tmp_path, "lock", windows=2)
+    waits = [
+        [window.contended.get("zoo.Causes$Contended", 0.0) for window in side.events] for side in (found.a, found.b)
+    ]
+    assert max(waits[0]) == 0
+    assert min(waits[1]) > 0.1
+
+
+def test_one_more_system_call_is_counted(tmp_path: Path) -> None:
+    found = explain(tmp_path, "call", windows=2)
+    changes = {
+        count.name: count.change
+        for count in clear_counts(found)
+        if count.kind is Counted.CALLS and abs(count.change) >= LEAST_CALLS
+    }
+    assert changes == {"write": pytest.approx(1.0, rel=0.2)}
+
+
+def test_the_same_program_twice_has_no_cause(tmp_path: Path) -> None:
+    found = explain(tmp_path, "same", windows=3)
+    assert " uses " not in paragraph(found, read_groups())
 
 
 def test_allocated_bytes_are_counted(tmp_path: Path) -> None:

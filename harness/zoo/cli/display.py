@@ -57,7 +57,7 @@ class TerminalDisplay(Display):
         self._where, self._what, self._figures = "starting", "", ""
 
     def line(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False)
+        self._console.print(text, markup=False, highlight=False, emoji=False)
 
     def status(self, what: str) -> AbstractContextManager[object]:
         return self._console.status(what)

@@ -1,14 +1,87 @@
-"""Counts of a traced server, parsed from the tools' output. Pure."""
+"""Counts of a server under load, parsed from the tools' output. Pure."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from zoo.core.samples import ThreadTimes
+from zoo.explain.stacks import Stack
 
 SUMMARY_LINE = re.compile(
     r"^ *[0-9.]+ +[0-9.]+ +[0-9]+ +(?P<calls>[0-9]+)(?: +[0-9]+)? +(?P<name>[a-z_0-9]+)$", re.MULTILINE
 )
+JIT_THREAD = re.compile(r"^C[12] Compiler")
+GC_THREAD = re.compile(r"^(GC Thread|G1 |ParGC|Z(Driver|Worker|Director)|Shenandoah|VM Thread$)")
+"""Names of threads that collect garbage. The VM thread does so itself under the Serial collector."""
+
+PINNED = re.compile(r"^ *jdk\.VirtualThreadPinned +([0-9]+)", re.MULTILINE)
+SCHEDULER = {name: re.compile(rf"\b{name} = ([0-9]+)") for name in ("size", "steals")}
 
 
 def parse_strace_summary(text: str) -> dict[str, int]:
     """Return the number of calls by system call, from what `strace -c` prints."""
     return {found["name"]: int(found["calls"]) for found in SUMMARY_LINE.finditer(text) if found["name"] != "total"}
+
+
+def parse_pinned(summary: str) -> int | None:
+    """Return how often a virtual thread was pinned, from what `jfr summary` prints; None without such a line."""
+    found = PINNED.search(summary)
+    return int(found[1]) if found else None
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """Carrier threads of virtual threads, and the tasks that they have stolen from each other since the start."""
+
+    carriers: int
+    steals: int
+
+
+def parse_scheduler(text: str) -> Scheduler | None:
+    """Parse what `jcmd PID Thread.vthread_scheduler` prints (JDK 24 and later); None without virtual threads."""
+    found = {name: pattern.search(text) for name, pattern in SCHEDULER.items()}
+    size, steals = found["size"], found["steals"]
+    return Scheduler(int(size[1]), int(steals[1])) if size and steals else None
+
+
+def contended_classes(stacks: Mapping[Stack, float]) -> Counter[str]:
+    """Return the number of contended acquisitions by class of lock, from async-profiler's profile of locks."""
+    found: Counter[str] = Counter()
+    for stack, times in stacks.items():
+        found[stack[-1].replace("/", ".")] += int(times)
+    return found
+
+
+@dataclass(frozen=True)
+class ThreadUse:
+    """CPU time and run-queue wait of a server's threads between two readings, in seconds.
+
+    `requests_wait_s` covers all threads but those of the JIT compiler and the garbage collector.
+    """
+
+    cpu_s: float
+    gc_s: float
+    jit_s: float
+    requests_wait_s: float
+    jit_wait_s: float
+
+
+def thread_use(before: Sequence[ThreadTimes], after: Sequence[ThreadTimes]) -> ThreadUse | None:
+    """Return the use between two readings; None if the kernel has no such times.
+
+    A thread that started in between counts from 0, and one that ended in between is missing.
+    """
+    if not before or not after:
+        return None
+    earlier = {(each.id, each.name): each for each in before}
+    cpu = {"gc": 0.0, "jit": 0.0, "requests": 0.0}
+    wait = dict(cpu)
+    for each in after:
+        kind = "jit" if JIT_THREAD.match(each.name) else "gc" if GC_THREAD.match(each.name) else "requests"
+        first = earlier.get((each.id, each.name))
+        cpu[kind] += each.cpu_s - (first.cpu_s if first else 0.0)
+        wait[kind] += each.waited_s - (first.waited_s if first else 0.0)
+    return ThreadUse(sum(cpu.values()), cpu["gc"], cpu["jit"], wait["requests"], wait["jit"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -59,6 +60,13 @@ class Groups:
         first = next((n for n, frame in enumerate(stack) if not self._starts.search(frame)), len(stack) - 1)
         return stack[first:]
 
+    def without_starts(self, stacks: Mapping[Stack, float]) -> dict[Stack, float]:
+        """Return all stacks without those frames; stacks that become equal are added."""
+        found: defaultdict[Stack, float] = defaultdict(float)
+        for stack, value in stacks.items():
+            found[self.without_start(stack)] += value
+        return dict(found)
+
     def sum_by_group(self, stacks: Mapping[Stack, float]) -> dict[str, float]:
         """Return the sum of each group in the order of the rules, 0 for groups without stacks."""
         sums = dict.fromkeys(self.names, 0.0)
@@ -69,9 +77,11 @@ class Groups:
     def _match(self, frame: str) -> tuple[int | None, int | None]:
         """Return the number of the first rule that matches this frame anywhere, and that of the first innermost one."""
         if frame not in self._known:
+            # Rust names a method of a trait `<hyper::… as Trait>::method`
+            name = frame.lstrip("<&")
             self._known[frame] = (
-                _first([rule.anywhere for rule in self.rules], frame),
-                _first([rule.innermost for rule in self.rules], frame),
+                _first([rule.anywhere for rule in self.rules], name),
+                _first([rule.innermost for rule in self.rules], name),
             )
         return self._known[frame]
 

@@ -5,9 +5,10 @@ It says which figures go together, never that one causes the other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import fmean
 
-from zoo.explain.analysis import Difference, cpu_ratio, differences, is_same, total
+from zoo.explain.analysis import Counted, Difference, clear_counts, cpu_ratio, differences, is_same, total
 from zoo.explain.data import Explanation, Side
 from zoo.explain.groups import Groups
 from zoo.report.formatting import format_number
@@ -16,6 +17,13 @@ from zoo.report.wording import format_size_range, join_names
 MOST_GROUPS = 4
 LEAST_US = 0.1
 """Smallest difference in µs per request that is worth a sentence."""
+
+LEAST_BYTES = 100
+LEAST_WAITS = 0.02
+"""Smallest differences in allocated bytes and in waits for a lock per request that are mentioned."""
+
+MOST_FRAMES = 3
+MOST_COUNTS = 4
 
 LEAST_CALLS = 0.1
 """Smallest difference in system calls per request that is mentioned."""
@@ -28,9 +36,11 @@ def paragraph(found: Explanation, groups: Groups) -> str:
     before, after = (fmean(window.cpu_us for window in side.plain) for side in (a, b))
     levels = f"{format_number(before)} and {format_number(after)} µs"
     if is_same(ratio):
-        return f"{a.entry} and {b.entry} use the same CPU time per request (within 5%): {levels}."
+        same = f"{a.entry} and {b.entry} use the same CPU time per request (within 5%): {levels}."
+        return " ".join([same, *_counts(found, groups, [])])
     if not ratio.differs or ratio.low is None or ratio.high is None:
-        return f"There is no clear difference in CPU time per request between {a.entry} and {b.entry}: {levels}."
+        unclear = f"There is no clear difference in CPU time per request between {a.entry} and {b.entry}: {levels}."
+        return " ".join([unclear, *_counts(found, groups, [])])
     word = "more" if ratio.value > 1 else "less"
     first = (
         f"{b.entry} uses {format_number(abs(after - before))} µs ({abs(ratio.value - 1):.0%}; "
@@ -50,7 +60,36 @@ def paragraph(found: Explanation, groups: Groups) -> str:
         other = "less" if word == "more" else "more"
         parts = [f"{format_number(abs(d.interval.value))} µs {other} {_with_calls(d, found, groups)}" for d in against]
         sentences.append(f"In return, it spends {join_names(parts)}.")
+    sentences += _only(a) + _only(b) + _counts(found, groups, named)
     return " ".join(sentences)
+
+
+def _only(side: Side) -> list[str]:
+    """Return a sentence on the frames that only this side has."""
+    parts = [f"{frame} ({format_number(us)} µs)" for frame, us in list(side.only_us.items())[:MOST_FRAMES]]
+    return [f"Only {side.entry} runs {join_names(parts)}."] if parts else []
+
+
+def _counts(found: Explanation, groups: Groups, named: Sequence[Difference]) -> list[str]:
+    """Return a sentence on counts that differ clearly, without the calls that go with the named groups of work."""
+    names = {difference.name for difference in named}
+    known = {call for rule in groups.rules if rule.name in names for call in rule.calls}
+    calls, waits, allocated = [], [], []
+    for count in clear_counts(found):
+        more, size = "more" if count.change > 0 else "fewer", format_number(abs(count.change))
+        match count.kind:
+            case Counted.CALLS if count.name not in known and abs(count.change) >= LEAST_CALLS:
+                calls.append(f"{size} {more} calls of {count.name}")
+            case Counted.CONTENDED if abs(count.change) >= LEAST_WAITS:
+                waits.append(f"{size} {more} times for a lock of class {count.name}")
+            case Counted.ALLOCATED if abs(count.change) >= LEAST_BYTES:
+                allocated.append(f"{size} {more} bytes")
+    parts = [
+        f"{verb} {join_names(counts[:MOST_COUNTS])}"
+        for verb, counts in (("waits", waits), ("allocates", allocated), ("makes", calls))
+        if counts
+    ]
+    return [f"Per request, {found.b.entry} {join_names(parts)}."] if parts else []
 
 
 def _with_calls(difference: Difference, found: Explanation, groups: Groups) -> str:
@@ -66,4 +105,4 @@ def _with_calls(difference: Difference, found: Explanation, groups: Groups) -> s
 
 
 def _calls(side: Side, name: str) -> float:
-    return side.calls.get(name, 0.0)
+    return fmean(window.get(name, 0.0) for window in side.calls) if side.calls else 0.0

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Protocol
 
 from zoo.core.errors import UserError
+from zoo.explain.counts import Scheduler, contended_classes, parse_pinned, parse_scheduler
 from zoo.explain.stacks import Stack, parse_collapsed
 from zoo.host import run_lock
 from zoo.host.files import read_text
 from zoo.sample import jcmd
+from zoo.sample.proc import PROC
 
 ASYNC_PROFILER = "4.4"
 """Version that `harness/install-profilers.sh` installs."""
@@ -79,6 +81,14 @@ class AsyncProfiler:
         """Stop and return the allocated bytes since the start."""
         return self._stop("total").total()
 
+    def start_locks(self) -> None:
+        """Record every acquisition of a monitor or a lock of the class library that waited for another thread."""
+        self.start("event=lock,lock=1")
+
+    def stop_locks(self) -> dict[str, int]:
+        """Stop and return the number of these acquisitions by class of lock."""
+        return dict(contended_classes(self._stop("ann")))
+
     def _stop(self, options: str) -> Counter[Stack]:
         with run_lock.scratch_folder("profile") as folder:
             written = Path(folder, "stacks")
@@ -94,6 +104,33 @@ class AsyncProfiler:
                 "async-profiler cannot attach to the server's JVM: it needs a JDK with jcmd, the server's user, and no "
                 f"-XX:+DisableAttachMechanism ({(printed or 'no answer from jcmd').strip()})"
             )
+
+
+class PinnedCounter:
+    """A recording of the JVM's flight recorder that counts how often virtual threads were pinned."""
+
+    NAME = "name=zoo-pinned"
+
+    def __init__(self, pid: int) -> None:
+        """Start; the count is None if this JVM does not record such events."""
+        self._pid = pid
+        event = "+jdk.VirtualThreadPinned#"
+        settings = ("settings=none", "dumponexit=false", f"{event}enabled=true", f"{event}threshold=0ns")
+        jcmd.run_jcmd(pid, "JFR.start", self.NAME, *settings)
+
+    def stop(self) -> int | None:
+        with run_lock.scratch_folder("pinned") as folder:
+            written, tool = Path(folder, "recording.jfr"), jcmd.jdk_tool(self._pid, "jfr")
+            jcmd.run_jcmd(self._pid, "JFR.stop", self.NAME, f"filename={written}")
+            if tool is None or not written.exists():
+                return None
+            done = subprocess.run([tool, "summary", written], capture_output=True, text=True, check=False)
+            return parse_pinned(done.stdout)
+
+
+def read_scheduler(pid: int) -> Scheduler | None:
+    """Return the state of the scheduler of virtual threads; None if the JVM is older than 24 or not a JVM."""
+    return parse_scheduler(jcmd.run_jcmd(pid, "Thread.vthread_scheduler") or "")
 
 
 class Perf:
@@ -167,6 +204,21 @@ def permission_advice() -> str:
     """Return the command that allows a user to profile on this host."""
     level = read_text("/proc/sys/kernel/perf_event_paranoid").strip()
     return f"kernel.perf_event_paranoid is {level}; as root: sysctl kernel.perf_event_paranoid=1"
+
+
+def require_attachable(pid: int) -> None:
+    """Raise `ProfilerError` if the process cannot be profiled from here, with the command that helps."""
+    try:
+        libraries = Path(f"{PROC}/{pid}/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ProfilerError(
+            f"process {pid} cannot be read ({error.strerror}): run this command as the user of that process or as root"
+        ) from None
+    if "/libjvm.so" in libraries and jcmd.jdk_tool(pid, "jcmd") is None:
+        raise ProfilerError(
+            f"process {pid} is a JVM without jcmd on this host, because it runs on a JRE or in a container: "
+            "start the server on a JDK of this host (in a container, the profiler would have to be inside)"
+        )
 
 
 def find_async_profiler(tools: Path) -> Path:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from zoo.core.errors import RuntimeFailure
-from zoo.explain.counts import parse_strace_summary
-from zoo.explain.data import PlainWindow, ProfiledWindow, Side
+from zoo.explain.analysis import only_frames, unnamed_share
+from zoo.explain.counts import ThreadUse, parse_strace_summary, thread_use
+from zoo.explain.data import EventWindow, PlainWindow, ProfiledWindow, Side
 from zoo.explain.groups import Groups
 from zoo.explain.profilers import (
     AsyncProfiler,
     CallCounter,
     Perf,
+    PinnedCounter,
     Profiler,
     ProfilerError,
     find_async_profiler,
     find_inferno,
+    read_scheduler,
+    require_attachable,
 )
 from zoo.explain.stacks import Stack, mean_stacks
 from zoo.load.base import LoadOutcome
@@ -30,11 +34,16 @@ from zoo.sample.switches import SwitchReader
 WARMUPS = 4
 """Number of loads per server before the first window, alternating between the servers."""
 
-CALLS_S = 3.0
+COUNT_WINDOWS = 4
+"""Number of windows for each kind of count that needs a tool of its own: system calls, events and allocations."""
+
+CALLS_S = 2.0
 CALLS_CONNECTIONS = 100
 """Connections while system calls are counted; opening and closing them counts too, so there are few."""
 
-ALLOCATION_WINDOWS = 3
+MOST_UNNAMED = 0.2
+"""Share of CPU time in functions without a name above which the page points it out."""
+
 TIMEOUT_S = 30.0
 
 Say = Callable[[str], None]
@@ -42,9 +51,12 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Load:
-    """The load of every window. `windows` is the number of profiled ones per side, `warmup_s` the warm-up per side."""
+    """The load of every window. `windows` is the number of profiled ones per side, `warmup_s` the warm-up per side.
 
-    path: str
+    Without a path, each server is sent requests for its plain response.
+    """
+
+    path: str | None
     connections: int
     window_s: float
     windows: int
@@ -61,10 +73,12 @@ class Subject:
     plain: list[PlainWindow] = field(default_factory=list)
     profiled: list[ProfiledWindow] = field(default_factory=list)
     stacks: list[dict[Stack, float]] = field(default_factory=list)
-    calls: dict[str, float] = field(default_factory=dict)
+    calls: list[dict[str, float]] = field(default_factory=list)
+    events: list[EventWindow] = field(default_factory=list)
     allocated: list[float] = field(default_factory=list)
 
-    def side(self) -> Side:
+    def side(self, other: Mapping[Stack, float], groups: Groups) -> Side:
+        """Return what was measured; `other` is the mean CPU time of the other side's stacks."""
         return Side(
             entry=self.entry,
             profiler=self.profiler.name,
@@ -73,6 +87,8 @@ class Subject:
             calls=self.calls,
             calls_connections=CALLS_CONNECTIONS if self.calls else 0,
             allocated_bytes=self.allocated,
+            events=self.events,
+            only_us=only_frames(groups.without_starts(self.mean()), groups.without_starts(other)),
         )
 
     def mean(self) -> dict[Stack, float]:
@@ -82,12 +98,14 @@ class Subject:
 
 def seconds(load: Load) -> float:
     """Return about how many seconds an explanation takes."""
-    each = load.warmup_s + (2 * load.windows + ALLOCATION_WINDOWS) * (load.window_s + 0.7) + CALLS_S + 2
+    windows = 2 * load.windows + 2 * COUNT_WINDOWS
+    each = load.warmup_s + windows * (load.window_s + 0.7) + COUNT_WINDOWS * (CALLS_S + 5)
     return 2 * each + 10
 
 
 def profiler_for(hosted: HostedServer, tools: Path) -> Profiler:
-    """Return the profiler that fits the process; raise `ProfilerError` if a tool is missing."""
+    """Return the profiler that fits the process; raise `ProfilerError` if a tool is missing or may not attach."""
+    require_attachable(hosted.pid)
     if jcmd.jdk_tool(hosted.pid, "jcmd") is not None:
         return AsyncProfiler(hosted.pid, find_async_profiler(tools))
     return Perf(hosted.pid, find_inferno(tools))
@@ -106,19 +124,47 @@ def measure(a: Subject, b: Subject, load: Load, groups: Groups, say: Say) -> lis
             say(f"window {number + 1} of {load.windows}: {subject.entry}")
             subject.plain.append(_plain_window(subject, load))
             _profiled_window(subject, load, groups)
-    missing: dict[str, None] = {}
-    for step in (_count_calls, _sample_allocations):
-        for subject in pair:
-            say(f"{step.__name__.strip('_').replace('_', ' ')}: {subject.entry}")
-            try:
-                step(subject, load)
-            except ProfilerError as error:
-                missing[str(error)] = None
-    return list(missing)
+    missing = {_unnamed(subject): None for subject in pair}
+    for what, count in (
+        ("system calls", _count_calls),
+        ("locks and scheduler", _record_events),
+        ("allocations", _sample_allocations),
+    ):
+        missing |= dict.fromkeys(_count(pair, load, what, count, say))
+    return [sentence for sentence in missing if sentence]
+
+
+def _count(
+    pair: tuple[Subject, Subject], load: Load, what: str, count: Callable[[Subject, Load], None], say: Say
+) -> list[str]:
+    """Count in the windows of both servers, and return what failed; a server whose tool fails is not tried again."""
+    failed: dict[str, str] = {}
+    for number in range(COUNT_WINDOWS):
+        for subject in pair if number % 2 == 0 else reversed(pair):
+            if subject.entry not in failed:
+                say(f"{what}, {number + 1} of {COUNT_WINDOWS}: {subject.entry}")
+                try:
+                    count(subject, load)
+                except ProfilerError as error:
+                    failed[subject.entry] = str(error)
+    return list(failed.values())
+
+
+def _unnamed(subject: Subject) -> str:
+    """Return a sentence if much of the CPU time is in functions without a name, otherwise an empty text."""
+    share = unnamed_share(subject.mean())
+    if share <= MOST_UNNAMED:
+        return ""
+    return (
+        f"{share:.0%} of the CPU time of {subject.entry} is in functions without a name: its binary was built without "
+        'symbols; for Rust, set strip = "debuginfo" in the profile of the build'
+    )
 
 
 def _load(subject: Subject, load: Load, window_s: float, connections: int | None = None) -> LoadOutcome:
-    spec = LoadSpec(subject.hosted.url + load.path, connections or load.connections, window_s, TIMEOUT_S)
+    spec = LoadSpec(
+        subject.hosted.url + (load.path or subject.hosted.home), connections or load.connections, window_s, TIMEOUT_S
+    )
     outcome = subject.hosted.generator.run(spec)
     if not subject.hosted.is_alive():
         raise subject.hosted.exit_failure("under load")
@@ -129,11 +175,13 @@ def _load(subject: Subject, load: Load, window_s: float, connections: int | None
 
 def _plain_window(subject: Subject, load: Load) -> PlainWindow:
     pid, switches = subject.hosted.pid, SwitchReader()
+    threads = subject.hosted.instruments.thread_times(pid)
     switches.read([pid])
     before = _cpu_s(subject)
     outcome = _load(subject, load, load.window_s)
     cpu_s = _cpu_s(subject) - before
     switches.read([pid])
+    used = thread_use(threads, subject.hosted.instruments.thread_times(pid))
     seen, requests = switches.total(), outcome.requests
     return PlainWindow(
         requests=requests,
@@ -142,7 +190,20 @@ def _plain_window(subject: Subject, load: Load) -> PlainWindow:
         voluntary=None if seen is None else seen.voluntary / requests,
         involuntary=None if seen is None else seen.involuntary / requests,
         migrations=None if seen is None or seen.migrations is None else seen.migrations / requests,
+        queued_us=None if used is None else 1e6 * used.requests_wait_s / requests,
+        **_jvm_threads(subject, used, requests),
     )
+
+
+def _jvm_threads(subject: Subject, used: ThreadUse | None, requests: int) -> dict[str, float]:
+    """Return the fields about threads that only a JVM has."""
+    if used is None or not used.cpu_s or not isinstance(subject.profiler, AsyncProfiler):
+        return {}
+    return {
+        "jit_queued_us": 1e6 * used.jit_wait_s / requests,
+        "gc_percent": 100 * used.gc_s / used.cpu_s,
+        "jit_percent": 100 * used.jit_s / used.cpu_s,
+    }
 
 
 def _profiled_window(subject: Subject, load: Load, groups: Groups) -> None:
@@ -170,17 +231,37 @@ def _count_calls(subject: Subject, load: Load) -> None:
         outcome = _load(subject, load, CALLS_S, min(CALLS_CONNECTIONS, load.connections))
     finally:
         summary = counter.stop()
-    subject.calls = {name: calls / outcome.requests for name, calls in parse_strace_summary(summary).items()}
+    counted = parse_strace_summary(summary)
+    subject.calls.append({name: calls / outcome.requests for name, calls in counted.items()})
+
+
+def _record_events(subject: Subject, load: Load) -> None:
+    """Record contended locks, pinned virtual threads and the work of their scheduler during one window."""
+    profiler, pid = subject.profiler, subject.hosted.pid
+    if not isinstance(profiler, AsyncProfiler):
+        return
+    pinned, before = PinnedCounter(pid), read_scheduler(pid)
+    profiler.start_locks()
+    outcome = _load(subject, load, load.window_s)
+    contended, after, times = profiler.stop_locks(), read_scheduler(pid), pinned.stop()
+    subject.events.append(
+        EventWindow(
+            contended={name: waits / outcome.requests for name, waits in contended.items()},
+            pinned=None if times is None else times / outcome.requests,
+            carriers=None if after is None else after.carriers,
+            steals=None if before is None or after is None else (after.steals - before.steals) / outcome.requests,
+        )
+    )
 
 
 def _sample_allocations(subject: Subject, load: Load) -> None:
+    """Sample the bytes allocated during one window."""
     profiler = subject.profiler
     if not isinstance(profiler, AsyncProfiler):
         return
-    for _ in range(ALLOCATION_WINDOWS):
-        profiler.start_allocations()
-        outcome = _load(subject, load, load.window_s)
-        subject.allocated.append(profiler.stop_allocations() / outcome.requests)
+    profiler.start_allocations()
+    outcome = _load(subject, load, load.window_s)
+    subject.allocated.append(profiler.stop_allocations() / outcome.requests)
 
 
 def _cpu_s(subject: Subject) -> float:

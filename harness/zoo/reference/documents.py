@@ -46,6 +46,10 @@ ZOO = "bench-all"
 """The name of the run of the whole zoo."""
 
 
+EXPLAINED = ("java-liberty", "java-spring", "java-tomcat", "java-vertx", "rust-axum")
+"""Servers whose README has the paragraphs of explanations."""
+
+
 def document_parts(catalog: Catalog) -> Iterator[Part]:
     """Yield all parts, including those of each server's README."""
     yield Part("README.md", "entries", (), readmes.render_entries)
@@ -57,6 +61,8 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
     for server in catalog.servers:
         render = partial(readmes.render_server_results, server=server.name)
         yield Part(f"{server.name}/README.md", "results", (ZOO, "scenarios/*"), render)
+    for name in EXPLAINED:
+        yield Part(f"{name}/README.md", "explain", (f"explain/{name}*",), readmes.render_explanations)
     last_lines = partial(readmes.render_last_lines, server="java-vertx")
     yield Part("java-vertx/README.md", "schedulers", ("schedulers",), last_lines)
     yield Part("java-jdbc/README.md", "results", ("jdbc",), readmes.render_database_results)

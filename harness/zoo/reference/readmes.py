@@ -10,8 +10,10 @@ from zoo.core.answer_runs import ARRIVING, COST, WAITING
 from zoo.core.entry_id import server_name, with_condition
 from zoo.core.manifest import Catalog
 from zoo.core.run import Run
+from zoo.explain.files import PAGE, read_paragraph
 from zoo.reference import reports
 from zoo.reference.origin import (
+    changed_servers,
     describe_origin,
     explain_medians,
     outdated_servers,
@@ -290,3 +292,16 @@ def _render_lean(waiting_runs: Sequence[StoredRun], entry: str, variant: str) ->
         f"With `{LEAN}`, a waiting request takes {format_interval(costs[lean_key][1].interval)} kB in "
         f"`{variant}` instead of {format_interval(costs[usual_key][1].interval)} kB, in the same run."
     ]
+
+
+def render_explanations(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    """Render the paragraph of each explanation, with a link to its page and its origin."""
+    texts = []
+    for one in runs:
+        found, text = read_paragraph(one.folder)
+        changed = changed_servers(found.builds, [s for s in catalog.servers if s.name in found.builds])
+        older = f" **Measured with an earlier build**: {', '.join(changed)} changed since." if changed else ""
+        page = f"[Page]({one.link}/{PAGE}) (download it and open it in a browser)"
+        origin = f"{found.host.cpu_model or 'unknown processor'}, commit {(found.commit or 'unknown')[:12]}"
+        texts.append(f"{text} {page}: {origin}.{older}")
+    return "\n\n".join(texts)

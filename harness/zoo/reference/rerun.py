@@ -21,6 +21,8 @@ from zoo.core.manifest import Catalog
 from zoo.core.option import parse_options
 from zoo.core.plan import BenchOptions, make_plan
 from zoo.core.run_folder import write_atomically
+from zoo.explain.files import copy_explanation, is_explanation
+from zoo.explain.options import ExplainOptions
 from zoo.host.build import program_hash
 from zoo.reference.claims_page import PROGRAM_OF
 from zoo.reference.origin import changed_servers
@@ -76,6 +78,8 @@ def _measured_programs(facts: dict[str, Any]) -> set[str]:
     """Return the servers, or the program, that a run measured."""
     if program := PROGRAM_OF.get(facts.get("kind", "")):
         return {program}
+    if facts.get("kind", "").startswith("explain"):
+        return {server_name(facts[side]["entry"]) for side in ("a", "b")}
     entries = facts["plan"]["entries"] if "plan" in facts else facts.get("marks") or [facts["entry"]]
     return {server_name(entry) for entry in entries}
 
@@ -108,10 +112,8 @@ def time_of(run: CommittedRun, root: Path) -> CommandTime:
                 planned = databases.make_plan(parse_options(JdbcOptions, words), seed=0)
                 cells = [one for one in plan_subjects(planned) if one.scenario == JDBC]
                 return CommandTime(databases.seconds(planned), len(cells))
-            case ["jvm"]:
-                return CommandTime(bare_jvm.seconds())
-            case ["soak", "--minutes", minutes]:
-                return CommandTime(soak.seconds(float(minutes)))
+        if (seconds := _seconds_without_cells(run.words)) is not None:
+            return CommandTime(seconds)
     except ValueError as error:
         raise TableError(f"{run.name}: {run.command}: {error}") from error
     except UserError as error:
@@ -119,6 +121,19 @@ def time_of(run: CommittedRun, root: Path) -> CommandTime:
     raise TableError(
         f'{run.name}: "{run.command}" is not the command of a committed run; correct it in results/reference/runs.toml'
     )
+
+
+def _seconds_without_cells(words: list[str]) -> float | None:
+    """Return the time of a command that measures no cells; None if this is another command."""
+    match words:
+        case ["jvm"]:
+            return bare_jvm.seconds()
+        case ["explain", *options]:
+            explained: ExplainOptions = parse_options(ExplainOptions, options)
+            return explained.seconds
+        case ["soak", "--minutes", minutes]:
+            return soak.seconds(float(minutes))
+    return None
 
 
 def time_of_bench(wish: BenchOptions, env: Mapping[str, str], catalog: Catalog, root: Path) -> CommandTime:
@@ -183,6 +198,8 @@ def replace_committed(run: CommittedRun, root: Path) -> None:
         raise BenchError(f"{run.name}: its command created no run in {REFRESHED / run.name}")
     if run.path.suffix:
         write_atomically(root / run.path, (newest / "run.json").read_text(encoding="utf-8"))
+    elif is_explanation(newest):
+        copy_explanation(newest, root / run.path)
     else:
         run_folder.copy_run(newest, root / run.path, raw=run.raw)
 
