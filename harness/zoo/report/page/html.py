@@ -23,7 +23,7 @@ from zoo.report.page.contents import Contents, figures_of
 from zoo.report.section import mark_synthetic
 from zoo.report.text import comparisons
 from zoo.report.text.document import head_section
-from zoo.report.wording import format_comparison
+from zoo.report.wording import capitalize, format_comparison
 from zoo.stats.pairs import Kind
 
 FIRST_SCREEN = 4
@@ -62,6 +62,7 @@ ENVIRONMENT = Environment(
 )
 ENVIRONMENT.filters["fact"] = format_fact
 ENVIRONMENT.filters["compared"] = format_comparison
+ENVIRONMENT.filters["capital"] = capitalize
 
 
 def render_page(contents: Contents, tools: ChartTools) -> str:
