@@ -98,6 +98,7 @@ def render_page(contents: Contents, tools: ChartTools) -> str:
             (tier, " ".join(map(str, dash)))
             for tier, dash in zip(summary.plain_cells.tiers, DASHES.values(), strict=False)
         ],
+        ranking=tables.ranking(summary.plain_cells),
         lines=lines,
         cell_heads=tables.cell_titles(cells),
         flags=[flag for flag in Flag if any(mark.flag is flag for line in lines for mark in line.marks)],
