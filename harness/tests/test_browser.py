@@ -170,7 +170,8 @@ def test_on_a_phone_the_names_of_rows_leave_their_marks_the_width(browser: webdr
         "const box = arguments[0].getBoundingClientRect();"
         'const plot = arguments[0].querySelector(".background").getBoundingClientRect();'
         'const names = [...arguments[0].querySelectorAll(".role-axis-label text")];'
-        "return [plot.width / box.width, Math.max(...names.map((name) => name.getBoundingClientRect().right)) <= box.right];"
+        "const right = Math.max(...names.map((name) => name.getBoundingClientRect().right));"
+        "return [plot.width / box.width, right <= box.right];"
     )
     share, inside = browser.execute_script(script, chart)
     assert share > 0.85

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from zoo.core.answer_runs import COST, PARTS, POOLS, WAITING
+from zoo.core.answer_runs import COST, HELD, PARTS, POOLS, WAITING
 from zoo.core.entry_id import server_name
 from zoo.core.manifest import Catalog
 from zoo.core.record import Record
@@ -14,7 +14,18 @@ from zoo.core.run_folder import Store
 from zoo.core.trial_results import StartupResult
 from zoo.reference.origin import outdated_servers, quoted_database, usual_costs
 from zoo.reference.runs import TABLE, Reference, StoredRun
-from zoo.report.answer import Answer, Block, Estimate, Found, Line, Variants, format_estimate, make_answer, memory_block
+from zoo.report.answer import (
+    Answer,
+    Block,
+    Estimate,
+    Found,
+    Line,
+    Variants,
+    format_estimate,
+    make_answer,
+    memory_block,
+    sides_of,
+)
 from zoo.report.page.answer import render_badge, render_page, render_picture
 from zoo.report.summary import Summary
 from zoo.report.wording import capitalize
@@ -36,6 +47,30 @@ def read_found(folders: Iterable[Path]) -> Found:
     return {part: found[part] for part in dict.fromkeys([COST, *PARTS.values()]) if part in found}
 
 
+def read_answers(folders: Iterable[Path], root: Path, catalog: Catalog) -> list[Answer]:
+    """Return the answer for each server that has both sides in one of these runs.
+
+    Memory of waiting requests comes from the committed runs, which have a rule for choosing among several.
+    """
+    stores = [Store.open(folder) for folder in folders]
+    runs = [Summary.of(store.run(), store.records()) for store in stores if ANSWERED & set(store.run().plan.scenarios)]
+    made = []
+    for server in catalog.servers:
+        entries = [e for e in catalog.entries if e.server.name == server.name and e.id not in catalog.synthetic]
+        sides = sides_of({entry.id: entry.variant.model for entry in entries})
+        found: dict[str, Summary] = {}
+        for summary in runs:
+            if sides and set(sides) <= set(summary.run.plan.entries):
+                found |= {part: one for part, one in split_run(summary).items() if part != HELD}
+        if sides and COST in found:
+            made.append(read_answer(sides, found, root, catalog))
+    return made
+
+
+ANSWERED = set(PARTS) - {"held"}
+"""The scenarios of the runs from which answers are made."""
+
+
 def split_run(summary: Summary) -> dict[str, Summary]:
     """Return the parts of an answer that a run fills, each with only the records of its scenario."""
     found = {}
@@ -54,10 +89,17 @@ def _quoted(records: Sequence[Record]) -> list[Record]:
 
 
 def read_answer(sides: Variants, found: Found, root: Path, catalog: Catalog) -> Answer:
-    """Return the answer from these runs; the committed runs of the checkout fill what they cannot."""
+    """Return the answer from these runs; the committed runs of the checkout fill what they cannot.
+
+    The answer says so if a run measured an earlier build of the server.
+    """
     pools = answer_block(_of_server(found[POOLS].records, sides.server)) if POOLS in found else None
     reference = Reference(root, catalog).matching("*") if (root / TABLE).exists() else []
-    return make_answer(sides, found, [*([pools] if pools else []), *reference_blocks(sides, reference, catalog)])
+    made = make_answer(sides, found, [*([pools] if pools else []), *reference_blocks(sides, reference, catalog)])
+    if not any(sides.server in outdated_servers(summary.run, catalog) for summary in found.values()):
+        return made
+    older = f"Measured with an earlier build of {sides.server}."
+    return made.model_copy(update={"certainty": [*made.certainty, older]})
 
 
 def _of_server(records: Iterable[Record], server: str) -> list[Record]:
