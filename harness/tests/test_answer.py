@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import builders
+import chrome
 import pytest
 from builders import record
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selenium import webdriver
+from selenium_axe_python.axe import Axe
 from test_experiments import opened, tried
 
 from zoo.cli.answer import compared, questions
@@ -21,7 +25,7 @@ from zoo.core.manifest import Catalog
 from zoo.core.plan import make_plan
 from zoo.core.record import Record
 from zoo.core.trial_results import ColdResult
-from zoo.reference.answers import split_run
+from zoo.reference.answers import split_run, write_answer
 from zoo.report.answer import Answer, Block, Found, Variants, make_answer, rounds_needed, schema
 from zoo.report.page.answer import render_badge, render_page, render_picture
 from zoo.report.summary import Summary
@@ -273,3 +277,24 @@ def test_the_comparison_of_pool_sizes_replaces_that_of_the_variants() -> None:
     assert made.text.startswith(
         "java-a: If requests wait: Enlarge the pool to about 1,000. If nothing waits: Keep the pool. "
     )
+
+
+@pytest.mark.browser
+@chrome.needed
+@pytest.mark.parametrize(("width", "scheme"), [(1300, "light"), (390, "dark")])
+def test_the_page_fits_a_phone_and_asks_no_network(
+    tmp_path: Path, chromium: webdriver.Chrome, width: int, scheme: str
+) -> None:
+    page = write_answer(answer(found()), tmp_path)
+    with chrome.showing(chromium, page):
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        assert chromium.execute_script("return document.documentElement.scrollWidth") <= width
+        axe = Axe(chromium)
+        axe.inject()  # type: ignore[no-untyped-call]
+        issues = chromium.execute_async_script('axe.run({resultTypes: ["violations"]}).then(arguments[0])')
+        serious = [issue for issue in issues["violations"] if issue["impact"] in ("serious", "critical")]
+        assert serious == [], Axe.report(serious)
+        assert {url.partition(":")[0] for url in chrome.asked(chromium)} <= {"file", "data", "chrome"}
