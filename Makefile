@@ -114,7 +114,7 @@ plan: $(VENV)/.ready ## Measure: print the cells and the duration of `make bench
 report: $(VENV)/.ready ## Understand: show a run again and write its report.html (RUN=results/…; SVG=folder for the charts as pictures)
 	@$(HARNESS) report
 
-site: $(VENV)/.ready ## Understand: write reports, claims and an index as static pages (RUN=results/…; TO=site)
+site: $(VENV)/.ready ## Understand: write answers, reports and claims as static pages (RUN=results/…; TO=site)
 	@$(HARNESS) site
 
 explain: setup profilers ## Understand: show what the CPU time of two servers is spent on (SERVER=java-tomcat, VARIANT= with two entries, or TARGET= PID=), or their memory (SCENARIO=held)

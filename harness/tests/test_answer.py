@@ -1,26 +1,38 @@
-"""Tests of the paragraph for a reader in a hurry, on made-up records whose truth is known."""
+"""Tests of the answer for one server, on made-up records whose truth is known."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
 
 import builders
+import chrome
 import pytest
 from builders import record
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from selenium import webdriver
+from selenium_axe_python.axe import Axe
 from test_experiments import opened, tried
 
 from zoo.cli.answer import compared, questions
-from zoo.core.answer_runs import ARRIVING, COST, POOL_QUESTIONS, POOLS, QUESTIONS, WAITING
+from zoo.core.answer_runs import ARRIVING, COLD, COST, POOL_QUESTIONS, POOLS, QUESTIONS, WAITING
 from zoo.core.capacity import PlanError
 from zoo.core.condition import Condition
 from zoo.core.manifest import Catalog
 from zoo.core.plan import make_plan
 from zoo.core.record import Record
+from zoo.core.trial_results import ColdResult
+from zoo.reference.answers import split_run, write_answer
+from zoo.report.answer import Answer, Block, Found, Variants, make_answer, rounds_needed, schema
+from zoo.report.page.answer import render_badge, render_page, render_picture
 from zoo.report.summary import Summary
-from zoo.report.text.answer import Found, paragraph, rounds_needed
+from zoo.report.text.answer import WIDTH, render_lines
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
+SIDES = Variants(PLATFORM, VIRTUAL, "virtual threads")
 STEADY = (1.0, 1.001, 0.999)
 WIDE = (0.80, 0.88, 0.93)
 
@@ -60,72 +72,172 @@ def found(
     }
 
 
-def test_a_pool_that_keeps_requests_waiting_is_a_reason_to_switch_and_its_price_is_told() -> None:
-    text = paragraph("java-a", found())
-    assert text.startswith("java-a: switch from the pool to virtual threads? Yes, if its requests wait")
-    assert (
-        "Of 1,000 requests that wait 10 s each, the pool answered 200 in the first wait and virtual threads all" in text
+def answer(runs: Found) -> Answer:
+    return make_answer(SIDES, runs)
+
+
+def summary(runs: Found, block: str = "waiting") -> str:
+    return answer(runs).block(block).summary
+
+
+def test_a_pool_that_keeps_requests_waiting_is_a_reason_to_switch() -> None:
+    assert summary(found()) == (
+        "Switch to virtual threads, or enlarge the pool: the pool keeps requests waiting. 1,000 requests at once, each "
+        "waits 10 s: the pool answers 200 in the first wait, virtual threads all (peak memory 78.1 and 78.1 MB). 400 "
+        "requests per second for 60 s, each waits 4 s: the pool answers 13% within 60 s, virtual threads all."
     )
-    assert (
-        "At 400 requests per second for 60 s, which wait 4 s each, the pool answered 13% within 60 s, virtual threads "
-        "all." in text
-    )
-    assert "at 1,000 connections, throughput 15% lower (15%) and CPU per request 20% higher (20%)" in text
-    assert "A request takes 20 µs with the pool and 24 µs with virtual threads of CPU time." in text
-    assert text.endswith(
-        "(3 rounds for the cost, one for the rest; 95% intervals; 2 cores shared by server and generator.)"
-    )
+
+
+def test_the_cost_has_levels_then_the_estimate_with_its_interval_then_the_word() -> None:
+    cost = answer(found()).block("cost")
+    assert cost.verdict == "keep the pool"
+    assert [(line.subject, line.text) for line in cost.lines if line.quoted][:2] == [
+        ("CPU per request at 1,000 connections", "20 → 24 µs, +20% (+20%): more"),
+        ("Requests per second at 1,000 connections", "50,000 → 42,500/s, −15% (−15%): slower"),
+    ]
+    line = cost.lines[0]
+    assert line.pool
+    assert line.ratio
+    assert line.ratio.low
+    assert line.ratio.high
+    assert line.pool.value == pytest.approx(20, rel=0.01)
+    assert line.pool.unit == "µs"
+    assert line.ratio.low <= line.ratio.value <= line.ratio.high
+
+
+@given(st.floats(0.4, 2.5))
+@settings(max_examples=25, deadline=None)
+def test_the_same_figures_are_on_the_terminal_on_the_page_and_in_the_json(more: float) -> None:
+    made = answer(found(more=more))
+    lines, page = " ".join(" ".join(render_lines(made)).split()), render_page(made)
+    assert Answer.model_validate_json(made.model_dump_json()) == made
+    for block in made.blocks:
+        for line in block.lines:
+            assert line.text in page
+            assert line.text in lines or not line.quoted
+    cost = made.block("cost").verdict
+    assert cost == ("keep the pool" if more > 1.06 else cost)
+    assert cost == ("switching saves CPU time" if more < 0.94 else cost)
+    assert all(len(line) <= WIDTH for line in render_lines(made))
 
 
 def test_what_a_few_more_rounds_would_decide_is_said() -> None:
-    assert rounds_needed(found()) is None
-    assert rounds_needed({}) is None
+    assert rounds_needed(SIDES, found()) is None
+    assert rounds_needed(SIDES, {}) is None
+    assert answer(found()).command == ""
     unsteady = [
         *hello(PLATFORM, 50_000, 20.0),
         *(record(VIRTUAL, t, round_number=n, rps=50_000 * w) for t in ("100", "1k") for n, w in enumerate(WIDE, 1)),
     ]
-    needed = rounds_needed({COST: Summary.of(found()[COST].run, unsteady)})
-    assert needed is not None
-    assert 3 < needed <= 3 + 20
+    made = answer({COST: Summary.of(found()[COST].run, unsteady)})
+    assert made.rounds_needed is not None
+    assert 3 < made.rounds_needed <= 3 + 20
+    assert made.command == f"make answer SERVER=java-a ROUNDS={made.rounds_needed}"
+    assert made.command in render_page(made)
+    assert any(text.startswith("Not decided: ") for text in made.certainty)
 
 
-def test_a_pool_that_serves_all_is_none() -> None:
-    text = paragraph("java-a", found(served=(1.0, 1.0), shares=(1.0, 1.0), slower=1.0, more=1.0))
-    assert "switch from the pool to virtual threads? Not necessary" in text
-    assert "throughput the same (within 5%) and CPU per request the same (within 5%)" in text
+def test_a_pool_that_serves_all_is_left_alone() -> None:
+    runs = found(served=(1.0, 1.0), shares=(1.0, 1.0), slower=1.0, more=1.0)
+    assert answer(runs).block("waiting").verdict == "leave it"
+    assert answer(runs).block("cost").verdict == "no difference"
+    assert "+0% (+0%): the same (within 5%)" in summary(runs, "cost")
 
 
 def test_a_pool_that_serves_all_of_them_late_is_a_reason_to_switch() -> None:
     late = found(served=(1.0, 1.0), shares=(1.0, 1.0))
     _, virtual = late[ARRIVING].records
     pool = tried("open", opened(1.0, p50_s=25.0, p99_s=31.4), PLATFORM)
-    text = paragraph("java-a", {**late, ARRIVING: Summary.of(late[ARRIVING].run, [pool, virtual])})
-    assert "? Yes, if its requests wait" in text
-    assert "the pool answered all, but half of them only after 25 s within 60 s, virtual threads all." in text
+    text = summary({**late, ARRIVING: Summary.of(late[ARRIVING].run, [pool, virtual])})
+    assert text.startswith("Switch to virtual threads, or enlarge the pool")
+    assert "the pool answers all, but half of them only after 25 s within 60 s, virtual threads all." in text
 
 
 def test_virtual_threads_that_serve_late_are_no_reason_to_switch() -> None:
-    text = paragraph("java-a", found(served=(0.2, 0.97), shares=(0.13, 0.97)))
-    assert "? Not for requests that wait: virtual threads do not answer all of them in time." in text
+    made = answer(found(served=(0.2, 0.97), shares=(0.13, 0.97))).block("waiting")
+    assert made.verdict == "do not switch for this"
+    assert made.reason == "virtual threads do not answer all of them in time"
 
 
-def test_what_was_not_measured_is_open() -> None:
-    text = paragraph("java-a", {COST: found()[COST]})
-    assert "? Not known, because the run did not measure waiting requests." in text
-    assert "A request takes" in text
+def test_what_was_not_measured_is_said_with_the_command_that_measures_it() -> None:
+    made = answer({COST: found()[COST]})
+    assert {block.name: block.command for block in made.blocks if block.verdict == "not measured"} == {
+        "waiting": "make answer SERVER=java-a",
+        "cold": "make bench SERVER=java-a SCENARIO=cold",
+        "memory": "make bench SERVER=java-a SCENARIO=held",
+        "database": "make bench-jdbc",
+    }
+    assert made.block("waiting").summary == "Not measured: the runs have no requests that wait."
 
 
-def test_a_generator_that_fell_behind_tells_nothing_of_the_server() -> None:
+def test_an_answer_without_any_run_still_renders() -> None:
+    made = answer({})
+    assert {block.verdict for block in made.blocks} == {"not measured"}
+    assert "not measured" in render_picture(made)
+    assert render_page(made).count("<h2>") == len(made.blocks) + 1
+
+
+def test_a_generator_that_fell_behind_says_nothing_about_the_server() -> None:
     arriving = found()[ARRIVING]
     behind = [tried("open", opened(0.5, behind="too few workers"), PLATFORM), *arriving.records[1:]]
     late = Summary.of(arriving.run, behind)
-    assert "400 requests per second" not in paragraph("java-a", {**found(), ARRIVING: late})
+    assert "400 requests per second" not in summary({**found(), ARRIVING: late})
 
 
-def test_a_server_of_one_model_has_nothing_to_switch_to() -> None:
-    cost = found()[COST]
-    mine = [r for r in cost.records if r.entry == PLATFORM]
-    assert "no variant other than a pool" in paragraph("java-a", {COST: Summary.of(cost.run, mine)})
+def test_a_cold_start_of_both_sides_is_quoted() -> None:
+    runs = [cold(PLATFORM, 9.0), cold(VIRTUAL, None)]
+    made = {COLD: Summary.of(builders.run([PLATFORM, VIRTUAL], ["cold"], ["1k"]), runs)}
+    assert summary(made, "cold") == (
+        "The pool: 95% of full speed after 9 s. Virtual threads: 95% of full speed not within 40 s in every round."
+    )
+
+
+def cold(entry: str, t95_s: float | None) -> Record:
+    result = ColdResult(
+        way="default",
+        connections=1_000,
+        duration_s=40,
+        delay_s=0.1,
+        seconds=[1],
+        steady_rps=50_000,
+        t95_s=t95_s,
+        compiler=None,
+        request=None,
+        cpu_s=1.0,
+        version="4.2.0",
+    )
+    return tried("cold", result, entry, "default", "1k")
+
+
+def test_a_run_fills_the_parts_of_its_scenarios_at_the_quoted_connection_count() -> None:
+    records = [*hello(PLATFORM, 1.0, 20.0), *(record(PLATFORM, tier, "sleep") for tier in ("100", "1k"))]
+    parts = split_run(Summary.of(builders.run([PLATFORM]), records))
+    assert {part: len(one.records) for part, one in parts.items()} == {COST: 6, WAITING: 1}
+
+
+def test_the_pictures_are_svg_that_says_what_it_shows() -> None:
+    made = answer(found())
+    for text in (render_badge(made), render_picture(made)):
+        root = ElementTree.fromstring(text)
+        assert root.tag.endswith("svg")
+        assert "java-a" in root.attrib["aria-label"]
+    assert "nothing waits: keep the pool" in render_badge(made)
+    assert "20 → 24 µs" in render_picture(made)
+
+
+@given(st.floats(0.05, 20))
+@settings(max_examples=25, deadline=None)
+def test_no_mark_leaves_the_picture(more: float) -> None:
+    root = ElementTree.fromstring(render_picture(answer(found(more=more))))
+    marks = [float(e.attrib["cx"]) for e in root if e.tag.endswith("circle")]
+    assert len(marks) == 4
+    assert all(8 <= x <= 372 for x in marks)
+
+
+def test_the_json_has_a_schema() -> None:
+    assert set(schema()["properties"]) == set(Answer.model_fields)
+    every = [schema(), *schema()["$defs"].values()]
+    assert all(one["additionalProperties"] is False for one in every), "an unknown key is an error"
 
 
 def test_its_runs_can_be_planned_for_a_server() -> None:
@@ -159,8 +271,30 @@ def test_pool_sizes_are_compared_if_they_can_be_set() -> None:
 
 
 def test_the_comparison_of_pool_sizes_replaces_that_of_the_variants() -> None:
-    text = paragraph("java-a", found(), "if requests wait, enlarge the pool to about 1,000.")
-    assert text.startswith(
-        "java-a: if requests wait, enlarge the pool to about 1,000. If no request waits, the switch means at 100"
+    pools = Block(name="waiting", heading="If requests wait", verdict="enlarge the pool to about 1,000")
+    made = make_answer(SIDES, found(), [pools])
+    assert made.block("waiting") == pools
+    assert made.text.startswith(
+        "java-a: If requests wait: Enlarge the pool to about 1,000. If nothing waits: Keep the pool. "
     )
-    assert "switch from the pool" not in text
+
+
+@pytest.mark.browser
+@chrome.needed
+@pytest.mark.parametrize(("width", "scheme"), [(1300, "light"), (390, "dark")])
+def test_the_page_fits_a_phone_and_asks_no_network(
+    tmp_path: Path, chromium: webdriver.Chrome, width: int, scheme: str
+) -> None:
+    page = write_answer(answer(found()), tmp_path)
+    with chrome.showing(chromium, page):
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        assert chromium.execute_script("return document.documentElement.scrollWidth") <= width
+        axe = Axe(chromium)
+        axe.inject()  # type: ignore[no-untyped-call]
+        issues = chromium.execute_async_script('axe.run({resultTypes: ["violations"]}).then(arguments[0])')
+        serious = [issue for issue in issues["violations"] if issue["impact"] in ("serious", "critical")]
+        assert serious == [], Axe.report(serious)
+        assert {url.partition(":")[0] for url in chrome.asked(chromium)} <= {"file", "data", "chrome"}

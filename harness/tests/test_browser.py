@@ -144,6 +144,40 @@ def test_a_filter_leaves_the_marks_asked_for_in_the_charts(browser: webdriver.Ch
     chrome.until(browser, lambda b: b.execute_script(marks) == before)
 
 
+def test_an_address_with_a_filter_shows_the_same_view_again(browser: webdriver.Chrome) -> None:
+    output = (By.CSS_SELECTOR, ".filter output")
+    Select(browser.find_element(By.CSS_SELECTOR, '[data-filter="server"]')).select_by_visible_text("java-vertx")
+    Select(browser.find_element(By.CSS_SELECTOR, '[data-filter="tier"]')).select_by_visible_text("1k")
+    shared, told = browser.current_url, browser.find_element(*output).text
+    assert shared.endswith("#server=java-vertx&tier=1k")
+    browser.find_element(By.CSS_SELECTOR, '.filter [type="reset"]').click()
+    assert "#" not in browser.current_url
+    assert browser.find_element(*output).text != told
+    browser.get(shared)
+    browser.refresh()
+    assert browser.find_element(*output).text == told
+    browser.get(f"{shared.partition('#')[0]}#server=nobody")
+    browser.refresh()
+    assert browser.find_element(*output).text == f"{CELLS} of {CELLS} cells"
+
+
+def test_on_a_phone_the_names_of_rows_leave_their_marks_the_width(browser: webdriver.Chrome) -> None:
+    emulate(browser, PHONE)
+    browser.refresh()
+    drawn(browser)
+    chart = browser.find_element(By.CSS_SELECTOR, ".four [data-state=drawn]")
+    script = (
+        "const box = arguments[0].getBoundingClientRect();"
+        'const plot = arguments[0].querySelector(".background").getBoundingClientRect();'
+        'const names = [...arguments[0].querySelectorAll(".role-axis-label text")];'
+        "const right = Math.max(...names.map((name) => name.getBoundingClientRect().right));"
+        "return [plot.width / box.width, right <= box.right];"
+    )
+    share, inside = browser.execute_script(script, chart)
+    assert share > 0.85
+    assert inside
+
+
 def test_before_the_folds_a_report_is_eight_screens_of_a_phone(browser: webdriver.Chrome) -> None:
     emulate(browser, PHONE)
     browser.refresh()

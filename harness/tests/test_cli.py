@@ -441,6 +441,7 @@ def test_docs_says_what_is_stale_and_writes_it(root: Path) -> None:
     assert code == 1
     assert sorted(out.splitlines()) == [
         "stale: README.md",
+        "stale: docs/answer.schema.json",
         "stale: docs/jvm.schema.json",
         "stale: docs/records.schema.json",
     ]
@@ -607,7 +608,9 @@ def test_an_answer_as_json_measures_nothing(root: Path) -> None:
         store.append(record("java-a:virtual", round_number=number, rps=b))
     found = parsed("answer", "java-a")
     assert found["server"] == "java-a"
-    assert found["answer"] in " ".join(zoo("answer", "java-a", "--show")[1].split())
+    shown = " ".join(zoo("answer", "java-a", "--show")[1].split())
+    assert found["result"]["blocks"][1]["lines"][0]["text"] in found["answer"]
+    assert found["result"]["blocks"][1]["lines"][0]["text"] in shown
     assert found["rounds_needed"] is None or found["rounds_needed"] > 3
     assert found["afterwards"] == []
 
@@ -646,10 +649,20 @@ def test_an_answer_begins_with_what_to_do_about_requests_that_wait(root: Path) -
         store.append(tried("pool-size", result, entry, case, "1k"))
     found = parsed("answer", "java-a")
     assert found["answer"].startswith(
-        "java-a: if requests wait (1,000 at once, 4 s each), enlarge the pool to about 1,000. A pool of 200 serves 200 "
-        "of 1,000 in the first wait"
+        "java-a: If requests wait: Enlarge the pool to about 1,000: with 1,000 requests at once that wait 4 s each, a "
+        "pool of 200 serves 200 of 1,000 in the first wait"
     )
     assert found["afterwards"][0].startswith("Database connections: 1,000 requests")
     shown = zoo("answer", "java-a", "--show")[1]
     assert "After that change:" in shown
     assert "- Database connections" in shown
+    written = root / "results" / "answers" / "java-a"
+    assert {path.name for path in written.glob("answer*")} == {
+        "answer.html",
+        "answer.json",
+        "answer.svg",
+        "answer-badge.svg",
+    }
+    assert json.loads((written / "answer.json").read_text(encoding="utf-8")) == found["result"]
+    again = zoo("answer", "java-a", "--run", str(written / "pools" / "latest"))[1]
+    assert "Enlarge the pool to about 1,000" in again

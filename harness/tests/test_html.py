@@ -23,7 +23,7 @@ from zoo.core.histogram import Histogram
 from zoo.core.record import Record
 from zoo.core.run import Run
 from zoo.core.samples import Samples
-from zoo.report.page import svg
+from zoo.report.page import svg, tables
 from zoo.report.page.contents import Contents
 from zoo.report.page.html import ChartTools, render_page
 from zoo.report.raw_files import RawFiles
@@ -95,6 +95,20 @@ class Outline(html.parser.HTMLParser):
 
 
 # --- what it says
+
+
+def test_a_ranking_starts_with_the_lowest_which_is_one() -> None:
+    summary = Summary.of(synthetic.run(), synthetic.records()[0], synthetic.REFERENCE)
+    found = tables.ranking(summary.plain_cells)
+    assert {table.title.partition(",")[0] for table in found} == {
+        "server CPU µs per request",
+        "memory per waiting request kB",
+    }
+    for table in found:
+        relative = [float(row[1]) for row in table.rows]
+        assert relative[0] == 1
+        assert relative == sorted(relative)
+        assert len({row[0] for row in table.rows}) == len(table.rows) > 1
 
 
 PART = re.compile(

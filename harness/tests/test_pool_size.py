@@ -42,7 +42,7 @@ from zoo.scenarios.pool_size.analysis import (
     stop,
 )
 from zoo.scenarios.pool_size.spec import Size
-from zoo.scenarios.pool_size.view import if_requests_wait
+from zoo.scenarios.pool_size.view import answer_block
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
 
@@ -358,19 +358,26 @@ def test_a_report_begins_with_what_to_do(bed: Bed) -> None:
 
 def test_the_recommendation_of_one_run_and_what_comes_next(bed: Bed) -> None:
     bed.run()
-    told = if_requests_wait(bed.store.records())
-    assert told is not None
-    text, following = told
-    assert text.startswith(
-        "if requests wait (1,000 at once, 10 s each), enlarge the pool to about 1,000. "
-        "A pool of 200 serves 200 of 1,000 in the first wait; all are served by a pool of 1,000 (peak "
+    block = answer_block(bed.store.records())
+    assert block is not None
+    assert block.verdict == "enlarge the pool to about 1,000"
+    assert block.reason.startswith(
+        "with 1,000 requests at once that wait 10 s each, a pool of 200 serves 200 of 1,000 in the first wait; all are "
+        "served by a pool of 1,000 (peak "
     )
-    assert [one.partition(":")[0] for one in following[:3]] == [
+    assert [line.subject for line in block.lines] == [
+        "A pool of 200 (now)",
+        "A pool of 500",
+        "A pool of 1,000",
+        "Virtual threads",
+    ]
+    assert block.lines[0].text.startswith("200 of 1,000 in the first wait, peak memory ")
+    assert [one.partition(":")[0] for one in block.notes[:3]] == [
         "Database connections",
         "Limits of a container",
         "Memory",
     ]
-    assert if_requests_wait([]) is None
+    assert answer_block([]) is None
 
 
 def test_a_container_without_room_for_the_threads_is_the_reason(bed: Bed) -> None:

@@ -17,12 +17,15 @@ from selenium_axe_python.axe import Axe
 from zoo.core.manifest_files import load_catalog
 from zoo.core.run_folder import Store
 from zoo.reference import site
+from zoo.reference.origin import outdated_servers
 from zoo.reference.runs import Reference
+from zoo.report.answer import Answer
 
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ROOT / "results/reference/scenarios/open"
+WHOLE = ROOT / "results/reference/bench-all"
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +63,23 @@ def test_the_index_leads_to_the_report_and_to_the_claims(made: Path) -> None:
         f"runs/{Store.open(RUN).run().id}/",
     ]
     assert "java-tomcat" in (made / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_index_is_the_answer_for_each_server(tmp_path: Path) -> None:
+    catalog = load_catalog(ROOT)
+    written = site.write_site(tmp_path, [WHOLE, RUN], {}, ROOT, catalog, lambda _: None)
+    servers = ["java-liberty", "java-spring", "java-tomcat", "java-vertx"]
+    assert sorted(path.name for path in (tmp_path / site.ANSWERS).iterdir()) == servers, "without a synthetic variant"
+    text = written.read_text(encoding="utf-8")
+    for server in servers:
+        answer = Answer.model_validate_json((tmp_path / site.ANSWERS / server / "answer.json").read_text("utf-8"))
+        assert answer.server == server
+        assert f'href="answers/{server}/answer.html"' in text
+        quoted = [line for block in answer.blocks for line in block.lines if line.quoted]
+        assert len(quoted) > 3
+        assert all(line.text in text for line in quoted)
+        older = any(server in outdated_servers(Store.open(run).run(), catalog) for run in (WHOLE, RUN))
+        assert (f"Measured with an earlier build of {server}." in answer.certainty) == older
 
 
 def test_a_site_of_a_zoo_without_a_ledger_has_its_reports(tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def sleeping(entry: str, *flags: Flag, ceiling_rps: float | None = None) -> list
 def test_stale_documents_are_named_and_left_alone_when_only_checked(root: Path) -> None:
     before = (root / "README.md").read_text(encoding="utf-8")
     stale = refresh_documents(root, at(root), write=False)
-    schemas = {root / "docs" / f"{name}.schema.json" for name in ("records", "jvm")}
+    schemas = {root / "docs" / f"{name}.schema.json" for name in ("records", "jvm", "answer")}
     assert set(stale) == {root / "README.md", *schemas}
     assert (root / "README.md").read_text(encoding="utf-8") == before
     assert not (root / "docs").exists()

@@ -1,4 +1,4 @@
-"""The command that answers in one paragraph whether a server should change its thread model."""
+"""The command that answers whether a server should change its thread model."""
 
 from __future__ import annotations
 
@@ -14,18 +14,16 @@ from zoo.cli.child_process import run_or_exit
 from zoo.cli.display import console, display
 from zoo.cli.json_output import print_json
 from zoo.cli.options import Hosting, Results
-from zoo.core.answer_runs import ARRIVING, COST, POOL_QUESTIONS, POOLS, QUESTIONS, WAITING, Question
+from zoo.core.answer_runs import COST, PARTS, POOL_QUESTIONS, QUESTIONS, Question
 from zoo.core.capacity import PlanError
 from zoo.core.errors import UserError
 from zoo.core.manifest import Catalog, Model
 from zoo.core.option import format_options
-from zoo.core.run_folder import Store
-from zoo.reference import rerun
+from zoo.reference import answers, rerun
+from zoo.report.answer import Variants, sides_of
 from zoo.report.formatting import format_duration
-from zoo.report.summary import Summary
-from zoo.report.text.answer import Found, paragraph, rounds_needed, sides_of
+from zoo.report.text.answer import render_lines
 from zoo.scenarios.pool_size.spec import SETTING
-from zoo.scenarios.pool_size.view import if_requests_wait
 
 
 def answer_command(
@@ -35,6 +33,10 @@ def answer_command(
     show: Annotated[bool, typer.Option("--show", help="print the last answer again without measuring")] = False,
     rounds: Annotated[
         int | None, typer.Option(min=2, help="continue the last answer until its cost has this many rounds")
+    ] = None,
+    run: Annotated[
+        list[Path] | None,
+        typer.Option("--run", help="answer from these runs' folders without measuring; repeat it for several"),
     ] = None,
     results: Results = None,
     runtime: Hosting = "auto",
@@ -46,34 +48,40 @@ def answer_command(
         zoo answer java-spring
         zoo answer java-spring --rounds 6
         zoo answer java-spring --json
+        zoo answer java-spring --run results/reference/bench-all
         ZOO=../mine zoo answer my-server
     """
     catalog = checkout.catalog()
-    compared(server, catalog)
+    sides = variants_of(server, catalog)
     into = (results or checkout.ROOT / "results") / "answers" / server
     if rounds is not None:
         if run_or_exit(["bench", "--resume", "--rounds", str(rounds)], into / COST, {}) == 2:
             raise typer.Exit(2)
-    elif not (show or as_json):
+    elif not (show or as_json or run):
         _measure(server, catalog, runtime, into)
-    found = _found(into)
+    found = answers.read_found(run or list_folders(into))
     if not found:
         raise UserError(
             f"{server} has no answer yet, because its runs were not measured; run: make answer SERVER={server}"
         )
-    waits, following = (if_requests_wait(found[POOLS].records) if POOLS in found else None) or ("", ())
-    answer = paragraph(server, found, waits)
+    answer = answers.read_answer(sides, found, checkout.ROOT, catalog)
+    page = answers.write_answer(answer, into)
     if as_json:
-        print_json("answer", server=server, answer=answer, afterwards=following, rounds_needed=rounds_needed(found))
+        print_json(
+            "answer",
+            server=server,
+            answer=answer.text,
+            afterwards=answer.block("waiting").notes,
+            rounds_needed=answer.rounds_needed,
+            result=answer,
+        )
         return
-    display.line(f"\n{answer}")
-    if following:
-        display.line("\nAfter that change:")
-        for one in following:
-            display.line(f"- {one}")
-    if needed := rounds_needed(found):
-        display.line(f"\nfor a clearer answer: make answer SERVER={server} ROUNDS={needed}")
-    console.print(f"\nreports: {checkout.format_path(into)}/*/latest/report.html")
+    display.line("")
+    for line in render_lines(answer):
+        display.line(line)
+    console.print(f"\nanswer: {checkout.format_path(page)}")
+    if not run:
+        console.print(f"reports: {checkout.format_path(into)}/*/latest/report.html")
 
 
 def _measure(server: str, catalog: Catalog, runtime: str, into: Path) -> None:
@@ -93,19 +101,23 @@ def _measure(server: str, catalog: Catalog, runtime: str, into: Path) -> None:
         run_or_exit(["bench", *format_options(question.options)], into / question.name, {})
 
 
-def compared(server: str, catalog: Catalog) -> list[str]:
+def variants_of(server: str, catalog: Catalog) -> Variants:
     """Return the two variants that the answer compares; more would take longer than 15 minutes.
 
     Raise `PlanError` if the server has no two variants to switch between.
     """
-    entries = {entry.id: entry.variant for entry in catalog.select([server])}
-    sides = sides_of({name: variant.model for name, variant in entries.items()})
+    sides = sides_of({entry.id: entry.variant.model for entry in catalog.select([server])})
     if sides is None:
         raise PlanError(
             f"{server} has no choice of thread model: it needs a variant with a pool of platform threads and another "
             f"one; measure it with: make bench SERVER={server}"
         )
-    return [entries[sides.pool].name, entries[sides.other].name]
+    return sides
+
+
+def compared(server: str, catalog: Catalog) -> list[str]:
+    """Return the names of the two variants that the answer compares."""
+    return [catalog.entry(entry).variant.name for entry in variants_of(server, catalog)]
 
 
 def questions(server: str, variants: Sequence[str], catalog: Catalog) -> tuple[Question, ...]:
@@ -118,11 +130,7 @@ def questions(server: str, variants: Sequence[str], catalog: Catalog) -> tuple[Q
     return POOL_QUESTIONS if sized else QUESTIONS
 
 
-def _found(into: Path) -> Found:
+def list_folders(into: Path) -> list[Path]:
     """Return the newest run for each question that has one, even if the run is incomplete."""
-    found: dict[str, Summary] = {}
-    for name in (POOLS, WAITING, ARRIVING, COST):
-        if (into / name / "latest" / "run.json").exists():
-            store = Store.open(into / name / "latest")
-            found[name] = Summary.of(store.run(), store.records())
-    return found
+    folders = [into / name / "latest" for name in dict.fromkeys(PARTS.values())]
+    return [folder for folder in folders if (folder / "run.json").exists()]

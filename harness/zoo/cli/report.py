@@ -94,7 +94,7 @@ def site_command(
     ] = None,
     to: Annotated[Path, typer.Option(help="folder for the site")] = Path("site"),
 ) -> None:
-    """Write reports, claims and an index as static pages that any web server can publish.
+    """Write answers, reports and claims as static pages that any web server can publish.
 
     Examples:
         zoo site

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from zoo.core.plan import BenchOptions
 
-COST, POOLS, WAITING, ARRIVING = "cost", "pools", "waiting", "arriving"
+COST, POOLS, WAITING, ARRIVING, COLD, HELD = "cost", "pools", "waiting", "arriving", "cold", "held"
+
+PARTS = {"hello": COST, "pool-size": POOLS, "sleep": WAITING, "open": ARRIVING, "cold": COLD, "held": HELD}
+"""The part of an answer that the records of each scenario fill."""
 
 
 @dataclass(frozen=True)

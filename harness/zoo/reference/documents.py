@@ -15,11 +15,12 @@ from zoo.core.manifest import Catalog
 from zoo.core.run import schema
 from zoo.reference import claims_page, findings, percentiles, readmes
 from zoo.reference.runs import Reference, StoredRun
+from zoo.report import answer
 from zoo.report.section import mark_synthetic
 from zoo.scenarios.jdbc import view as databases
 from zoo.stats.pairs import Kind
 
-SCHEMAS = {"records": schema, "jvm": jvm_run.jvm_schema}
+SCHEMAS = {"records": schema, "jvm": jvm_run.jvm_schema, "answer": answer.schema}
 """The functions that create the schemas of stored data, by the names of the schema files in docs/."""
 
 
@@ -57,7 +58,7 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
     yield Part("README.md", "switch", (ZOO, "scenarios/*", "claims/*", "jdbc*"), readmes.render_answers)
     yield Part("README.md", "output", (ZOO,), readmes.render_output)
     answer = partial(readmes.render_answer, server="java-spring")
-    yield Part("docs/tutorial.md", "answer", (ZOO, "scenarios/open"), answer)
+    yield Part("docs/tutorial.md", "answer", (ZOO, "scenarios/open", "scenarios/*", "jdbc*", "claims/jdbc*"), answer)
     for server in catalog.servers:
         render = partial(readmes.render_server_results, server=server.name)
         yield Part(f"{server.name}/README.md", "results", (ZOO, "scenarios/*"), render)

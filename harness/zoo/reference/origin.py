@@ -12,7 +12,9 @@ from zoo.host.build import source_hash
 from zoo.reference.runs import StoredRun
 from zoo.report.section import Section
 from zoo.report.text.markdown import render_body, render_table
+from zoo.stats import databases
 from zoo.stats.memory_per_request import Cost
+from zoo.stats.pairs import Comparison, Kind, Pair
 from zoo.stats.summary import Row
 
 
@@ -95,3 +97,29 @@ def preferred_costs(runs: Iterable[StoredRun]) -> HeldCosts:
 def usual_costs(runs: Iterable[StoredRun]) -> HeldCosts:
     """Return the costs that documents quote, only for entries under the run's own condition."""
     return {key: found for key, found in preferred_costs(runs).items() if base_id(key[0]) == key[0]}
+
+
+# --- a small database pool
+
+CONNECTIONS, WIRE_MS = 10, 10
+"""The connections and the milliseconds to the database that documents and answers quote."""
+
+
+def quoted_database(runs: Iterable[StoredRun]) -> tuple[Comparison, int, int, str] | None:
+    """Return virtual threads compared with a cached pool, with few connections and a high network latency.
+
+    The result has the comparison, the connections, the milliseconds and the path of the run; None if no run has it.
+    """
+    found = []
+    for committed in runs:
+        pair = next((p for p in databases.compare(committed.records).of(Kind.MODEL) if _is_quoted(p)), None)
+        if pair and (comparison := pair.comparisons.get(databases.OPS)) and comparison.ratio:
+            found.append((preference_key(pair.rounds, committed.run.started_at), comparison, committed.link))
+    if not found:
+        return None
+    _, comparison, link = max(found, key=lambda one: one[0])
+    return comparison, CONNECTIONS, WIRE_MS, link
+
+
+def _is_quoted(pair: Pair) -> bool:
+    return f"wire-{WIRE_MS}" in pair.scenario and pair.tier.startswith(f"{CONNECTIONS}/")

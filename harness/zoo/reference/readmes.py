@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from zoo.core.manifest import Catalog
 from zoo.core.run import Run
 from zoo.explain.files import PAGE, read_paragraph
 from zoo.reference import reports
+from zoo.reference.answers import reference_blocks
 from zoo.reference.origin import (
     changed_servers,
     describe_origin,
@@ -19,9 +19,11 @@ from zoo.reference.origin import (
     outdated_servers,
     preference_key,
     preferred_costs,
+    quoted_database,
     usual_costs,
 )
 from zoo.reference.runs import StoredRun
+from zoo.report.answer import make_answer, sides_of
 from zoo.report.charts.figure import Figure
 from zoo.report.columns import COLUMNS, title_of
 from zoo.report.formatting import format_interval
@@ -30,7 +32,7 @@ from zoo.report.section import NONE, SYNTHETIC, Table
 from zoo.report.sentences import last_lines
 from zoo.report.summary import Summary
 from zoo.report.text import switch
-from zoo.report.text.answer import paragraph
+from zoo.report.text.answer import render_lines
 from zoo.report.text.markdown import render_table
 from zoo.report.text.switch import ConstantRateResult
 from zoo.report.wording import format_comparison
@@ -38,7 +40,6 @@ from zoo.scenarios.hello import HELLO
 from zoo.scenarios.jdbc import view as databases
 from zoo.scenarios.open import OPEN
 from zoo.scenarios.sleep import SLEEP
-from zoo.stats import databases as database_pairs
 from zoo.stats.metrics import CPU, P99, PEAK_RSS, REQUESTS, Metric
 from zoo.stats.pairs import Kind, Pair
 
@@ -121,8 +122,6 @@ def render_picture(figure: Figure, name: str) -> str:
 
 # --- should I switch?
 
-CONNECTIONS, WIRE_MS = 10, 10
-
 Sentence = tuple[str, str]
 """A text, which is empty if nothing was measured, and its source."""
 
@@ -157,19 +156,11 @@ def _waiting_sentence(runs: Sequence[StoredRun], catalog: Catalog) -> Sentence:
 
 def _database_sentence(runs: Sequence[StoredRun]) -> Sentence:
     """Compare virtual threads with a cached pool, with few connections and a high network latency."""
-    found = []
-    for committed in runs:
-        pair = next((p for p in database_pairs.compare(committed.records).of(Kind.MODEL) if _is_quoted(p)), None)
-        if pair and (comparison := pair.comparisons.get(database_pairs.OPS)) and comparison.ratio:
-            found.append((preference_key(pair.rounds, committed.run.started_at), comparison, committed.link))
-    if not found:
+    found = quoted_database(runs)
+    if found is None:
         return "", ""
-    _, comparison, link = max(found, key=lambda one: one[0])
-    return switch.database_sentence(comparison, CONNECTIONS, WIRE_MS), f"([run]({link}))"
-
-
-def _is_quoted(pair: Pair) -> bool:
-    return f"wire-{WIRE_MS}" in pair.scenario and pair.tier.startswith(f"{CONNECTIONS}/")
+    comparison, connections, wire_ms, link = found
+    return switch.database_sentence(comparison, connections, wire_ms), f"([run]({link}))"
 
 
 def _memory_sentence(runs: Sequence[StoredRun], catalog: Catalog) -> Sentence:
@@ -204,20 +195,21 @@ def _render_source(link: str, run: Run, catalog: Catalog, only: set[str] | None 
 
 # --- the tutorial
 
-COLUMNS_OF_A_TERMINAL = 100
-
 
 def render_answer(runs: Sequence[StoredRun], catalog: Catalog, server: str) -> str:
-    """Render what `zoo answer` prints, from the run of the whole zoo and a run of arriving requests.
+    """Render what `zoo answer` prints, from the run of the whole zoo, a run of arriving requests and all others.
 
     `zoo answer` measures waiting requests in one round, so the first round of the run is quoted.
     """
-    whole, arriving = runs
+    whole, arriving, *others = runs
     first = [r for r in whole.records if (r.scenario, r.tier, r.round) == (SLEEP.name, TIER, 1)]
     cost = [r for r in whole.records if r.scenario == HELLO.name]
     found = {WAITING: Summary.of(whole.run, first), ARRIVING: arriving.summary, COST: Summary.of(whole.run, cost)}
-    lines = textwrap.wrap(paragraph(server, found), COLUMNS_OF_A_TERMINAL)
-    sources = " ".join(_render_source(one.link, one.run, catalog) for one in runs)
+    sides = sides_of({e.id: e.variant.model for e in catalog.entries if e.server.name == server})
+    if sides is None:
+        return ""
+    lines = render_lines(make_answer(sides, found, reference_blocks(sides, others, catalog)))
+    sources = " ".join(_render_source(one.link, one.run, catalog) for one in (whole, arriving))
     return "\n".join(["```text", *lines, "```", "", f"From committed runs: {sources}."])
 
 

@@ -1,4 +1,4 @@
-"""A folder of static pages for any web host: reports of runs, the ledger of claims, and an index."""
+"""A folder of static pages for any web host: answers, reports of runs, the ledger of claims, and an index."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zoo.core import run_folder
 from zoo.core.entry_id import server_name
 from zoo.core.manifest import Catalog
 from zoo.core.run_folder import Store
-from zoo.reference import claims_page, reports
+from zoo.reference import answers, claims_page, reports
 from zoo.reference.origin import describe_origin
 from zoo.report import ledger_page
 from zoo.report.ledger_text import format_counts
@@ -21,6 +21,9 @@ from zoo.report.page.html import ENVIRONMENT, security_policy
 
 RUNS = "runs"
 """The name of the site's folder that has one folder for each run."""
+
+ANSWERS = "answers"
+"""The name of the site's folder that has one folder for each server with an answer."""
 
 RECORDS = ("run.json", run_folder.RECORDS, run_folder.PACKED_RECORDS)
 """Files of a run that its pages link to; a run may lack some of them."""
@@ -34,9 +37,9 @@ def write_site(
     catalog: Catalog,
     say: Callable[[str], None],
 ) -> Path:
-    """Write the reports of these runs, and the ledger as judged by the named runs; return the path of the index.
+    """Write reports and answers from these runs, and the ledger as judged by the named runs; return the index's path.
 
-    Call `say` with a line of progress for each report.
+    Call `say` with a line of progress for each report and answer.
     """
     target.mkdir(parents=True, exist_ok=True)
     entries = []
@@ -44,11 +47,16 @@ def write_site(
         store = Store.open(folder)
         say(f"{store.run().id}: report")
         entries.append(_write_report(target, store, catalog))
+    made = answers.read_answers(runs, root, catalog)
+    for answer in made:
+        say(f"{answer.server}: answer")
+        answers.write_answer(answer, target / ANSWERS / answer.server)
     verdicts = _write_ledger(target, claim_runs, root, catalog, {entry["id"] for entry in entries})
     written = target / "index.html"
     page = ENVIRONMENT.get_template("site.html")
     written.write_text(
-        page.render(entries=entries, claims=format_counts(verdicts), policy=security_policy()), encoding="utf-8"
+        page.render(answers=made, entries=entries, claims=format_counts(verdicts), policy=security_policy()),
+        encoding="utf-8",
     )
     return written
 

@@ -14,6 +14,7 @@ from zoo.claims.evidence import Archive
 from zoo.claims.ledger import Article, Ledger, Rule
 from zoo.claims.verdicts import ClaimVerdict, ClaimWord, RuleVerdict
 from zoo.report import ledger_text
+from zoo.report.page import badge
 from zoo.report.page.html import ENVIRONMENT, security_policy
 
 SIDES = {
@@ -157,34 +158,9 @@ COLOURS = {
 }
 """The colour of each verdict; white text has a contrast of over 4.5:1 on all of them."""
 
-HEIGHT, PADDING, LETTER = 20, 7, 6.6
-
-CELL = Markup(
-    '<rect x="{x}" width="{width}" height="{height}" fill="{colour}"/>'
-    '<text x="{text_x}" y="14" textLength="{length}">{text}</text>'
-)
-BADGE = Markup(
-    '<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-    'role="img" aria-label="{title}"><title>{title}</title>'
-    '<g fill="#ffffff" font-family="Verdana, DejaVu Sans, sans-serif" font-size="11">{cells}</g></svg>\n'
-)
-
 
 def render_badge(words: Mapping[ClaimWord, int]) -> str:
     """Render the badge as SVG; its title contains the same text."""
     cells = [(LABEL, "#1c2126"), *((word.count_text(count), COLOURS[word]) for word, count in words.items())]
     title = f"{LABEL}: {', '.join(text for text, _ in cells[1:]) or 'none'}"
-    x, shapes = 0.0, Markup("")
-    for text, colour in cells:
-        width = round(len(text) * LETTER + 2 * PADDING, 1)
-        shapes += CELL.format(
-            x=round(x, 1),
-            width=width,
-            height=HEIGHT,
-            colour=colour,
-            text_x=round(x + PADDING, 1),
-            length=round(width - 2 * PADDING, 1),
-            text=text,
-        )
-        x += width
-    return str(BADGE.format(width=round(x, 1), height=HEIGHT, title=title, cells=shapes))
+    return badge.render(title, cells)

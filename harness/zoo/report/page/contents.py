@@ -9,6 +9,7 @@ from itertools import chain
 from zoo.core.record import Record
 from zoo.core.run import Run
 from zoo.report import findings, sentences
+from zoo.report.cells import Cells, Level
 from zoo.report.charts import forest
 from zoo.report.charts.figure import ChartData, Figure, Group
 from zoo.report.charts.parts import PARTS
@@ -20,6 +21,7 @@ from zoo.report.summary import Summary
 from zoo.report.text import comparisons
 from zoo.report.view import records_by_view
 from zoo.report.view import records_without_view as plain_records
+from zoo.stats.all_answered import share_of_row
 from zoo.stats.pairs import Kind
 
 AA_TITLE = "A/A: an entry ÷ itself"
@@ -48,11 +50,19 @@ class PageSection:
     findings: list[Finding]
     groups: list[Group]
     table: Section
+    waits: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    """By subject and load: which side is ahead, and how many requests that wait both answer, the pool first."""
 
     @property
     def headline_findings(self) -> list[Finding]:
         """Return the findings that could be compared, for the metrics that the first screen shows."""
         return [f for f in self.findings if f.metric in headline_metrics(f.pair.scenario) and f.ratio]
+
+    def strip_levels(self, cells: Cells) -> list[Level]:
+        """Return the loads with a column on the first screen."""
+        loads = {(f.pair.scenario, f.pair.tier) for f in self.headline_findings}
+        waits = {load for _, load in self.waits}
+        return [level for level in cells.levels if (level.scenario, level.tier) in loads or level.name in waits]
 
 
 @dataclass(frozen=True)
@@ -99,9 +109,27 @@ def _build_sections(summary: Summary) -> list[PageSection]:
                     pair_findings,
                     forest.draw_forests(summary.plain_cells, pair_findings, framing.title),
                     table,
+                    _answered_waits(summary.cells, pair_findings) if kind is Kind.MODEL else {},
                 )
             )
     return sections
+
+
+def _answered_waits(cells: Cells, pair_findings: Sequence[Finding]) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return how many of the requests that wait each side of a pair answers in time, by subject and load."""
+    found = {}
+    for f in pair_findings:
+        keys = [(entry, f.pair.scenario, f.pair.tier) for entry in (f.pair.b, f.pair.a)]
+        rows = [cells.rows[key] for key in keys if key in cells.rows]
+        shares = [share for row in rows if (share := share_of_row(row))]
+        if len(shares) == 2:
+            pool, other = (share.complete for share in shares)
+            side = "same" if pool == other else "ahead" if other else "behind"
+            first, second = (
+                "all" if share.complete else share.of(row.actual or 0) for row, share in zip(rows, shares, strict=True)
+            )
+            found[f.subject, f"{f.pair.scenario} {f.pair.tier}"] = (side, f"{first} → {second}")
+    return found
 
 
 def _view_parts(run: Run, kinds: Mapping[str, str], records: Sequence[Record]) -> list[PagePart]:

@@ -23,7 +23,7 @@ from zoo.report.page.contents import Contents, figures_of
 from zoo.report.section import mark_synthetic
 from zoo.report.text import comparisons
 from zoo.report.text.document import head_section
-from zoo.report.wording import format_comparison
+from zoo.report.wording import capitalize, format_comparison
 from zoo.stats.pairs import Kind
 
 FIRST_SCREEN = 4
@@ -62,6 +62,7 @@ ENVIRONMENT = Environment(
 )
 ENVIRONMENT.filters["fact"] = format_fact
 ENVIRONMENT.filters["compared"] = format_comparison
+ENVIRONMENT.filters["capital"] = capitalize
 
 
 def render_page(contents: Contents, tools: ChartTools) -> str:
@@ -97,6 +98,7 @@ def render_page(contents: Contents, tools: ChartTools) -> str:
             (tier, " ".join(map(str, dash)))
             for tier, dash in zip(summary.plain_cells.tiers, DASHES.values(), strict=False)
         ],
+        ranking=tables.ranking(summary.plain_cells),
         lines=lines,
         cell_heads=tables.cell_titles(cells),
         flags=[flag for flag in Flag if any(mark.flag is flag for line in lines for mark in line.marks)],

@@ -18,7 +18,7 @@ from zoo.report.charts.looks import MODEL_STYLES
 from zoo.report.columns import COLUMNS, RECORD_COLUMNS, Column, record_figures, title_of
 from zoo.report.formatting import format_interval, format_memory, format_ratio, format_spread_parts
 from zoo.report.raw_files import RawFiles
-from zoo.report.section import NONE
+from zoo.report.section import NONE, Table
 from zoo.report.wording import format_flag
 from zoo.stats.interval import Interval
 from zoo.stats.summary import Row
@@ -115,6 +115,28 @@ def cell_lines(cells: Cells, records: Sequence[Record]) -> list[CellLine]:
             line_cells = list(chain(*figures))
             lines.append(CellLine(row.entry, row.model, level, line_cells, marks, row.outliers, row.failures, lines_of))
     return lines
+
+
+RANKED = (CPU_KEY, "kb_per_request")
+"""The columns by which entries are ranked: CPU per request, and memory per waiting request."""
+
+
+def ranking(cells: Cells) -> list[Table]:
+    """Return the entries of each load by CPU per request and by memory per waiting request, the lowest first.
+
+    A table has at least two entries.
+    """
+    tables = []
+    for column in (COLUMNS[key] for key in RANKED):
+        for level in cells.levels:
+            values = [(column.value(row), row) for row in cells.rows_at(level)]
+            ranked = sorted(((value, row) for value, row in values if value), key=lambda one: one[0])
+            if len(ranked) > 1:
+                least = ranked[0][0]
+                body = [[row.entry, f"{value / least:.2f}", column.text(row)] for value, row in ranked]
+                columns = ["entry", "relative", column.title]
+                tables.append(Table(f"{column.title}, {level.short_name}", columns, body))
+    return tables
 
 
 def filter_choices(cells: Cells) -> dict[str, list[str]]:

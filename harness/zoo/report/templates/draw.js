@@ -13,15 +13,21 @@
     const its = { server, variant, tier: row.tier };
     return Object.entries(wanted).every(([name, value]) => !value || !its[name] || its[name] === value);
   };
+  // On a phone, the names of rows are above their marks, because to the left they would take half of the width.
+  const NARROW = 480;
+  const above = { labelAlign: "left", labelBaseline: "bottom", labelPadding: 0, labelOffset: -8, labelLimit: NARROW };
+  const narrow = { axisYBand: above, axisYPoint: above };
   const placesOf = (rows) => [...new Set(rows.map((row) => row.place))].sort((a, b) => a - b);
-  const specOf = ([template, set, height, settings]) => {
+  const specOf = ([template, set, height, settings], width) => {
     const all = rowsOf(sets[set]);
     const rows = all.filter(kept);
     const places = placesOf(rows);
     const placed = all[0].place !== undefined;
+    const stacked = placed && width < NARROW;
     return {
       ...templates[template],
-      height: placed ? (height * places.length) / placesOf(all).length : height,
+      height: placed ? ((stacked ? 2 : 1) * height * places.length) / placesOf(all).length : height,
+      ...(stacked && { config: narrow }),
       datasets: { points: placed ? rows.map((row) => ({ ...row, place: places.indexOf(row.place) })) : rows },
       params: Object.entries(settings).map(([name, value]) => ({ name, value })),
     };
@@ -45,7 +51,7 @@
     place.style.cssText = `position:absolute;visibility:hidden;width:${box.clientWidth}px`;
     box.append(place);
     try {
-      await vegaEmbed(place, specOf(figures[box.dataset.chart]), options);
+      await vegaEmbed(place, specOf(figures[box.dataset.chart], box.clientWidth), options);
       place.style.cssText = "";
       box.replaceChildren(place);
       box.dataset.state = "drawn";

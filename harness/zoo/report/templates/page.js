@@ -88,17 +88,33 @@
     if (cells) form.querySelector("output").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} cells`;
     document.dispatchEvent(new CustomEvent("filtered", { detail: wanted }));
   };
+  // The filter is part of the address, such as #server=java-vertx&tier=1k, so that a view can be shared.
+  const readAddress = () => {
+    const wanted = new URLSearchParams(location.hash.slice(1));
+    for (const select of form.querySelectorAll("select")) {
+      const value = wanted.get(select.dataset.filter);
+      select.value = [...select.options].some((option) => option.value === value) ? value : "";
+    }
+    filter();
+  };
+  const writeAddress = () => {
+    const wanted = [...form.querySelectorAll("select")].map((select) => [select.dataset.filter, select.value]);
+    const text = new URLSearchParams(wanted.filter(([, value]) => value)).toString();
+    history.replaceState(null, "", text ? `#${text}` : location.href.split("#")[0]);
+    filter();
+  };
   if (cells) sortable(cells);
   form.hidden = false;
   if (form.querySelector("select")) {
-    form.addEventListener("change", filter);
+    form.addEventListener("change", writeAddress);
     form.querySelector("[type=reset]").addEventListener("click", (event) => {
       event.preventDefault(); // the event "reset" fires before the selects have changed
       form.reset();
-      filter();
+      writeAddress();
     });
     form.addEventListener("submit", (event) => event.preventDefault());
-    filter();
+    addEventListener("hashchange", () => location.hash.includes("=") && readAddress());
+    readAddress();
   }
   document.querySelector("[data-open]").addEventListener("click", () => {
     document.querySelectorAll("main details").forEach((details) => details.setAttribute("open", ""));

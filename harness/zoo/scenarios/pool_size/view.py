@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from zoo.core.record import Record
 from zoo.core.run import Run
 from zoo.core.trial_results import PoolSizeResult
+from zoo.report.answer import Block, Line
 from zoo.report.charts.figure import Group, slug
-from zoo.report.formatting import format_spread
+from zoo.report.formatting import format_number, format_spread
 from zoo.report.section import NONE, Section, Table
 from zoo.report.view import Kinds, View, dot_figure, dots, median_column, notes, peak_column
-from zoo.scenarios.pool_size.analysis import Rounds, option, recommend, rounds_of
+from zoo.scenarios.pool_size.analysis import Option, Rounds, option, recommend, rounds_of
 from zoo.scenarios.pool_size.spec import Size
 from zoo.stats.interval import mean_interval
 from zoo.stats.summary import spread
@@ -136,17 +137,36 @@ def answers(records: Sequence[Record]) -> list[str]:
     return made
 
 
-def if_requests_wait(records: Sequence[Record]) -> tuple[str, tuple[str, ...]] | None:
-    """Return the recommendation for the server of a run with one number of requests, and what comes next.
+def answer_block(records: Sequence[Record]) -> Block | None:
+    """Return what to do about requests that wait, for the server of a run with one number of requests.
 
     Return None if its current pool was not measured.
     """
     for each in rounds_of(records).values():
-        if found := recommend(list(map(option, each))):
+        options = list(map(option, each))
+        if found := recommend(options):
             one = each[0][0][1]
-            text = f"if requests wait ({one.requests:,} at once, {one.delay_s:g} s each), {found.text}."
-            return f"{text} {_sentence(found.why)}.", tuple(map(_sentence, found.next))
+            return Block(
+                name="waiting",
+                heading="If requests wait",
+                verdict=found.text,
+                reason=f"with {one.requests:,} requests at once that wait {one.delay_s:g} s each, {found.why}",
+                lines=list(map(_answer_line, options)),
+                notes=list(map(_sentence, found.next)),
+            )
     return None
+
+
+def _answer_line(found: Option) -> Line:
+    """Return how many requests an option serves, and what it costs."""
+    cost = [
+        "" if found.peak_mb is None else f"peak memory {format_number(found.peak_mb)} MB",
+        "" if found.hello_cpu_us is None else f"{format_number(found.hello_cpu_us)} µs of CPU per fast request",
+        found.stop.by and f"limited by {found.stop.by}",
+    ]
+    served = f"{found.served_first:,} of {found.requests:,} in the first wait"
+    now = " (now)" if found.size is Size.CURRENT else ""
+    return Line(subject=f"{_sentence(found.name)}{now}", text=", ".join(filter(None, [served, *cost])))
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:

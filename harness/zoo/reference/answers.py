@@ -1,0 +1,202 @@
+"""The answer for one server from its own runs, with what only the reference machine measured, and its files."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from zoo.core.answer_runs import COST, HELD, PARTS, POOLS, WAITING
+from zoo.core.entry_id import server_name
+from zoo.core.manifest import Catalog
+from zoo.core.record import Record
+from zoo.core.run_folder import Store
+from zoo.core.trial_results import StartupResult
+from zoo.reference.origin import outdated_servers, quoted_database, usual_costs
+from zoo.reference.runs import TABLE, Reference, StoredRun
+from zoo.report.answer import (
+    Answer,
+    Block,
+    Estimate,
+    Found,
+    Line,
+    Variants,
+    format_estimate,
+    make_answer,
+    memory_block,
+    sides_of,
+)
+from zoo.report.page.answer import render_badge, render_page, render_picture
+from zoo.report.summary import Summary
+from zoo.report.wording import capitalize
+from zoo.scenarios.pool_size.view import answer_block
+from zoo.stats.pairs import Comparison
+from zoo.stats.trials import each_result, list_loads
+
+REFERENCE = "measured on the reference machine"
+QUOTED = "1k"
+"""The connection count of waiting requests that an answer quotes, if a run has several."""
+
+
+def read_found(folders: Iterable[Path]) -> Found:
+    """Return the parts of an answer that these runs' folders fill; a later folder replaces a part of an earlier one."""
+    found: dict[str, Summary] = {}
+    for folder in folders:
+        store = Store.open(folder)
+        found |= split_run(Summary.of(store.run(), store.records()))
+    return {part: found[part] for part in dict.fromkeys([COST, *PARTS.values()]) if part in found}
+
+
+def read_answers(folders: Iterable[Path], root: Path, catalog: Catalog) -> list[Answer]:
+    """Return the answer for each server that has both sides in one of these runs.
+
+    Memory of waiting requests comes from the committed runs, which have a rule for choosing among several.
+    """
+    stores = [Store.open(folder) for folder in folders]
+    runs = [Summary.of(store.run(), store.records()) for store in stores if ANSWERED & set(store.run().plan.scenarios)]
+    made = []
+    for server in catalog.servers:
+        entries = [e for e in catalog.entries if e.server.name == server.name and e.id not in catalog.synthetic]
+        sides = sides_of({entry.id: entry.variant.model for entry in entries})
+        found: dict[str, Summary] = {}
+        for summary in runs:
+            if sides and set(sides) <= set(summary.run.plan.entries):
+                found |= {part: one for part, one in split_run(summary).items() if part != HELD}
+        if sides and COST in found:
+            made.append(read_answer(sides, found, root, catalog))
+    return made
+
+
+ANSWERED = set(PARTS) - {"held"}
+"""The scenarios of the runs from which answers are made."""
+
+
+def split_run(summary: Summary) -> dict[str, Summary]:
+    """Return the parts of an answer that a run fills, each with only the records of its scenario."""
+    found = {}
+    for scenario, part in PARTS.items():
+        records = [record for record in summary.records if record.scenario == scenario]
+        if part == WAITING:
+            records = _quoted(records)
+        if records:
+            found[part] = Summary.of(summary.run, records)
+    return found
+
+
+def _quoted(records: Sequence[Record]) -> list[Record]:
+    """Return the records of the connection count that an answer quotes, or all if there are none."""
+    return [record for record in records if record.tier == QUOTED] or list(records)
+
+
+def read_answer(sides: Variants, found: Found, root: Path, catalog: Catalog) -> Answer:
+    """Return the answer from these runs; the committed runs of the checkout fill what they cannot.
+
+    The answer says so if a run measured an earlier build of the server.
+    """
+    pools = answer_block(_of_server(found[POOLS].records, sides.server)) if POOLS in found else None
+    reference = Reference(root, catalog).matching("*") if (root / TABLE).exists() else []
+    made = make_answer(sides, found, [*([pools] if pools else []), *reference_blocks(sides, reference, catalog)])
+    if not any(sides.server in outdated_servers(summary.run, catalog) for summary in found.values()):
+        return made
+    older = f"Measured with an earlier build of {sides.server}."
+    return made.model_copy(update={"certainty": [*made.certainty, older]})
+
+
+def _of_server(records: Iterable[Record], server: str) -> list[Record]:
+    return [record for record in records if server_name(record.entry) == server]
+
+
+def reference_blocks(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[Block]:
+    """Return the blocks that committed runs fill: the start, the memory of waiting requests, and a database."""
+    bench = [one for one in runs if one.listing.words[0] == "bench" and one.listing.name.startswith("scenarios/")]
+    return [*_memory(sides, bench, catalog), *_starts(sides, bench, catalog), *_database(runs)]
+
+
+def _memory(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[Block]:
+    costs = {e: of for (e, quantity), of in usual_costs(runs).items() if quantity == "rss" and e in sides}
+    if not costs:
+        return []
+    links = ", ".join(dict.fromkeys(one.link for one, _ in costs.values()))
+    source = _source([one for one, _ in costs.values()], sides.server, catalog)
+    return [memory_block(sides, {entry: cost.interval for entry, (_, cost) in costs.items()}, source, links)]
+
+
+def _starts(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[Block]:
+    """Return how long each side takes from its start to the first response, from the newest run that has both."""
+    for one in reversed([one for one in runs if "startup" in one.run.plan.scenarios]):
+        by_entry = {
+            entry: statistics.median(seconds for result in of for seconds in result.first_answer_s)
+            for level in list_loads(one.records)
+            for entry, of in each_result(one.records, level, StartupResult).items()
+        }
+        if set(sides) <= set(by_entry):
+            lines = [
+                Line(
+                    subject=capitalize(sides.name(e)),
+                    text=f"first response after {by_entry[e]:.2g} s (median)",
+                    quoted=True,
+                )
+                for e in sides
+            ]
+            return [
+                Block(
+                    name="cold",
+                    heading="Starting cold",
+                    lines=lines,
+                    source=_source([one], sides.server, catalog),
+                    run=one.link,
+                    command=f"make bench SERVER={sides.server} SCENARIO=cold",
+                )
+            ]
+    return []
+
+
+def _database(runs: Sequence[StoredRun]) -> list[Block]:
+    found = quoted_database([one for one in runs if one.listing.words[0] == "jdbc"])
+    return [database_block(*found)] if found else []
+
+
+def database_block(comparison: Comparison, connections: int, wire_ms: int, link: str) -> Block:
+    """Return what virtual threads gain over a cached pool of threads when few database connections are shared."""
+    ratio = comparison.ratio
+    assert ratio is not None
+    gain = comparison.verdict.differs and ratio.value > 1
+    line = Line(
+        subject=f"Queries per second with {connections} connections and {wire_ms} ms to the database",
+        text=format_estimate(comparison),
+        ratio=Estimate(value=ratio.value, low=ratio.low, high=ratio.high),
+        verdict=comparison.verdict.text,
+        quoted=True,
+    )
+    return Block(
+        name="database",
+        heading=f"A database pool of {connections} behind it",
+        verdict="a small gain" if gain and ratio.value < SMALL else "a gain" if gain else comparison.verdict.label,
+        reason="virtual threads vs. a cached pool of threads",
+        lines=[line],
+        source=f"{REFERENCE}, without an HTTP server",
+        run=link,
+    )
+
+
+SMALL = 1.2
+"""The ratio below which a gain is called small."""
+
+
+def _source(runs: Iterable[StoredRun], server: str, catalog: Catalog) -> str:
+    older = any(server in outdated_servers(one.run, catalog) for one in runs)
+    return f"{REFERENCE}{', with an earlier build' if older else ''}"
+
+
+def write_answer(answer: Answer, folder: Path) -> Path:
+    """Write the answer as a page, as JSON, as a badge and as a picture; return the path of the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {
+        "answer.json": answer.model_dump_json(indent=2) + "\n",
+        "answer-badge.svg": render_badge(answer),
+        "answer.svg": render_picture(answer),
+        "answer.html": render_page(answer),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder / "answer.html"
