@@ -42,7 +42,15 @@ from zoo.explain.groups import OTHER
 from zoo.explain.page import count_rows
 from zoo.explain.paragraph import paragraph
 from zoo.explain.profilers import ProfilerError, require_attachable
-from zoo.explain.stacks import Stack, collapse, differential_tree, mean_stacks, normalize_frame, parse_collapsed
+from zoo.explain.stacks import (
+    Stack,
+    collapse,
+    cpu_per_request,
+    differential_tree,
+    mean_stacks,
+    normalize_frame,
+    parse_collapsed,
+)
 from zoo.reference import rerun
 from zoo.reference.readmes import render_explanations
 from zoo.reference.runs import CommittedRun, StoredRun
@@ -124,6 +132,19 @@ def explanation(changed: Mapping[str, float], cpu_us: float, calls: Mapping[str,
 )
 def test_group_of_a_stack(stack: tuple[str, ...], group: str) -> None:
     assert GROUPS.group_of(stack) == group
+
+
+@given(
+    weights=st.dictionaries(st.tuples(st.sampled_from("abcd")), st.integers(1, 10**9), min_size=1),
+    cpu_s=st.floats(0.01, 100),
+    lost=st.integers(1, 10),
+)
+def test_stacks_add_up_to_the_cpu_time_however_many_samples_are_lost(
+    weights: dict[Stack, int], cpu_s: float, lost: int
+) -> None:
+    found = cpu_per_request({stack: lost * weight for stack, weight in weights.items()}, cpu_s, requests=1_000)
+    assert sum(found.values()) == pytest.approx(1e3 * cpu_s)
+    assert found == pytest.approx(cpu_per_request(weights, cpu_s, requests=1_000))
 
 
 def test_start_of_a_thread_is_left_out() -> None:

@@ -40,7 +40,9 @@ class ProfiledWindow(Data):
     requests: int
     rps: float
     cpu_us: float = Field(description="CPU time of the server per request in µs, as the kernel counts it")
-    groups_us: dict[str, float] = Field(description="CPU time per request in µs by group, from the samples")
+    groups_us: dict[str, float] = Field(
+        description="CPU time per request in µs by group: `cpu_us`, divided in proportion to the samples"
+    )
 
     @property
     def profile_us(self) -> float:

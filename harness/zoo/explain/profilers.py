@@ -25,7 +25,11 @@ ASYNC_PROFILER = "4.4"
 """Version that `harness/install-profilers.sh` installs."""
 
 INTERVAL_MS = 2
-"""CPU time between two samples of a thread."""
+"""CPU time that should pass between two samples of a thread.
+
+Without permission for perf events, async-profiler uses a timer of the kernel, which expires only at a tick (4 ms at 250
+Hz). A window's samples are therefore scaled to the CPU time that the kernel counted.
+"""
 
 HERTZ = 1000 // INTERVAL_MS - 1
 """Sampling rate of perf; one less than a round number, so that it does not run in step with timers."""
@@ -51,8 +55,8 @@ class Profiler(Protocol):
     name: str
 
     def start(self) -> None: ...
-    def stop(self) -> Mapping[Stack, float]:
-        """Stop and return the CPU time in µs of each stack since the start."""
+    def stop(self) -> Mapping[Stack, int]:
+        """Stop and return the weight of each stack since the start: its samples, or another measure of its CPU time."""
         ...
 
 
@@ -70,8 +74,8 @@ class AsyncProfiler:
     def start(self, event: str = f"event=cpu,interval={INTERVAL_MS}ms") -> None:
         self._call(f"start,{event}")
 
-    def stop(self) -> dict[Stack, float]:
-        return {stack: samples * INTERVAL_MS * 1000.0 for stack, samples in self._stop("ann").items()}
+    def stop(self) -> Counter[Stack]:
+        return self._stop("ann")
 
     def start_allocations(self) -> None:
         """Sample allocations instead of CPU time."""
@@ -172,7 +176,7 @@ class Perf:
                     said = self._child.communicate()[1].strip()
                     raise ProfilerError(f"perf cannot attach: {said}\n{permission_advice()}")
 
-    def stop(self) -> dict[Stack, float]:
+    def stop(self) -> Counter[Stack]:
         assert self._child is not None
         self._child.send_signal(signal.SIGINT)
         self._child.communicate()
@@ -187,7 +191,7 @@ class Perf:
         # inferno puts the thread's name first, and weighs each sample by its period, which this clock counts in ns
         for (_, *frames), ns in parse_collapsed(folded.stdout).items():
             found[tuple(frames)] += ns
-        return {stack: ns / 1000 for stack, ns in found.items()}
+        return found
 
 
 def perf() -> str:

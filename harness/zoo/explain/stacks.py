@@ -54,6 +54,15 @@ def collapse(stacks: Mapping[Stack, float]) -> str:
     return "".join(f"{';'.join(stack)} {value:.0f}\n" for stack, value in sorted(stacks.items()) if round(value))
 
 
+def cpu_per_request(weights: Mapping[Stack, int], cpu_s: float, requests: int) -> dict[Stack, float]:
+    """Return the CPU time of each stack in µs per request: a window's CPU time, divided in proportion to the weights.
+
+    A sample's nominal time would be wrong where the kernel merges timers or a busy machine loses samples.
+    """
+    total = sum(weights.values())
+    return {stack: 1e6 * cpu_s * weight / total / requests for stack, weight in weights.items()}
+
+
 def mean_stacks(windows: Sequence[Mapping[Stack, float]]) -> dict[Stack, float]:
     """Return each stack's mean over windows; a window without a stack counts as 0."""
     total: defaultdict[Stack, float] = defaultdict(float)

@@ -23,7 +23,7 @@ from zoo.explain.profilers import (
     read_scheduler,
     require_attachable,
 )
-from zoo.explain.stacks import Stack, mean_stacks
+from zoo.explain.stacks import Stack, cpu_per_request, mean_stacks
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadSpec
 from zoo.runtime.base import HostedServer
@@ -211,9 +211,10 @@ def _profiled_window(subject: Subject, load: Load, groups: Groups) -> None:
     subject.profiler.start()
     outcome = _load(subject, load, load.window_s)
     cpu_s = _cpu_s(subject) - before
-    stacks = {stack: us / outcome.requests for stack, us in subject.profiler.stop().items()}
-    if not stacks:
+    weights = subject.profiler.stop()
+    if not weights:
         raise ProfilerError(f"{subject.profiler.name} recorded nothing of {subject.entry}, which was under load")
+    stacks = cpu_per_request(weights, cpu_s, outcome.requests)
     subject.stacks.append(stacks)
     subject.profiled.append(
         ProfiledWindow(
