@@ -194,15 +194,16 @@ def test_commas_and_repetition_mean_the_same_for_every_list(
     for value, (_, joined) in zip(values, drawn, strict=True):
         typed += f"{',' if joined and typed else ' '}{value}"
     option = parameter.opts if parameter.param_type_name == "option" else []
+    needed = ["x" for other in command.params if other.required and other is not parameter]
     given_values = [
-        command.make_context("it", words).params[parameter.name]
+        command.make_context("it", [*needed, *words]).params[parameter.name]
         for words in (
             [word for text in typed.split() for word in (*option, text)],
             [*option, ",".join(values)],
         )
     ]
     with patch.dict(os.environ, {parameter.envvar or f"ZOO_{parameter.name}".upper(): ",".join(values)}):
-        given_values.append(command.make_context("it", [], auto_envvar_prefix="ZOO").params[parameter.name])
+        given_values.append(command.make_context("it", [*needed], auto_envvar_prefix="ZOO").params[parameter.name])
     assert [[str(value) for value in found] for found in given_values] == [values] * 3
 
 

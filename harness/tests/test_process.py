@@ -79,7 +79,8 @@ class WithSleep:
 
 
 def children() -> set[int]:
-    return {child.pid for child in psutil.Process().children(recursive=True)}
+    """Return the direct children: a browser that another test left running starts further ones at any time."""
+    return {child.pid for child in psutil.Process().children()}
 
 
 def interrupted(spawn: Callable[..., subprocess.Popen[bytes]], *args: object) -> subprocess.Popen[bytes]:

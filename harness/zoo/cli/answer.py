@@ -13,7 +13,7 @@ from zoo.cli import checkout
 from zoo.cli.child_process import run_or_exit
 from zoo.cli.display import console, display
 from zoo.cli.json_output import print_json
-from zoo.cli.options import Hosting, Results
+from zoo.cli.options import Hosting, Results, split
 from zoo.core.answer_runs import COST, PARTS, POOL_QUESTIONS, QUESTIONS, Question
 from zoo.core.capacity import PlanError
 from zoo.core.errors import UserError
@@ -36,7 +36,7 @@ def answer_command(
     ] = None,
     run: Annotated[
         list[Path] | None,
-        typer.Option("--run", help="answer from these runs' folders without measuring; repeat it for several"),
+        typer.Option("--run", callback=split(convert=Path), help="answer from these runs' folders without measuring"),
     ] = None,
     results: Results = None,
     runtime: Hosting = "auto",
