@@ -45,8 +45,8 @@ from zoo.explain.profilers import ProfilerError, require_attachable
 from zoo.explain.stacks import (
     Stack,
     collapse,
-    cpu_per_request,
     differential_tree,
+    divide_cpu,
     mean_stacks,
     normalize_frame,
     parse_collapsed,
@@ -136,15 +136,15 @@ def test_group_of_a_stack(stack: tuple[str, ...], group: str) -> None:
 
 @given(
     weights=st.dictionaries(st.tuples(st.sampled_from("abcd")), st.integers(1, 10**9), min_size=1),
-    cpu_s=st.floats(0.01, 100),
-    lost=st.integers(1, 10),
+    cpu_us=st.floats(0.01, 1e6),
+    merged=st.integers(2, 10),
 )
-def test_stacks_add_up_to_the_cpu_time_however_many_samples_are_lost(
-    weights: dict[Stack, int], cpu_s: float, lost: int
+def test_stacks_add_up_to_the_cpu_time_however_many_samples_are_merged(
+    weights: dict[Stack, int], cpu_us: float, merged: int
 ) -> None:
-    found = cpu_per_request({stack: lost * weight for stack, weight in weights.items()}, cpu_s, requests=1_000)
-    assert sum(found.values()) == pytest.approx(1e3 * cpu_s)
-    assert found == pytest.approx(cpu_per_request(weights, cpu_s, requests=1_000))
+    found = divide_cpu(cpu_us, {stack: merged * weight for stack, weight in weights.items()})
+    assert sum(found.values()) == pytest.approx(cpu_us)
+    assert found == pytest.approx(divide_cpu(cpu_us, weights))
 
 
 def test_start_of_a_thread_is_left_out() -> None:

@@ -41,7 +41,8 @@ class ProfiledWindow(Data):
     rps: float
     cpu_us: float = Field(description="CPU time of the server per request in µs, as the kernel counts it")
     groups_us: dict[str, float] = Field(
-        description="CPU time per request in µs by group: `cpu_us`, divided in proportion to the samples"
+        description="CPU time per request in µs by group: that of the window before, without the profiler, divided "
+        "in proportion to the samples"
     )
 
     @property

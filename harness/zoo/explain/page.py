@@ -71,7 +71,6 @@ def page(
         interval=interval,
         number=format_number,
         counts=count_rows(found),
-        kernel_cpu=[fmean(window.cpu_us for window in side.plain) for side in (found.a, found.b)],
         costs=[observing_cost(side) for side in (found.a, found.b)],
         named_share=named_share(found, OTHER),
         data=to_json({"tree": tree, "a": found.a.entry, "b": found.b.entry}),

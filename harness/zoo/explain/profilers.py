@@ -28,7 +28,7 @@ INTERVAL_MS = 2
 """CPU time that should pass between two samples of a thread.
 
 Without permission for perf events, async-profiler uses a timer of the kernel, which expires only at a tick (4 ms at 250
-Hz). A window's samples are therefore scaled to the CPU time that the kernel counted.
+Hz).
 """
 
 HERTZ = 1000 // INTERVAL_MS - 1

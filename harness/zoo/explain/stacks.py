@@ -54,13 +54,10 @@ def collapse(stacks: Mapping[Stack, float]) -> str:
     return "".join(f"{';'.join(stack)} {value:.0f}\n" for stack, value in sorted(stacks.items()) if round(value))
 
 
-def cpu_per_request(weights: Mapping[Stack, int], cpu_s: float, requests: int) -> dict[Stack, float]:
-    """Return the CPU time of each stack in µs per request: a window's CPU time, divided in proportion to the weights.
-
-    A sample's nominal time would be wrong where the kernel merges timers or a busy machine loses samples.
-    """
+def divide_cpu(cpu_us: float, weights: Mapping[Stack, int]) -> dict[Stack, float]:
+    """Divide the CPU time per request, in µs, among stacks in proportion to their weights."""
     total = sum(weights.values())
-    return {stack: 1e6 * cpu_s * weight / total / requests for stack, weight in weights.items()}
+    return {stack: cpu_us * weight / total for stack, weight in weights.items()}
 
 
 def mean_stacks(windows: Sequence[Mapping[Stack, float]]) -> dict[Stack, float]:

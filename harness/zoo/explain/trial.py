@@ -23,7 +23,7 @@ from zoo.explain.profilers import (
     read_scheduler,
     require_attachable,
 )
-from zoo.explain.stacks import Stack, cpu_per_request, mean_stacks
+from zoo.explain.stacks import Stack, divide_cpu, mean_stacks
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadSpec
 from zoo.runtime.base import HostedServer
@@ -214,7 +214,8 @@ def _profiled_window(subject: Subject, load: Load, groups: Groups) -> None:
     weights = subject.profiler.stop()
     if not weights:
         raise ProfilerError(f"{subject.profiler.name} recorded nothing of {subject.entry}, which was under load")
-    stacks = cpu_per_request(weights, cpu_s, outcome.requests)
+    # Not the samples' own time: the profiler's work is part of it, and the kernel may merge timers that expire.
+    stacks = divide_cpu(subject.plain[-1].cpu_us, weights)
     subject.stacks.append(stacks)
     subject.profiled.append(
         ProfiledWindow(
