@@ -34,7 +34,7 @@ LOG = """Exception in thread "main" java.lang.OutOfMemoryError: Java heap space
 
 @dataclass(frozen=True)
 class Nature:
-    """Figures of one entry: CPU seconds per million requests, MB at rest, kB per held connection, threads."""
+    """Figures of one entry: CPU seconds per million requests, MB at rest, kB per waiting request, threads."""
 
     model: str
     cpu: float

@@ -26,7 +26,7 @@ from zoo.core.plan import make_plan
 from zoo.core.record import Record
 from zoo.core.trial_results import ColdResult
 from zoo.reference.answers import split_run, write_answer
-from zoo.report.answer import Answer, Block, Found, Variants, make_answer, rounds_needed, schema
+from zoo.report.answer import Answer, AnswerBlock, Found, Variants, make_answer, rounds_needed, schema
 from zoo.report.page.answer import render_badge, render_page, render_picture
 from zoo.report.summary import Summary
 from zoo.report.text.answer import WIDTH, render_lines
@@ -271,7 +271,7 @@ def test_pool_sizes_are_compared_if_they_can_be_set() -> None:
 
 
 def test_the_comparison_of_pool_sizes_replaces_that_of_the_variants() -> None:
-    pools = Block(name="waiting", heading="If requests wait", verdict="enlarge the pool to about 1,000")
+    pools = AnswerBlock(name="waiting", heading="If requests wait", verdict="enlarge the pool to about 1,000")
     made = make_answer(SIDES, found(), [pools])
     assert made.block("waiting") == pools
     assert made.text.startswith(

@@ -22,7 +22,7 @@ from zoo.core.flag import Flag
 from zoo.core.plan import BenchOptions, make_plan
 from zoo.core.record import Record, Trial
 from zoo.core.run_folder import Store
-from zoo.core.samples import ThreadTimes
+from zoo.core.samples import ThreadTimes, is_jit_compiler
 from zoo.core.trial_results import ColdResult
 from zoo.load.base import LoadOutcome
 from zoo.report.page.contents import Contents
@@ -37,7 +37,6 @@ from zoo.scenarios.cold.analysis import (
     KEPT_S,
     REACHED,
     Reading,
-    is_compiler,
     is_like,
     served,
     t95,
@@ -104,7 +103,7 @@ NAMES = ("http-nio-8080-e", "http-nio-8080-P", "http-nio-8080-A", "C2 CompilerTh
 
 
 def test_threads_are_recognized_by_the_names_that_the_kernel_keeps() -> None:
-    assert [name for name in NAMES if is_compiler(name)] == ["C2 CompilerThre"]
+    assert [name for name in NAMES if is_jit_compiler(name)] == ["C2 CompilerThre"]
     pool = is_like("http-nio-8080-exec-12", virtual=False)
     assert [name for name in NAMES if pool(name)] == ["http-nio-8080-e"]
     carriers = is_like("", virtual=True)
@@ -131,7 +130,7 @@ def test_what_ended_and_new_threads_used_is_added_up() -> None:
         Reading(2.0, [thread(2, 0.5, 0.5)]),  # the first has ended
         Reading(3.0, [thread(1, 0.125, 0.0), thread(2, 0.5, 1.0)]),  # another has its id
     ]
-    found = thread_use(readings, is_compiler)
+    found = thread_use(readings, is_jit_compiler)
     assert found is not None
     assert found.t == [0.0, 1.0, 2.0, 3.0]
     assert found.cpu_s == [0.0, 0.75, 1.0, 1.125]
@@ -150,7 +149,7 @@ shares = st.lists(st.lists(st.integers(0, 1_000), min_size=3, max_size=3), min_s
 def test_threads_that_live_on_use_the_difference_between_the_ends(steps: list[list[int]]) -> None:
     sums = [[sum(step[i] for step in steps[: end + 1]) / 1_000 for i in range(3)] for end in range(len(steps))]
     readings = [Reading(float(at), [thread(i, s, 2 * s) for i, s in enumerate(row)]) for at, row in enumerate(sums)]
-    found = thread_use(readings, is_compiler)
+    found = thread_use(readings, is_jit_compiler)
     assert found is not None
     assert found.cpu_s[-1] == pytest.approx(sum(sums[-1]) - sum(sums[0]), abs=1e-3)
     assert found.waited_s[-1] == pytest.approx(2 * found.cpu_s[-1], abs=1e-3)

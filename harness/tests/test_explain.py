@@ -34,9 +34,9 @@ from zoo.explain.counts import (
     parse_pinned,
     parse_scheduler,
     parse_strace_summary,
-    thread_use,
+    use_by_kind,
 )
-from zoo.explain.data import EventWindow, Explanation, PlainWindow, ProfiledWindow, Side
+from zoo.explain.data import EventWindow, ExplainedSide, Explanation, PlainWindow, ProfiledWindow
 from zoo.explain.files import read_groups, write_explanation, write_page
 from zoo.explain.groups import OTHER
 from zoo.explain.page import count_rows
@@ -66,14 +66,14 @@ HANDLER = (
 )
 
 
-def side(entry: str, base: Mapping[str, float], cpu_us: float, seed: int, calls: Mapping[str, float]) -> Side:
+def side(entry: str, base: Mapping[str, float], cpu_us: float, seed: int, calls: Mapping[str, float]) -> ExplainedSide:
     """Return a side of six windows whose figures vary by 1%."""
     noise = random.Random(seed)
 
     def vary(value: float) -> float:
         return value * noise.gauss(1, 0.01)
 
-    return Side(
+    return ExplainedSide(
         entry=entry,
         profiler="async-profiler 4.4",
         plain=[
@@ -214,11 +214,11 @@ def test_times_of_threads_are_split_by_their_work() -> None:
         times(2, "C2 CompilerThre", 3.2, 0.4),
         times(3, "GC Thread#0", 0.3, 7.0),  # started in between
     ]
-    used = thread_use(before, after)
+    used = use_by_kind(before, after)
     assert used is not None
     found = (used.cpu_s, used.gc_s, used.jit_s, used.requests_wait_s, used.jit_wait_s)
     assert found == pytest.approx((1.0, 0.3, 0.2, 0.4, 0.3))
-    assert thread_use([], after) is None
+    assert use_by_kind([], after) is None
 
 
 def times(id_: int, name: str, cpu_s: float, waited_s: float) -> ThreadTimes:
@@ -282,7 +282,7 @@ def with_counts(found: Explanation, calls: float, allocated: float, waits: float
     """Return the explanation with counts of b that exceed those of a by these, in windows that vary by 1%."""
     noise = random.Random(7)
 
-    def change(side: Side, more: float) -> Side:
+    def change(side: ExplainedSide, more: float) -> ExplainedSide:
         def vary(base: float, extra: float) -> float:
             return (base + more * extra) * noise.gauss(1, 0.01)
 

@@ -11,7 +11,7 @@ from builders import run
 from zoo.explain.data import MemoryExplanation, MemorySide
 from zoo.explain.files import write_memory
 from zoo.explain.memory import (
-    Reading,
+    MemoryReading,
     class_title,
     memory_paragraph,
     memory_round,
@@ -67,7 +67,7 @@ def side(entry: str, kb: Mapping[str, float], garbage_kb: float) -> MemorySide:
     rounds = []
     for factor in (0.99, 1.0, 1.01):
         readings = [
-            Reading(
+            MemoryReading(
                 connections=count,
                 rss_kb=50_000 + count * factor * (sum(kb.values()) + garbage_kb),
                 anon_kb=None,
@@ -130,7 +130,7 @@ def test_totals_contain_garbage_but_no_memory_at_rest() -> None:
 
 def test_three_counts_are_needed() -> None:
     with pytest.raises(ValueError, match="at least 3"):
-        memory_round([Reading(count, 1.0, None, None, 1) for count in (0, 10, 20)])
+        memory_round([MemoryReading(count, 1.0, None, None, 1) for count in (0, 10, 20)])
 
 
 def test_bars_share_one_scale() -> None:

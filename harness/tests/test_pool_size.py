@@ -33,7 +33,7 @@ from zoo.scenarios.pool_size.analysis import (
     CPU_MARGIN,
     MEMORY_MARGIN,
     Action,
-    Option,
+    PoolOption,
     Stop,
     burst,
     ended,
@@ -41,7 +41,7 @@ from zoo.scenarios.pool_size.analysis import (
     recommend,
     stop,
 )
-from zoo.scenarios.pool_size.spec import Size
+from zoo.scenarios.pool_size.spec import PoolChoice
 from zoo.scenarios.pool_size.view import answer_block
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
@@ -159,20 +159,20 @@ def test_a_heap_that_is_full_and_an_end_without_words() -> None:
 # --- recommendations
 
 
-def way(size: Size, pool: int | None, served: int, **more: float) -> Option:
-    entry = VIRTUAL if size is Size.VIRTUAL else PLATFORM
+def way(size: PoolChoice, pool: int | None, served: int, **more: float) -> PoolOption:
+    entry = VIRTUAL if size is PoolChoice.VIRTUAL else PLATFORM
     peak_mb, hello = more.get("peak_mb"), more.get("hello")
-    return Option(entry, size, pool, 1_000, 10.0, served, peak_mb, hello, threads=pool)
+    return PoolOption(entry, size, pool, 1_000, 10.0, served, peak_mb, hello, threads=pool)
 
 
-NOW = way(Size.CURRENT, 200, 200, peak_mb=150)
-HALF = way(Size.HALF, 500, 500, peak_mb=200)
-ALL = way(Size.ALL, 1_000, 1_000, peak_mb=300, hello=20)
-FREE = way(Size.VIRTUAL, None, 1_000, peak_mb=280, hello=21)
+NOW = way(PoolChoice.CURRENT, 200, 200, peak_mb=150)
+HALF = way(PoolChoice.HALF, 500, 500, peak_mb=200)
+ALL = way(PoolChoice.ALL, 1_000, 1_000, peak_mb=300, hello=20)
+FREE = way(PoolChoice.VIRTUAL, None, 1_000, peak_mb=280, hello=21)
 
 
 def test_a_pool_that_serves_all_is_left() -> None:
-    found = recommend([way(Size.CURRENT, 2_000, 995), HALF, ALL, FREE])
+    found = recommend([way(PoolChoice.CURRENT, 2_000, 995), HALF, ALL, FREE])
     assert found is not None
     assert (found.text, found.next) == ("leave it", ())
 
@@ -191,8 +191,8 @@ def test_a_larger_pool_that_costs_about_as_much_is_the_smaller_change() -> None:
 
 
 def test_a_pool_beyond_the_limit_of_the_compose_file_names_its_setting() -> None:
-    now = Option(PLATFORM, Size.CURRENT, 200, 5_000, 10.0, 200, hello_cpu_us=40)
-    whole = Option(PLATFORM, Size.ALL, 5_000, 5_000, 10.0, 5_000, hello_cpu_us=52.5, threads=5_031)
+    now = PoolOption(PLATFORM, PoolChoice.CURRENT, 200, 5_000, 10.0, 200, hello_cpu_us=40)
+    whole = PoolOption(PLATFORM, PoolChoice.ALL, 5_000, 5_000, 10.0, 5_000, hello_cpu_us=52.5, threads=5_031)
     found = recommend([now, whole])
     assert found is not None
     assert found.next[1].endswith("so set SERVER_PIDS=5200")
@@ -209,14 +209,16 @@ def test_a_pool_beyond_the_limit_of_the_compose_file_names_its_setting() -> None
     ],
 )
 def test_a_pool_that_costs_clearly_more_is_not_enlarged(dear: dict[str, float], why: str) -> None:
-    found = recommend([NOW, HALF, way(Size.ALL, 1_000, 1_000, **dear), FREE])
+    found = recommend([NOW, HALF, way(PoolChoice.ALL, 1_000, 1_000, **dear), FREE])
     assert found is not None
     assert found.text == "switch to virtual threads"
     assert found.why.endswith(why)
 
 
 def test_a_pool_that_reaches_a_limit_leaves_virtual_threads() -> None:
-    stopped = Option(PLATFORM, Size.ALL, 5_000, 1_000, 10.0, 0, stop=Stop("cgroup pids.max 4,096", "SERVER_PIDS=5100"))
+    stopped = PoolOption(
+        PLATFORM, PoolChoice.ALL, 5_000, 1_000, 10.0, 0, stop=Stop("cgroup pids.max 4,096", "SERVER_PIDS=5100")
+    )
     found = recommend([NOW, stopped, FREE])
     assert found is not None
     assert found.action is Action.SWITCH
@@ -236,19 +238,21 @@ def test_where_nothing_serves_all_the_best_is_named() -> None:
 
 
 def test_a_wait_that_is_too_short_for_the_machine_is_named() -> None:
-    found = recommend([way(Size.CURRENT, 200, 90), way(Size.ALL, 1_000, 300)])
+    found = recommend([way(PoolChoice.CURRENT, 200, 90), way(PoolChoice.ALL, 1_000, 300)])
     assert found is not None
     assert found.action is Action.LEAVE
     assert found.why.endswith("repeat with a longer one (DURATION=)")
-    stopped = Option(PLATFORM, Size.ALL, 1_000, 1_000, 10.0, 0, stop=Stop("the system refused another thread"))
+    stopped = PoolOption(
+        PLATFORM, PoolChoice.ALL, 1_000, 1_000, 10.0, 0, stop=Stop("the system refused another thread")
+    )
     assert not stopped.late, "the limit is the reason, not the machine's speed"
     assert not HALF.late
 
 
 options = st.builds(
-    Option,
+    PoolOption,
     entry=st.just(PLATFORM),
-    size=st.just(Size.ALL),
+    size=st.just(PoolChoice.ALL),
     pool=st.integers(201, 9_000),
     requests=st.just(1_000),
     delay_s=st.just(10.0),
@@ -260,12 +264,14 @@ options = st.builds(
 
 @given(st.lists(options, max_size=4), st.none() | options, st.integers(0, 1_000))
 def test_what_is_recommended_serves_all_and_costs_no_more_than_the_margins(
-    pools: list[Option], free: Option | None, served: int
+    pools: list[PoolOption], free: PoolOption | None, served: int
 ) -> None:
     virtual = (
-        [] if free is None else [Option(VIRTUAL, Size.VIRTUAL, None, 1_000, 10.0, free.served_first, free.peak_mb)]
+        []
+        if free is None
+        else [PoolOption(VIRTUAL, PoolChoice.VIRTUAL, None, 1_000, 10.0, free.served_first, free.peak_mb)]
     )
-    found = recommend([way(Size.CURRENT, 200, served), *pools, *virtual])
+    found = recommend([way(PoolChoice.CURRENT, 200, served), *pools, *virtual])
     assert found is not None
     assert all(len(one.split()) > 3 for one in found.next)
     whole = [one for one in pools if one.complete]

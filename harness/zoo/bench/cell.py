@@ -50,7 +50,7 @@ def failure_of(error: RuntimeFailure | LoadError) -> Failure:
 
 
 @dataclass
-class Cell:
+class BenchCell:
     """One entry with one number of connections in a block, and the tools that measure it."""
 
     bench: Bench
@@ -73,7 +73,7 @@ class Cell:
         self.bench.display.phase(f"{self.block.describe(self.entry_id)} {self.tier.name}", what)
 
 
-class WindowCell(Cell):
+class WindowCell(BenchCell):
     """A cell on a warm server, loaded in windows. Each step may raise `CellFailure`."""
 
     def __init__(self, bench: Bench, entry_id: str, block: Block, tier: Tier, server: WarmServer) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from zoo.bench.cell import Cell
+from zoo.bench.cell import BenchCell
 from zoo.bench.readings import Readings, sampling, server_facts
 from zoo.bench.warmup import WarmServer, start_warm
 from zoo.bench.window import Window
@@ -37,7 +37,7 @@ def clock_offset() -> float:
 
 
 @dataclass
-class TrialCell(Cell):
+class TrialCell(BenchCell):
     """One cell of a trial; `new_launch` returns how to start its server, with a new log each time.
 
     `private` means that the server's network cannot be reached from elsewhere.

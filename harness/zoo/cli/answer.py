@@ -64,7 +64,7 @@ def answer_command(
         raise UserError(
             f"{server} has no answer yet, because its runs were not measured; run: make answer SERVER={server}"
         )
-    answer = answers.read_answer(sides, found, checkout.ROOT, catalog)
+    answer = answers.read_answer(sides, found, answers.committed_runs(checkout.ROOT, catalog), catalog)
     page = answers.write_answer(answer, into)
     if as_json:
         print_json(

@@ -132,7 +132,7 @@ class GeneratorNeed:
 def server_need(connections: int, rss_kb: float, socket_kb: float) -> ServerNeed:
     """Return the resources that the server's host needs.
 
-    `rss_kb` is the resident memory per held connection, and `socket_kb` the kernel's memory for both of its ends.
+    `rss_kb` is the resident memory per waiting request, and `socket_kb` the kernel's memory for both of its ends.
     """
     return ServerNeed(connections * rss_kb, connections * socket_kb / 2, connections + SERVER_DESCRIPTORS)
 

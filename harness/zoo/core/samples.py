@@ -80,6 +80,11 @@ class ThreadTimes(Data):
     waited_s: float = Field(description="in the run queue, ready to run but without a processor")
 
 
+def is_jit_compiler(name: str) -> bool:
+    """Return True if a thread of this name is one of HotSpot's JIT compiler threads."""
+    return name.startswith(("C1 Comp", "C2 Comp"))
+
+
 class Noise(Data):
     """Activity on the machine, in shares of it from 0 to 1; None if this system does not provide a value.
 

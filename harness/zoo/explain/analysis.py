@@ -11,11 +11,10 @@ from functools import partial
 from math import log
 from statistics import fmean
 
-from zoo.explain.data import Explanation, ProfiledWindow, Side
+from zoo.explain.data import ExplainedSide, Explanation, ProfiledWindow
 from zoo.explain.stacks import Stack
 from zoo.stats import Ratio, student_ratio
 from zoo.stats.interval import Interval, mean_interval
-from zoo.stats.verdict import MARGIN
 
 CONFIDENCE = 0.95
 HEAVY_INSTRUMENTS = 0.10
@@ -56,7 +55,7 @@ def _group_us(name: str, window: ProfiledWindow) -> float:
 
 
 def total(found: Explanation) -> Difference:
-    """Return the CPU time per request in µs that all samples add up to."""
+    """Return the CPU time per request in µs, which is the sum of all groups."""
     return _difference("all", found, lambda window: window.profile_us, 1)
 
 
@@ -77,13 +76,6 @@ def excludes_zero(interval: Interval) -> bool:
 def cpu_ratio(found: Explanation) -> Ratio:
     """Return the CPU time per request of b over a, from the windows without a profiler."""
     return student_ratio(_log_ratios([w.cpu_us for w in found.a.plain], [w.cpu_us for w in found.b.plain]))
-
-
-def is_same(ratio: Ratio) -> bool:
-    """Return True if the whole interval lies within the margin of no difference."""
-    return (
-        ratio.low is not None and ratio.high is not None and 1 / (1 + MARGIN) <= ratio.low <= ratio.high <= 1 + MARGIN
-    )
 
 
 def _log_ratios(a: Iterable[float], b: Iterable[float]) -> list[float]:
@@ -129,11 +121,10 @@ class CountChange:
 def clear_counts(found: Explanation) -> list[CountChange]:
     """Return the counts whose difference is clear even with this many of its kind (Bonferroni)."""
     a, b = found.a, found.b
-    locks = [[window.contended for window in side.events] for side in (a, b)]
     kinds = {
         Counted.CALLS: list(by_name(a.calls, b.calls)),
         Counted.ALLOCATED: [("bytes", (a.allocated_bytes, b.allocated_bytes))],
-        Counted.CONTENDED: list(by_name(*locks)),
+        Counted.CONTENDED: list(by_name(a.contended, b.contended)),
     }
     clear = []
     for kind, counts in kinds.items():
@@ -209,7 +200,7 @@ class ObservingCost:
         return self.cpu > 1 + HEAVY_INSTRUMENTS or self.rps < 1 - HEAVY_INSTRUMENTS
 
 
-def observing_cost(side: Side) -> ObservingCost:
+def observing_cost(side: ExplainedSide) -> ObservingCost:
     """Return what the profiler changed on one side of the pair."""
     return ObservingCost(
         side.entry,

@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from zoo.core.samples import ThreadTimes
+from zoo.core.samples import ThreadTimes, is_jit_compiler
 from zoo.explain.stacks import Stack
 
 SUMMARY_LINE = re.compile(
     r"^ *[0-9.]+ +[0-9.]+ +[0-9]+ +(?P<calls>[0-9]+)(?: +[0-9]+)? +(?P<name>[a-z_0-9]+)$", re.MULTILINE
 )
-JIT_THREAD = re.compile(r"^C[12] Compiler")
 GC_THREAD = re.compile(r"^(GC Thread|G1 |ParGC|Z(Driver|Worker|Director)|Shenandoah|VM Thread$)")
 """Names of threads that collect garbage. The VM thread does so itself under the Serial collector."""
 
@@ -56,7 +55,7 @@ def contended_classes(stacks: Mapping[Stack, float]) -> Counter[str]:
 
 
 @dataclass(frozen=True)
-class ThreadUse:
+class UseByKind:
     """CPU time and run-queue wait of a server's threads between two readings, in seconds.
 
     `requests_wait_s` covers all threads but those of the JIT compiler and the garbage collector.
@@ -69,7 +68,7 @@ class ThreadUse:
     jit_wait_s: float
 
 
-def thread_use(before: Sequence[ThreadTimes], after: Sequence[ThreadTimes]) -> ThreadUse | None:
+def use_by_kind(before: Sequence[ThreadTimes], after: Sequence[ThreadTimes]) -> UseByKind | None:
     """Return the use between two readings; None if the kernel has no such times.
 
     A thread that started in between counts from 0, and one that ended in between is missing.
@@ -80,8 +79,8 @@ def thread_use(before: Sequence[ThreadTimes], after: Sequence[ThreadTimes]) -> T
     cpu = {"gc": 0.0, "jit": 0.0, "requests": 0.0}
     wait = dict(cpu)
     for each in after:
-        kind = "jit" if JIT_THREAD.match(each.name) else "gc" if GC_THREAD.match(each.name) else "requests"
+        kind = "jit" if is_jit_compiler(each.name) else "gc" if GC_THREAD.match(each.name) else "requests"
         first = earlier.get((each.id, each.name))
         cpu[kind] += each.cpu_s - (first.cpu_s if first else 0.0)
         wait[kind] += each.waited_s - (first.waited_s if first else 0.0)
-    return ThreadUse(sum(cpu.values()), cpu["gc"], cpu["jit"], wait["requests"], wait["jit"])
+    return UseByKind(sum(cpu.values()), cpu["gc"], cpu["jit"], wait["requests"], wait["jit"])

@@ -47,7 +47,7 @@ class ProfiledWindow(Data):
 
     @property
     def profile_us(self) -> float:
-        """CPU time per request in µs that the samples add up to."""
+        """CPU time per request in µs of all groups."""
         return sum(self.groups_us.values())
 
 
@@ -60,7 +60,7 @@ class EventWindow(Data):
     steals: float | None = Field(description="tasks that a carrier took from another carrier's queue")
 
 
-class Side(Data):
+class ExplainedSide(Data):
     """One entry of the pair: its windows in the order in which they ran, and its counts per request."""
 
     entry: str
@@ -75,6 +75,11 @@ class Side(Data):
         default={}, description="CPU time in µs per request below frames that the other side does not have"
     )
 
+    @property
+    def contended(self) -> list[dict[str, float]]:
+        """Contended acquisitions per request by class of lock, one count per window."""
+        return [window.contended for window in self.events]
+
 
 class Explanation(RunFacts):
     """A pair of entries, profiled in alternating windows."""
@@ -85,8 +90,8 @@ class Explanation(RunFacts):
     path: str = Field(description="request target")
     connections: int
     window_s: float
-    a: Side
-    b: Side
+    a: ExplainedSide
+    b: ExplainedSide
     missing: list[str] = Field(default=[], description="what could not be recorded here, and the command that helps")
 
 

@@ -15,7 +15,7 @@ OTHER = "other"
 
 
 @dataclass(frozen=True)
-class Group:
+class WorkGroup:
     """Rule that names what a stack's CPU time is spent on, and the system calls that go with it."""
 
     name: str
@@ -32,7 +32,7 @@ class Groups:
         data = tomllib.loads(text)
         self._starts = _either(data["starts"])
         self.rules = [
-            Group(
+            WorkGroup(
                 name=rule["name"],
                 anywhere=_either(rule.get("anywhere", ())),
                 innermost=_either(rule.get("innermost", ())),

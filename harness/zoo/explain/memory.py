@@ -32,7 +32,7 @@ MOST_PARTS = 3
 
 
 @dataclass(frozen=True)
-class Reading:
+class MemoryReading:
     """Memory of a server with this many waiting requests, in kB. `parts` are empty for a process that is not a JVM.
 
     `socket_kb` covers the buffers of both ends of all TCP connections of the host.
@@ -69,7 +69,7 @@ def parse_native(text: str) -> dict[str, float]:
     return {NATIVE + name: float(kb) for name, kb in CATEGORY.findall(text) if name not in LEFT_OUT}
 
 
-def memory_round(readings: Sequence[Reading]) -> MemoryRound:
+def memory_round(readings: Sequence[MemoryReading]) -> MemoryRound:
     """Return kB per waiting request: slopes over the server at rest and at least three counts of connections.
 
     Raise `ValueError` with fewer counts.

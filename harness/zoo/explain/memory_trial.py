@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from zoo.core.errors import RuntimeFailure
 from zoo.explain.data import MemoryRound
-from zoo.explain.memory import Reading, memory_round, parse_histogram, parse_native
+from zoo.explain.memory import MemoryReading, memory_round, parse_histogram, parse_native
 from zoo.host.files import read_text
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadSpec
@@ -56,7 +56,7 @@ def measure_round(hosted: HostedServer, counts: Sequence[int], warmup_s: float, 
     return memory_round(readings)
 
 
-def _hold(hosted: HostedServer, count: int) -> Reading:
+def _hold(hosted: HostedServer, count: int) -> MemoryReading:
     """Read the server while it holds this many requests, and wait until it has answered or dropped all of them."""
     # the window ends before the second request of a connection is answered
     spec = LoadSpec(hosted.url + PATH, count, WAIT_S + 2, 3 * WAIT_S, threads=1)
@@ -96,7 +96,7 @@ def _wait_for_connections(hosted: HostedServer, count: int, load: Future[LoadOut
         time.sleep(0.1)
 
 
-def _read(hosted: HostedServer, connections: int) -> Reading:
+def _read(hosted: HostedServer, connections: int) -> MemoryReading:
     """Read the histogram of classes first: it collects garbage, which would otherwise shrink the next reading's RSS."""
     pid = hosted.pid
     parts = parse_histogram(jcmd.run_jcmd(pid, "GC.class_histogram") or "")
@@ -104,7 +104,7 @@ def _read(hosted: HostedServer, connections: int) -> Reading:
         parts |= parse_native(jcmd.run_jcmd(pid, "VM.native_memory", "summary") or "")
     seen = snapshot(pid, deep=True)
     sockets = parse_sockstat(read_text(f"{PROC}/{pid}/net/sockstat"))
-    return Reading(
+    return MemoryReading(
         connections=connections,
         rss_kb=seen.rss_kb,
         anon_kb=seen.anon_kb,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from zoo.core.option import Option
 from zoo.explain import memory_trial, trial
-from zoo.explain.trial import Load
+from zoo.explain.trial import WindowLoad
 from zoo.scenarios.held import HELD
 
 EXPLAINED = ("hello", "sleep")
@@ -63,9 +63,9 @@ class ExplainOptions:
         """The warm-up of a process whose memory is measured, in seconds."""
         return min(self.warmup_s, MEMORY_WARMUP_S)
 
-    def load(self, connections: int, delay_path: str | None) -> Load:
+    def load(self, connections: int, delay_path: str | None) -> WindowLoad:
         """Return the load of windows in which CPU time is measured."""
-        return Load(delay_path, connections, self.duration_s, self.windows, self.warmup_s)
+        return WindowLoad(delay_path, connections, self.duration_s, self.windows, self.warmup_s)
 
     @property
     def seconds(self) -> float:

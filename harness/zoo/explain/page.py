@@ -95,10 +95,11 @@ def count_rows(found: Explanation) -> list[CountRow]:
     rows = [_row(title, *(_known(side.plain, name) for side in (a, b))) for name, title in COUNTS.items()]
     rows.append(_row("bytes allocated per request", a.allocated_bytes, b.allocated_bytes))
     rows += [_row(title, *(_known(side.events, name) for side in (a, b))) for name, title in EVENTS.items()]
-    locks = [[window.contended for window in side.events] for side in (a, b)]
-    calls = [a.calls, b.calls]
-    rows += [_row(f"contended acquisitions of {name} per request", *values) for name, values in by_name(*locks)]
-    rows += [_row(f"calls of {name} per request", *values) for name, values in by_name(*calls)]
+    rows += [
+        _row(f"contended acquisitions of {name} per request", *values)
+        for name, values in by_name(a.contended, b.contended)
+    ]
+    rows += [_row(f"calls of {name} per request", *values) for name, values in by_name(a.calls, b.calls)]
     return [row for row in rows if row.a is not None or row.b is not None]
 
 

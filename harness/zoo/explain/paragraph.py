@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from zoo.explain.analysis import Counted, Difference, clear_counts, cpu_ratio, differences, is_same, total
-from zoo.explain.data import Explanation, Side
+from zoo.explain.analysis import Counted, Difference, clear_counts, cpu_ratio, differences
+from zoo.explain.data import ExplainedSide, Explanation
 from zoo.explain.groups import Groups
 from zoo.report.formatting import format_number
 from zoo.report.wording import format_size_range, join_names
+from zoo.stats.verdict import is_same
 
 MOST_GROUPS = 4
 LEAST_US = 0.1
@@ -32,7 +33,7 @@ LEAST_CALLS = 0.1
 def paragraph(found: Explanation, groups: Groups) -> str:
     """Return two or three sentences: the difference in CPU time per request, and what it is spent on."""
     a, b = found.a, found.b
-    ratio, whole = cpu_ratio(found), total(found)
+    ratio = cpu_ratio(found)
     before, after = (fmean(window.cpu_us for window in side.plain) for side in (a, b))
     levels = f"{format_number(before)} and {format_number(after)} µs"
     if is_same(ratio):
@@ -52,8 +53,7 @@ def paragraph(found: Explanation, groups: Groups) -> str:
     sentences = [first]
     if along:
         parts = [f"{format_number(abs(d.interval.value))} µs {word} {_with_calls(d, found, groups)}" for d in along]
-        of = format_number(abs(whole.interval.value))
-        sentences.append(f"Of the {of} µs that the profile shows, it spends {join_names(parts)}.")
+        sentences.append(f"Of this, it spends {join_names(parts)}.")
     else:
         sentences.append("No single group of work differs clearly.")
     if against:
@@ -64,7 +64,7 @@ def paragraph(found: Explanation, groups: Groups) -> str:
     return " ".join(sentences)
 
 
-def _only(side: Side) -> list[str]:
+def _only(side: ExplainedSide) -> list[str]:
     """Return a sentence on the frames that only this side has."""
     parts = [f"{frame} ({format_number(us)} µs)" for frame, us in list(side.only_us.items())[:MOST_FRAMES]]
     return [f"Only {side.entry} runs {join_names(parts)}."] if parts else []
@@ -104,5 +104,5 @@ def _with_calls(difference: Difference, found: Explanation, groups: Groups) -> s
     return f"on {difference.name}" + (f" (goes together with {join_names(parts)} per request)" if parts else "")
 
 
-def _calls(side: Side, name: str) -> float:
+def _calls(side: ExplainedSide, name: str) -> float:
     return fmean(window.get(name, 0.0) for window in side.calls) if side.calls else 0.0

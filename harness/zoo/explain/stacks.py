@@ -20,7 +20,7 @@ DIGITS = 4
 ADDRESS = re.compile(r"\$\$Lambda[./$0-9]*0x[0-9a-f]+")
 
 
-class Node(TypedDict):
+class FlameNode(TypedDict):
     """A frame of a differential flame graph.
 
     `value` is the mean of `a` and `b`, so that the widths of children add up to at most their parent's, and frames that
@@ -31,7 +31,7 @@ class Node(TypedDict):
     value: float
     a: float
     b: float
-    children: list[Node]
+    children: list[FlameNode]
 
 
 def parse_collapsed(text: str) -> Counter[Stack]:
@@ -69,7 +69,7 @@ def mean_stacks(windows: Sequence[Mapping[Stack, float]]) -> dict[Stack, float]:
     return dict(total)
 
 
-def differential_tree(a: Mapping[Stack, float], b: Mapping[Stack, float], least: float) -> Node:
+def differential_tree(a: Mapping[Stack, float], b: Mapping[Stack, float], least: float) -> FlameNode:
     """Merge two profiles into one tree of frames; frames whose mean value is below `least` are left out."""
     sums: defaultdict[Stack, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for side, stacks in enumerate((a, b)):
@@ -81,9 +81,9 @@ def differential_tree(a: Mapping[Stack, float], b: Mapping[Stack, float], least:
         if path and fmean(both) >= least:
             children[path[:-1]].append(path)
 
-    def node(path: Stack) -> Node:
+    def node(path: Stack) -> FlameNode:
         before, after = sums[path]
-        return Node(
+        return FlameNode(
             name=path[-1] if path else "all",
             value=round((before + after) / 2, DIGITS),
             a=round(before, DIGITS),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from zoo.core.errors import RuntimeFailure
 from zoo.explain.analysis import only_frames, unnamed_share
-from zoo.explain.counts import ThreadUse, parse_strace_summary, thread_use
-from zoo.explain.data import EventWindow, PlainWindow, ProfiledWindow, Side
+from zoo.explain.counts import UseByKind, parse_strace_summary, use_by_kind
+from zoo.explain.data import EventWindow, ExplainedSide, PlainWindow, ProfiledWindow
 from zoo.explain.groups import Groups
 from zoo.explain.profilers import (
     AsyncProfiler,
@@ -50,7 +50,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Load:
+class WindowLoad:
     """The load of every window. `windows` is the number of profiled ones per side, `warmup_s` the warm-up per side.
 
     Without a path, each server is sent requests for its plain response.
@@ -77,9 +77,9 @@ class Subject:
     events: list[EventWindow] = field(default_factory=list)
     allocated: list[float] = field(default_factory=list)
 
-    def side(self, other: Mapping[Stack, float], groups: Groups) -> Side:
+    def side(self, other: Mapping[Stack, float], groups: Groups) -> ExplainedSide:
         """Return what was measured; `other` is the mean CPU time of the other side's stacks."""
-        return Side(
+        return ExplainedSide(
             entry=self.entry,
             profiler=self.profiler.name,
             plain=self.plain,
@@ -96,7 +96,7 @@ class Subject:
         return mean_stacks(self.stacks)
 
 
-def seconds(load: Load) -> float:
+def seconds(load: WindowLoad) -> float:
     """Return about how many seconds an explanation takes."""
     windows = 2 * load.windows + 2 * COUNT_WINDOWS
     each = load.warmup_s + windows * (load.window_s + 0.7) + COUNT_WINDOWS * (CALLS_S + 5)
@@ -111,7 +111,7 @@ def profiler_for(hosted: HostedServer, tools: Path) -> Profiler:
     return Perf(hosted.pid, find_inferno(tools))
 
 
-def measure(a: Subject, b: Subject, load: Load, groups: Groups, say: Say) -> list[str]:
+def measure(a: Subject, b: Subject, load: WindowLoad, groups: Groups, say: Say) -> list[str]:
     """Warm both servers up and measure all windows; return what could not be recorded."""
     pair = (a, b)
     for number in range(WARMUPS):
@@ -135,7 +135,7 @@ def measure(a: Subject, b: Subject, load: Load, groups: Groups, say: Say) -> lis
 
 
 def _count(
-    pair: tuple[Subject, Subject], load: Load, what: str, count: Callable[[Subject, Load], None], say: Say
+    pair: tuple[Subject, Subject], load: WindowLoad, what: str, count: Callable[[Subject, WindowLoad], None], say: Say
 ) -> list[str]:
     """Count in the windows of both servers, and return what failed; a server whose tool fails is not tried again."""
     failed: dict[str, str] = {}
@@ -161,7 +161,7 @@ def _unnamed(subject: Subject) -> str:
     )
 
 
-def _load(subject: Subject, load: Load, window_s: float, connections: int | None = None) -> LoadOutcome:
+def _load(subject: Subject, load: WindowLoad, window_s: float, connections: int | None = None) -> LoadOutcome:
     spec = LoadSpec(
         subject.hosted.url + (load.path or subject.hosted.home), connections or load.connections, window_s, TIMEOUT_S
     )
@@ -173,7 +173,7 @@ def _load(subject: Subject, load: Load, window_s: float, connections: int | None
     return outcome
 
 
-def _plain_window(subject: Subject, load: Load) -> PlainWindow:
+def _plain_window(subject: Subject, load: WindowLoad) -> PlainWindow:
     pid, switches = subject.hosted.pid, SwitchReader()
     threads = subject.hosted.instruments.thread_times(pid)
     switches.read([pid])
@@ -181,7 +181,7 @@ def _plain_window(subject: Subject, load: Load) -> PlainWindow:
     outcome = _load(subject, load, load.window_s)
     cpu_s = _cpu_s(subject) - before
     switches.read([pid])
-    used = thread_use(threads, subject.hosted.instruments.thread_times(pid))
+    used = use_by_kind(threads, subject.hosted.instruments.thread_times(pid))
     seen, requests = switches.total(), outcome.requests
     return PlainWindow(
         requests=requests,
@@ -195,7 +195,7 @@ def _plain_window(subject: Subject, load: Load) -> PlainWindow:
     )
 
 
-def _jvm_threads(subject: Subject, used: ThreadUse | None, requests: int) -> dict[str, float]:
+def _jvm_threads(subject: Subject, used: UseByKind | None, requests: int) -> dict[str, float]:
     """Return the fields about threads that only a JVM has."""
     if used is None or not used.cpu_s or not isinstance(subject.profiler, AsyncProfiler):
         return {}
@@ -206,7 +206,7 @@ def _jvm_threads(subject: Subject, used: ThreadUse | None, requests: int) -> dic
     }
 
 
-def _profiled_window(subject: Subject, load: Load, groups: Groups) -> None:
+def _profiled_window(subject: Subject, load: WindowLoad, groups: Groups) -> None:
     before = _cpu_s(subject)
     subject.profiler.start()
     outcome = _load(subject, load, load.window_s)
@@ -227,7 +227,7 @@ def _profiled_window(subject: Subject, load: Load, groups: Groups) -> None:
     )
 
 
-def _count_calls(subject: Subject, load: Load) -> None:
+def _count_calls(subject: Subject, load: WindowLoad) -> None:
     counter = CallCounter(subject.hosted.pid)
     try:
         outcome = _load(subject, load, CALLS_S, min(CALLS_CONNECTIONS, load.connections))
@@ -237,7 +237,7 @@ def _count_calls(subject: Subject, load: Load) -> None:
     subject.calls.append({name: calls / outcome.requests for name, calls in counted.items()})
 
 
-def _record_events(subject: Subject, load: Load) -> None:
+def _record_events(subject: Subject, load: WindowLoad) -> None:
     """Record contended locks, pinned virtual threads and the work of their scheduler during one window."""
     profiler, pid = subject.profiler, subject.hosted.pid
     if not isinstance(profiler, AsyncProfiler):
@@ -256,7 +256,7 @@ def _record_events(subject: Subject, load: Load) -> None:
     )
 
 
-def _sample_allocations(subject: Subject, load: Load) -> None:
+def _sample_allocations(subject: Subject, load: WindowLoad) -> None:
     """Sample the bytes allocated during one window."""
     profiler = subject.profiler
     if not isinstance(profiler, AsyncProfiler):

@@ -16,8 +16,8 @@ from zoo.reference.origin import outdated_servers, quoted_database, usual_costs
 from zoo.reference.runs import TABLE, Reference, StoredRun
 from zoo.report.answer import (
     Answer,
-    Block,
-    Estimate,
+    AnswerBlock,
+    AnswerFigure,
     Found,
     Line,
     Variants,
@@ -54,6 +54,7 @@ def read_answers(folders: Iterable[Path], root: Path, catalog: Catalog) -> list[
     """
     stores = [Store.open(folder) for folder in folders]
     runs = [Summary.of(store.run(), store.records()) for store in stores if ANSWERED & set(store.run().plan.scenarios)]
+    reference = committed_runs(root, catalog)
     made = []
     for server in catalog.servers:
         entries = [e for e in catalog.entries if e.server.name == server.name and e.id not in catalog.synthetic]
@@ -63,7 +64,7 @@ def read_answers(folders: Iterable[Path], root: Path, catalog: Catalog) -> list[
             if sides and set(sides) <= set(summary.run.plan.entries):
                 found |= {part: one for part, one in split_run(summary).items() if part != HELD}
         if sides and COST in found:
-            made.append(read_answer(sides, found, root, catalog))
+            made.append(read_answer(sides, found, reference, catalog))
     return made
 
 
@@ -88,13 +89,17 @@ def _quoted(records: Sequence[Record]) -> list[Record]:
     return [record for record in records if record.tier == QUOTED] or list(records)
 
 
-def read_answer(sides: Variants, found: Found, root: Path, catalog: Catalog) -> Answer:
-    """Return the answer from these runs; the committed runs of the checkout fill what they cannot.
+def committed_runs(root: Path, catalog: Catalog) -> list[StoredRun]:
+    """Return the committed runs of a checkout, whose files are read when they are first needed."""
+    return Reference(root, catalog).matching("*") if (root / TABLE).exists() else []
+
+
+def read_answer(sides: Variants, found: Found, reference: Sequence[StoredRun], catalog: Catalog) -> Answer:
+    """Return the answer from these runs; the committed runs in `reference` fill what they cannot.
 
     The answer says so if a run measured an earlier build of the server.
     """
     pools = answer_block(_of_server(found[POOLS].records, sides.server)) if POOLS in found else None
-    reference = Reference(root, catalog).matching("*") if (root / TABLE).exists() else []
     made = make_answer(sides, found, [*([pools] if pools else []), *reference_blocks(sides, reference, catalog)])
     if not any(sides.server in outdated_servers(summary.run, catalog) for summary in found.values()):
         return made
@@ -106,13 +111,13 @@ def _of_server(records: Iterable[Record], server: str) -> list[Record]:
     return [record for record in records if server_name(record.entry) == server]
 
 
-def reference_blocks(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[Block]:
+def reference_blocks(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[AnswerBlock]:
     """Return the blocks that committed runs fill: the start, the memory of waiting requests, and a database."""
     bench = [one for one in runs if one.listing.words[0] == "bench" and one.listing.name.startswith("scenarios/")]
     return [*_memory(sides, bench, catalog), *_starts(sides, bench, catalog), *_database(runs)]
 
 
-def _memory(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[Block]:
+def _memory(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[AnswerBlock]:
     costs = {e: of for (e, quantity), of in usual_costs(runs).items() if quantity == "rss" and e in sides}
     if not costs:
         return []
@@ -121,7 +126,7 @@ def _memory(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> lis
     return [memory_block(sides, {entry: cost.interval for entry, (_, cost) in costs.items()}, source, links)]
 
 
-def _starts(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[Block]:
+def _starts(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[AnswerBlock]:
     """Return how long each side takes from its start to the first response, from the newest run that has both."""
     for one in reversed([one for one in runs if "startup" in one.run.plan.scenarios]):
         by_entry = {
@@ -139,7 +144,7 @@ def _starts(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> lis
                 for e in sides
             ]
             return [
-                Block(
+                AnswerBlock(
                     name="cold",
                     heading="Starting cold",
                     lines=lines,
@@ -151,12 +156,12 @@ def _starts(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> lis
     return []
 
 
-def _database(runs: Sequence[StoredRun]) -> list[Block]:
+def _database(runs: Sequence[StoredRun]) -> list[AnswerBlock]:
     found = quoted_database([one for one in runs if one.listing.words[0] == "jdbc"])
     return [database_block(*found)] if found else []
 
 
-def database_block(comparison: Comparison, connections: int, wire_ms: int, link: str) -> Block:
+def database_block(comparison: Comparison, connections: int, wire_ms: int, link: str) -> AnswerBlock:
     """Return what virtual threads gain over a cached pool of threads when few database connections are shared."""
     ratio = comparison.ratio
     assert ratio is not None
@@ -164,11 +169,11 @@ def database_block(comparison: Comparison, connections: int, wire_ms: int, link:
     line = Line(
         subject=f"Queries per second with {connections} connections and {wire_ms} ms to the database",
         text=format_estimate(comparison),
-        ratio=Estimate(value=ratio.value, low=ratio.low, high=ratio.high),
+        ratio=AnswerFigure(value=ratio.value, low=ratio.low, high=ratio.high),
         verdict=comparison.verdict.text,
         quoted=True,
     )
-    return Block(
+    return AnswerBlock(
         name="database",
         heading=f"A database pool of {connections} behind it",
         verdict="a small gain" if gain and ratio.value < SMALL else "a gain" if gain else comparison.verdict.label,

@@ -39,7 +39,7 @@ NOT_MEASURED = "not measured"
 """The verdict of a block without lines."""
 
 
-class Estimate(Data):
+class AnswerFigure(Data):
     """A figure with its ends; null ends: one round gives no interval."""
 
     value: float
@@ -53,14 +53,14 @@ class Line(Data):
 
     subject: str
     text: str = Field(description="the estimate with its interval, then the word for it")
-    pool: Estimate | None = Field(default=None, description="median with the lowest and highest round")
-    other: Estimate | None = Field(default=None, description="the same of the variant without a pool")
-    ratio: Estimate | None = Field(default=None, description="other ÷ pool with its 95% interval")
+    pool: AnswerFigure | None = Field(default=None, description="median with the lowest and highest round")
+    other: AnswerFigure | None = Field(default=None, description="the same of the variant without a pool")
+    ratio: AnswerFigure | None = Field(default=None, description="other ÷ pool with its 95% interval")
     verdict: str | None = None
     quoted: bool = Field(default=False, description="the summary of its block quotes it")
 
 
-class Block(Data):
+class AnswerBlock(Data):
     """The answer to one question. Without lines, it was not measured, and the reason says why."""
 
     name: Literal["waiting", "cost", "cold", "memory", "database"]
@@ -89,13 +89,13 @@ class Answer(Data):
     pool: str
     other: str
     other_name: str
-    blocks: list[Block] = Field(description="one for each question, in the order in which they are shown")
+    blocks: list[AnswerBlock] = Field(description="one for each question, in the order in which they are shown")
     certainty: list[str]
     limits: list[str] = Field(description="what limited the measurement")
     rounds_needed: int | None = Field(description="rounds of the cost that would decide more; null: none would")
     command: str = Field(default="", description="makes the answer more certain; empty if no command would")
 
-    def block(self, name: str) -> Block:
+    def block(self, name: str) -> AnswerBlock:
         return next(block for block in self.blocks if block.name == name)
 
     @property
@@ -143,7 +143,7 @@ def sides_of(models: Mapping[str, str]) -> Variants | None:
     return Variants(pool, other, MODELS[models[other]]) if pool and other else None
 
 
-def make_answer(sides: Variants, found: Found, others: Sequence[Block] = ()) -> Answer:
+def make_answer(sides: Variants, found: Found, others: Sequence[AnswerBlock] = ()) -> Answer:
     """Return the answer for one server.
 
     `others` are blocks that other runs fill: the comparison of pool sizes, and what only the reference machine
@@ -181,7 +181,7 @@ def rounds_needed(sides: Variants, found: Found) -> int | None:
 # --- requests that wait
 
 
-def _waiting_block(sides: Variants, found: Found) -> Block:
+def _waiting_block(sides: Variants, found: Found) -> AnswerBlock:
     """Return what the pool and the other entry served under each load, and the recommendation that follows."""
     seen: list[tuple[AnsweredShare, AnsweredShare]] = []
     lines: list[Line] = []
@@ -209,7 +209,7 @@ def _waiting_block(sides: Variants, found: Found) -> Block:
             )
         )
     verdict, reason = _advise(sides, seen)
-    return Block(
+    return AnswerBlock(
         name="waiting",
         heading="If requests wait",
         verdict=verdict,
@@ -260,7 +260,7 @@ COST_FIGURES: Mapping[Metric, tuple[str, float, str]] = {
 """For each metric of the cost: the field of a row, its scale and its unit."""
 
 
-def _cost_block(sides: Variants, found: Found) -> Block:
+def _cost_block(sides: Variants, found: Found) -> AnswerBlock:
     """Return what the switch costs or gains if no request waits, at each connection count."""
     heading, pairs = "If nothing waits", _cost_pairs(sides, found)
     if not pairs:
@@ -276,7 +276,7 @@ def _cost_block(sides: Variants, found: Found) -> Block:
         if metric in pair.comparisons
     ]
     verdict = _cost_verdict(quoted.comparisons[CPU]) if CPU in quoted.comparisons else NOT_MEASURED
-    return Block(name="cost", heading=heading, verdict=verdict, lines=lines)
+    return AnswerBlock(name="cost", heading=heading, verdict=verdict, lines=lines)
 
 
 def _cost_pairs(sides: Variants, found: Found) -> list[Pair]:
@@ -301,13 +301,13 @@ def _cost_line(
         text=", ".join(filter(None, [format_levels(pool, other), format_estimate(compared)])),
         pool=pool,
         other=other,
-        ratio=Estimate(value=ratio.value, low=ratio.low, high=ratio.high) if ratio else None,
+        ratio=AnswerFigure(value=ratio.value, low=ratio.low, high=ratio.high) if ratio else None,
         verdict=compared.verdict.text,
         quoted=quoted,
     )
 
 
-def format_levels(pool: Estimate | None, other: Estimate | None) -> str:
+def format_levels(pool: AnswerFigure | None, other: AnswerFigure | None) -> str:
     """Format the figures of both sides: `19 → 23 µs`; empty if one is missing."""
     if pool is None or other is None:
         return ""
@@ -323,10 +323,10 @@ def format_estimate(comparison: Comparison) -> str:
     return f"{format_change(comparison.ratio)}: {least}{comparison.verdict.label}"
 
 
-def _estimate(seen: Spread | None, scale: float, unit: str) -> Estimate | None:
+def _estimate(seen: Spread | None, scale: float, unit: str) -> AnswerFigure | None:
     if seen is None:
         return None
-    return Estimate(value=seen.median * scale, low=seen.low * scale, high=seen.high * scale, unit=unit)
+    return AnswerFigure(value=seen.median * scale, low=seen.low * scale, high=seen.high * scale, unit=unit)
 
 
 def _cost_verdict(compared: Comparison) -> str:
@@ -345,7 +345,7 @@ def _cost_verdict(compared: Comparison) -> str:
 # --- a cold start, memory, databases
 
 
-def _cold_block(sides: Variants, found: Found) -> Block:
+def _cold_block(sides: Variants, found: Found) -> AnswerBlock:
     """Return after how many seconds each side reached its full speed, from a run of this answer."""
     heading = "Starting cold"
     records = found[COLD].records if COLD in found else []
@@ -357,7 +357,7 @@ def _cold_block(sides: Variants, found: Found) -> Block:
     if not lines:
         command = f"make bench SERVER={sides.server} SCENARIO=cold"
         return _missing("cold", heading, "the runs have no cold start", command)
-    return Block(name="cold", heading=heading, lines=lines)
+    return AnswerBlock(name="cold", heading=heading, lines=lines)
 
 
 def _reached(each: Sequence[ColdResult]) -> str:
@@ -374,13 +374,13 @@ def _held(sides: Variants, found: Found) -> dict[str, Interval]:
     return {row.entry: row.kb_per_connection for row in rows if row.entry in sides and row.kb_per_connection}
 
 
-def memory_block(sides: Variants, costs: Mapping[str, Interval], source: str = "", run: str = "") -> Block:
+def memory_block(sides: Variants, costs: Mapping[str, Interval], source: str = "", run: str = "") -> AnswerBlock:
     """Return the memory per waiting request of each side that has a figure, in kB."""
     heading = "Memory per waiting request"
     lines = []
     for entry in sides:
         if cost := costs.get(entry):
-            figure = Estimate(value=cost.value, low=cost.low, high=cost.high, unit="kB")
+            figure = AnswerFigure(value=cost.value, low=cost.low, high=cost.high, unit="kB")
             lines.append(
                 Line(
                     subject=capitalize(sides.name(entry)),
@@ -393,15 +393,17 @@ def memory_block(sides: Variants, costs: Mapping[str, Interval], source: str = "
     if not lines:
         command = f"make bench SERVER={sides.server} SCENARIO=held"
         return _missing("memory", heading, "no run held thousands of requests", command)
-    return Block(name="memory", heading=heading, lines=lines, source=source, run=run)
+    return AnswerBlock(name="memory", heading=heading, lines=lines, source=source, run=run)
 
 
-def _no_database() -> Block:
+def _no_database() -> AnswerBlock:
     return _missing("database", "A database pool of 10 behind it", "no run has a database", "make bench-jdbc")
 
 
-def _missing(name: Literal["cost", "cold", "memory", "database"], heading: str, reason: str, command: str) -> Block:
-    return Block(name=name, heading=heading, verdict=NOT_MEASURED, reason=reason, command=command)
+def _missing(
+    name: Literal["cost", "cold", "memory", "database"], heading: str, reason: str, command: str
+) -> AnswerBlock:
+    return AnswerBlock(name=name, heading=heading, verdict=NOT_MEASURED, reason=reason, command=command)
 
 
 # --- how certain it is

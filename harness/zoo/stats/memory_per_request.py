@@ -96,7 +96,7 @@ def slopes(records: Iterable[Record], quantity: str = RSS) -> dict[tuple[str, st
 
 @dataclass(frozen=True)
 class Cost:
-    """kB per held connection: the mean over rounds, and the `fit` of the round whose points fit worst."""
+    """kB per waiting request: the mean over rounds, and the `fit` of the round whose points fit worst."""
 
     interval: Interval
     fit: float

@@ -1,4 +1,4 @@
-"""Cells of a run and their rows: medians over rounds, lower bounds, memory per held connection. Pure."""
+"""Cells of a run and their rows: medians over rounds, lower bounds, memory per waiting request. Pure."""
 
 from __future__ import annotations
 

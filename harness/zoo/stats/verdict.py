@@ -63,6 +63,13 @@ class Verdict:
         return f"{text} ({self.why})" if self.why else text
 
 
+def is_same(ratio: Ratio) -> bool:
+    """Return True if the ratio has a 95% interval, and all of it lies within ± MARGIN."""
+    if ratio.low is None or ratio.high is None:
+        return False
+    return ratio.low >= 1 / (1 + MARGIN) and ratio.high <= 1 + MARGIN
+
+
 def judge(metric: Metric, ratio: Ratio, *, rejected: bool, family: int) -> Verdict:
     """Return the verdict on a ratio; `rejected` is Holm's decision within a family of `family` comparisons.
 
@@ -73,7 +80,7 @@ def judge(metric: Metric, ratio: Ratio, *, rejected: bool, family: int) -> Verdi
     if ratio.low is None or ratio.high is None:
         few = ratio.rounds < 2
         return Verdict(Word.UNCLEAR, f"{'one round has' if few else 'figures that vary so much have'} no interval")
-    if ratio.low >= 1 / (1 + MARGIN) and ratio.high <= 1 + MARGIN:
+    if is_same(ratio):
         return Verdict(Word.SAME)
     if rejected:
         return Verdict(metric.above if ratio.value > 1 else metric.below)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from zoo.report.answer import Answer, Block
+from zoo.report.answer import Answer, AnswerBlock
 
 WIDTH, INDENT = 100, 22
 """Columns of a line, and of the headings on its left."""
@@ -29,7 +29,7 @@ SHORT = {"memory": "A waiting request", "database": "A database pool"}
 """Headings that are too long for their column, shortened."""
 
 
-def _text(block: Block) -> str:
+def _text(block: AnswerBlock) -> str:
     """Return the block's summary and where it was measured. The page has the other lines."""
     source = f"({block.source}{f': {block.run}' if block.run else ''})" if block.source else ""
     command = f"Measure it with: {block.command}" if block.command else ""

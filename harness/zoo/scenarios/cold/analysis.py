@@ -16,9 +16,8 @@ KEPT_S = 5
 NAME_BYTES = 15
 """Length to which the kernel cuts the name of a thread."""
 
-COMPILERS = ("C1 Comp", "C2 Comp")
 CARRIERS = "ForkJoinPool-"
-"""Beginnings of the names of the JIT compiler's threads, and of the platform threads that run virtual threads.
+"""Beginning of the names of the platform threads that run virtual threads.
 
 The JVM's common pool has a dot in place of the hyphen.
 """
@@ -42,11 +41,6 @@ def t95(seconds: Sequence[int], steady_rps: float) -> int | None:
 def served(seconds: Sequence[int], first_s: int) -> int | None:
     """Return the number of responses in the first seconds; None if the load was shorter."""
     return sum(seconds[:first_s]) if len(seconds) >= first_s else None
-
-
-def is_compiler(name: str) -> bool:
-    """Return True if a thread of this name is one of the JIT compiler's."""
-    return name.startswith(COMPILERS)
 
 
 def is_like(handler: str, *, virtual: bool) -> Callable[[str], bool]:

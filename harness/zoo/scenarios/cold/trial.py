@@ -12,11 +12,12 @@ from zoo.bench.warmup import until_steady, wait_closed
 from zoo.bench.window import Window
 from zoo.core.flag import Flag
 from zoo.core.record import Trial
+from zoo.core.samples import is_jit_compiler
 from zoo.core.trial_results import ColdResult
 from zoo.host import run_lock
 from zoo.load.spec import LoadError
 from zoo.runtime.base import HostedServer
-from zoo.scenarios.cold.analysis import Reading, is_compiler, is_like, t95, thread_use
+from zoo.scenarios.cold.analysis import Reading, is_like, t95, thread_use
 from zoo.scenarios.startup.spec import Start
 from zoo.scenarios.startup.trial import TRAINING, record_archive
 from zoo.stats.flags import machine_flags
@@ -76,7 +77,7 @@ def _measure(cell: TrialCell, hosted: HostedServer, way: Start) -> Trial:
         seconds=list(cold.seconds),
         steady_rps=steady_rps,
         t95_s=t95(cold.seconds, steady_rps),
-        compiler=None if cell.entry.native else thread_use(readings, is_compiler),
+        compiler=None if cell.entry.native else thread_use(readings, is_jit_compiler),
         request=thread_use(readings, is_like(info.thread, virtual=info.virtual)),
         cpu_s=cold.cpu_s,
         version=cold.version,

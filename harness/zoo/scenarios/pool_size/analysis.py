@@ -20,7 +20,7 @@ from zoo.core.record import Record, last_error
 from zoo.core.samples import Hits
 from zoo.core.trial_results import PoolSizeResult, Quantiles
 from zoo.report.formatting import format_number
-from zoo.scenarios.pool_size.spec import Size
+from zoo.scenarios.pool_size.spec import PoolChoice
 from zoo.stats.all_answered import ALL
 from zoo.stats.censored import quantiles
 from zoo.stats.trials import newest_by_round, peak_mb
@@ -147,11 +147,11 @@ def ended(log: str, found: Stop) -> Stop:
 
 
 @dataclass(frozen=True)
-class Option:
+class PoolOption:
     """One way to serve the requests, over all its rounds: the round that served fewest, and medians of the rest."""
 
     entry: str
-    size: Size
+    size: PoolChoice
     pool: int | None  # None: virtual threads, or a pool that sizes itself
     requests: int
     delay_s: float
@@ -173,7 +173,7 @@ class Option:
 
     @property
     def name(self) -> str:
-        if self.size is Size.VIRTUAL:
+        if self.size is PoolChoice.VIRTUAL:
             return "virtual threads"
         return "the pool that sizes itself" if self.pool is None else f"a pool of {self.pool:,}"
 
@@ -185,10 +185,10 @@ Rounds = list[tuple[Record, PoolSizeResult]]
 def rounds_of(records: Sequence[Record]) -> dict[tuple[str, int], list[Rounds]]:
     """Return the results of each server and number of requests, from the current pool to virtual threads."""
     found: dict[tuple[str, int, int, str], Rounds] = {}
-    order = list(Size)
+    order = list(PoolChoice)
     for record in newest_by_round(records):
         if record.trial and isinstance(result := record.trial.result, PoolSizeResult):
-            key = (server_name(record.entry), result.requests, order.index(Size(record.case)), record.entry)
+            key = (server_name(record.entry), result.requests, order.index(PoolChoice(record.case)), record.entry)
             found.setdefault(key, []).append((record, result))
     made: dict[tuple[str, int], list[Rounds]] = {}
     for (server, requests, _, _), rounds in sorted(found.items(), key=lambda item: item[0]):
@@ -196,7 +196,7 @@ def rounds_of(records: Sequence[Record]) -> dict[tuple[str, int], list[Rounds]]:
     return made
 
 
-def option(rounds: Rounds) -> Option:
+def option(rounds: Rounds) -> PoolOption:
     """Return what several rounds of one option found."""
 
     def median(read: Callable[[Record, PoolSizeResult], float | None]) -> float | None:
@@ -204,9 +204,9 @@ def option(rounds: Rounds) -> Option:
         return statistics.median(known) if known else None
 
     worst = min((result for _, result in rounds), key=lambda result: result.served_first)
-    return Option(
+    return PoolOption(
         entry=rounds[0][0].entry,
-        size=Size(rounds[0][0].case),
+        size=PoolChoice(rounds[0][0].case),
         pool=worst.pool,
         requests=worst.requests,
         delay_s=worst.delay_s,
@@ -247,23 +247,23 @@ class Recommendation:
         return self.action.format(format_number(self.pool) if self.pool else "")
 
 
-def recommend(found: Sequence[Option]) -> Recommendation | None:
+def recommend(found: Sequence[PoolOption]) -> Recommendation | None:
     """Return what to do about one number of waiting requests at one server; None without its current pool.
 
     If the current pool serves all requests, leave it. Otherwise the smallest pool that serves all of them competes with
     virtual threads. The pool wins unless it costs clearly more memory or CPU, because it is the smaller change.
     """
-    now = next((option for option in found if option.size is Size.CURRENT), None)
+    now = next((option for option in found if option.size is PoolChoice.CURRENT), None)
     if now is None:
         return None
     served = f"{now.name} serves {_share(now)} in the first wait"
     return Recommendation(Action.LEAVE, served) if now.complete else _change(now, found, served)
 
 
-def _change(now: Option, found: Sequence[Option], served: str) -> Recommendation:
+def _change(now: PoolOption, found: Sequence[PoolOption], served: str) -> Recommendation:
     pools = [option for option in found if option.pool is not None and option.pool > (now.pool or 0)]
     pool = min((option for option in pools if option.complete), key=lambda option: option.pool or 0, default=None)
-    virtual = next((option for option in found if option.size is Size.VIRTUAL and option.complete), None)
+    virtual = next((option for option in found if option.size is PoolChoice.VIRTUAL and option.complete), None)
     if pool and virtual and (dearer := _dearer(pool, virtual)):
         return _switch(virtual, f"{served}; {pool.name} and virtual threads serve all, but the pool {dearer}")
     if pool:
@@ -284,18 +284,18 @@ def _change(now: Option, found: Sequence[Option], served: str) -> Recommendation
     return Recommendation(Action.LEAVE, why)
 
 
-def _share(option: Option) -> str:
+def _share(option: PoolOption) -> str:
     if option.complete:
         return f"all {option.requests:,}"
     return f"{option.served_first:,} of {option.requests:,}"
 
 
-def _memory(option: Option) -> str:
+def _memory(option: PoolOption) -> str:
     told = "" if option.peak_mb is None else f" (peak {format_number(round(option.peak_mb))} MB)"
     return f"{option.name}{told}"
 
 
-def _dearer(pool: Option, virtual: Option) -> str:
+def _dearer(pool: PoolOption, virtual: PoolOption) -> str:
     """Return what the pool costs more than virtual threads, if that is more than the margins; otherwise nothing."""
     told = []
     for a, b, margin, words in (
@@ -307,7 +307,7 @@ def _dearer(pool: Option, virtual: Option) -> str:
     return " and ".join(told)
 
 
-def _enlarge(pool: Option, now: Option, why: str) -> Recommendation:
+def _enlarge(pool: PoolOption, now: PoolOption, why: str) -> Recommendation:
     assert pool.pool is not None
     pids = _threads_needed(max(pool.pool, pool.threads or 0))
     room = "which is enough" if pids <= CONTAINER_PIDS else f"so set SERVER_PIDS={pids}"
@@ -328,13 +328,13 @@ def _enlarge(pool: Option, now: Option, why: str) -> Recommendation:
     )
 
 
-def _grown(pool: Option, now: Option) -> str:
+def _grown(pool: PoolOption, now: PoolOption) -> str:
     if pool.peak_mb is None or now.peak_mb is None:
         return ""
     return f"{format_number(round(pool.peak_mb - now.peak_mb))} MB more than now at the peak; "
 
 
-def _switch(virtual: Option, why: str) -> Recommendation:
+def _switch(virtual: PoolOption, why: str) -> Recommendation:
     peak = "" if virtual.peak_mb is None else f"{format_number(round(virtual.peak_mb))} MB at the peak; "
     return Recommendation(
         Action.SWITCH,

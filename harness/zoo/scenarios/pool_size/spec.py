@@ -20,7 +20,7 @@ OTHER_S = 80
 """Approximate time of a cell in addition to its waits: two starts, their warm-ups, and a window of `hello`."""
 
 
-class Size(StrEnum):
+class PoolChoice(StrEnum):
     """Number of threads that take requests."""
 
     CURRENT = "current"  # the server's own default, or MAX_THREADS= of the run
@@ -30,7 +30,7 @@ class Size(StrEnum):
 
     def threads(self, requests: int) -> int | None:
         """Return the pool's size; None if the scenario does not set it."""
-        return {Size.HALF: max(1, requests // 2), Size.ALL: requests}.get(self)
+        return {PoolChoice.HALF: max(1, requests // 2), PoolChoice.ALL: requests}.get(self)
 
 
 def program(asked: ProgramOptions) -> Program:
@@ -39,8 +39,8 @@ def program(asked: ProgramOptions) -> Program:
     virtual = [e.id for e in asked.entries if e.variant.model is Model.VIRTUAL_THREAD]
     cases = [
         Case(name=size, path=f"/sleep?ms={1000 * delay_s}", wait_s=delay_s, warm_path="/sleep?ms=1", entries=entries)
-        for size in Size
-        if (entries := virtual if size is Size.VIRTUAL else pools)
+        for size in PoolChoice
+        if (entries := virtual if size is PoolChoice.VIRTUAL else pools)
     ]
     return Program(cases=cases, tiers=list(asked.tiers or TIERS), duration_s=delay_s)
 

@@ -20,7 +20,7 @@ from zoo.sample.instruments import require_process
 from zoo.sample.jcmd import NMT_FLAG
 from zoo.sample.proc import Snapshot
 from zoo.scenarios.pool_size.analysis import Stop, burst, ended, first_requests, stop
-from zoo.scenarios.pool_size.spec import SETTING, TIMEOUT_WAITS, Size
+from zoo.scenarios.pool_size.spec import SETTING, TIMEOUT_WAITS, PoolChoice
 
 HELLO_CONNECTIONS = 100
 FILL_S = 10.0
@@ -50,7 +50,7 @@ class _Seen:
 
 def measure_cell(cell: TrialCell) -> Trial:
     requests = cell.connections.actual
-    size = Size(cell.block.case.name)
+    size = PoolChoice(cell.block.case.name)
     threads = size.threads(requests)
     env = {} if threads is None else {SETTING: str(threads)}
     hello = _hello(cell, env, requests)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from zoo.core.record import Record
 from zoo.core.run import Run
 from zoo.core.trial_results import PoolSizeResult
-from zoo.report.answer import Block, Line
+from zoo.report.answer import AnswerBlock, Line
 from zoo.report.charts.figure import Group, slug
 from zoo.report.formatting import format_number, format_spread
 from zoo.report.section import NONE, Section, Table
 from zoo.report.view import Kinds, View, dot_figure, dots, median_column, notes, peak_column
-from zoo.scenarios.pool_size.analysis import Option, Rounds, option, recommend, rounds_of
-from zoo.scenarios.pool_size.spec import Size
+from zoo.scenarios.pool_size.analysis import PoolOption, Rounds, option, recommend, rounds_of
+from zoo.scenarios.pool_size.spec import PoolChoice
 from zoo.stats.interval import mean_interval
 from zoo.stats.summary import spread
 from zoo.stats.trials import peak_mb
@@ -30,10 +30,10 @@ Text = Callable[[Rounds], str]
 
 def _threads(rounds: Rounds) -> str:
     one = option(rounds)
-    if one.size is Size.VIRTUAL:
+    if one.size is PoolChoice.VIRTUAL:
         return "virtual"
     size = "sizes itself" if one.pool is None else f"{one.pool:,}"
-    return f"{size} (now)" if one.size is Size.CURRENT else size
+    return f"{size} (now)" if one.size is PoolChoice.CURRENT else size
 
 
 def _served(rounds: Rounds) -> str:
@@ -137,7 +137,7 @@ def answers(records: Sequence[Record]) -> list[str]:
     return made
 
 
-def answer_block(records: Sequence[Record]) -> Block | None:
+def answer_block(records: Sequence[Record]) -> AnswerBlock | None:
     """Return what to do about requests that wait, for the server of a run with one number of requests.
 
     Return None if its current pool was not measured.
@@ -146,7 +146,7 @@ def answer_block(records: Sequence[Record]) -> Block | None:
         options = list(map(option, each))
         if found := recommend(options):
             one = each[0][0][1]
-            return Block(
+            return AnswerBlock(
                 name="waiting",
                 heading="If requests wait",
                 verdict=found.text,
@@ -157,7 +157,7 @@ def answer_block(records: Sequence[Record]) -> Block | None:
     return None
 
 
-def _answer_line(found: Option) -> Line:
+def _answer_line(found: PoolOption) -> Line:
     """Return how many requests an option serves, and what it costs."""
     cost = [
         "" if found.peak_mb is None else f"peak memory {format_number(found.peak_mb)} MB",
@@ -165,7 +165,7 @@ def _answer_line(found: Option) -> Line:
         found.stop.by and f"limited by {found.stop.by}",
     ]
     served = f"{found.served_first:,} of {found.requests:,} in the first wait"
-    now = " (now)" if found.size is Size.CURRENT else ""
+    now = " (now)" if found.size is PoolChoice.CURRENT else ""
     return Line(subject=f"{_sentence(found.name)}{now}", text=", ".join(filter(None, [served, *cost])))
 
 
