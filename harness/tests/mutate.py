@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -60,9 +61,14 @@ def find(mutant: Mutant, copy: Path) -> str | None:
 
 
 def _failure(copy: Path, arguments: Sequence[str]) -> str | None:
-    environment = {**os.environ, "PYTHONPATH": str(copy / "harness"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, *SUITE, *arguments], cwd=copy, env=environment, capture_output=True, text=True, check=False
+        [copy / ".venv/bin/python", *SUITE, *arguments],
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode == 0:
         return None
@@ -82,6 +88,8 @@ def main() -> int:
         copy = Path(name) / "copy"
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
         (copy / ".tools").symlink_to(ROOT / ".tools")
+        # an environment of its own: the programs that tests start ignore PYTHONPATH
+        shutil.copytree(ROOT / ".venv", copy / ".venv", symlinks=True)
         broken = _failure(copy, ALL)
         if broken:
             print(f"no fault is planted yet, and a test fails: {broken}", file=sys.stderr)
