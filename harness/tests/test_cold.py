@@ -68,8 +68,10 @@ def test_one_fast_second_is_not_enough(steady: int, before: int, after: int) -> 
 @given(rates, st.integers(1, 20_000))
 def test_what_was_reached_is_95_percent_from_then_on(seconds: list[int], steady: int) -> None:
     found = t95(seconds, steady)
-    assume(found is not None)
-    assert found is not None
+    if found is None:
+        runs = [seconds[start : start + KEPT_S] for start in range(len(seconds) - KEPT_S + 1)]
+        assert all(min(run) < REACHED * steady for run in runs)
+        return
     kept = seconds[found : found + KEPT_S]
     assert len(kept) == KEPT_S
     assert kept[0] >= REACHED * steady
