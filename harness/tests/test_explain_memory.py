@@ -16,6 +16,7 @@ from zoo.explain.memory import (
     memory_paragraph,
     memory_round,
     parse_histogram,
+    parse_jemalloc,
     parse_native,
     part_rows,
     total_rows,
@@ -51,6 +52,25 @@ def test_histogram_of_classes() -> None:
         "heap: java.lang.Object[][]": 1.0,
     }
     assert parse_histogram("") == {}
+
+
+def test_last_statistics_of_jemalloc() -> None:
+    text = """\
+listening on http://127.0.0.1:8105
+___ Begin jemalloc statistics ___
+Allocated: 1024, active: 2048, metadata: 4096 (n_thp 0, edata 1, rtree 2), resident: 9000, mapped: 9000, retained: 0
+--- End jemalloc statistics ---
+___ Begin jemalloc statistics ___
+Allocated: 10240, active: 12288, metadata: 4096 (n_thp 0, edata 10, rtree 2), resident: 20480, mapped: 3, retained: 5
+--- End jemalloc statistics ---
+"""
+    assert parse_jemalloc(text) == {
+        "allocator: live objects": 10.0,
+        "allocator: free space between objects": 2.0,
+        "allocator: its own data": 4.0,
+        "allocator: freed pages": 4.0,
+    }
+    assert parse_jemalloc("listening") == {}
 
 
 @pytest.mark.parametrize(("name", "title"), [("[[J", "long[][]"), ("a.B", "a.B"), ("[La.B;", "a.B[]")])

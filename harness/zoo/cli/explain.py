@@ -247,9 +247,9 @@ def _pair(
 
 
 def _memory_condition(condition: Condition, entries: Sequence[Entry], held: int) -> Condition:
-    """Return the condition with native memory tracking and, unless the user set its size, a pool for all requests."""
+    """Return the condition with statistics of memory and a pool for all requests, unless the user set its size."""
     reads_size = any("MAX_THREADS" in entry.settings for entry in entries)
-    env = {"MAX_THREADS": str(held), **condition.env} if reads_size else condition.env
+    env = {**memory_trial.ENVIRONMENT, **({"MAX_THREADS": str(held)} if reads_size else {}), **condition.env}
     return condition.model_copy(update={"env": env, "jvm_flags": [*condition.jvm_flags, *memory_trial.JVM_FLAGS]})
 
 

@@ -105,12 +105,12 @@ class MemoryRound(Data):
     socket_kb: float | None = Field(description="buffers of both ends of the connections, in the kernel")
     threads: float = Field(description="threads of the operating system per waiting request")
     parts_kb: dict[str, float] = Field(
-        description="live objects by class and native memory by category; empty if the server is not a JVM"
+        description="live objects by class and native memory by category, or jemalloc's memory by use; else empty"
     )
 
     @property
     def live_kb(self) -> float | None:
-        """All parts in sum; None if the server is not a JVM."""
+        """All parts in sum; None without parts."""
         return sum(self.parts_kb.values()) if self.parts_kb else None
 
 

@@ -1,4 +1,4 @@
-"""Memory of waiting requests by kind: parsed from the tools of a JDK, and compared between two entries. Pure."""
+"""Memory of waiting requests by kind: parsed from a JDK's tools or jemalloc, and compared between two entries. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from zoo.stats.memory_per_request import Point, slope
 
 HISTOGRAM_LINE = re.compile(r"^ *[0-9]+: +[0-9]+ +([0-9]+) +(\S+)", re.MULTILINE)
 CATEGORY = re.compile(r"^- +([A-Z][\w ]*?) \(reserved=[0-9]+KB, committed=([0-9]+)KB", re.MULTILINE)
-HEAP, NATIVE = "heap: ", "native: "
-REST = {HEAP: f"{HEAP}other classes", NATIVE: f"{NATIVE}other"}
+JEMALLOC = re.compile(r"^Allocated: (\d+), active: (\d+), metadata: (\d+).*?, resident: (\d+)", re.MULTILINE)
+HEAP, NATIVE, ALLOCATOR = "heap: ", "native: ", "allocator: "
+REST = {HEAP: f"{HEAP}other classes", NATIVE: f"{NATIVE}other", ALLOCATOR: f"{ALLOCATOR}other"}
 LEFT_OUT = {"Java Heap", "Arena Chunk", "Code", "Compiler", "Native Memory Tracking", "Tracing"}
 """Categories of native memory that are no part of a request's: the heap is counted by class, and the others belong to
 the JIT compiler and to the readings themselves."""
@@ -33,9 +34,10 @@ MOST_PARTS = 3
 
 @dataclass(frozen=True)
 class MemoryReading:
-    """Memory of a server with this many waiting requests, in kB. `parts` are empty for a process that is not a JVM.
+    """Memory of a server with this many waiting requests, in kB.
 
-    `socket_kb` covers the buffers of both ends of all TCP connections of the host.
+    `parts` are empty for a process that is neither a JVM nor uses jemalloc with statistics. `socket_kb` covers the
+    buffers of both ends of all TCP connections of the host.
     """
 
     connections: int
@@ -67,6 +69,24 @@ def class_title(name: str) -> str:
 def parse_native(text: str) -> dict[str, float]:
     """Return the committed kB by category, without those left out, from what `VM.native_memory summary` prints."""
     return {NATIVE + name: float(kb) for name, kb in CATEGORY.findall(text) if name not in LEFT_OUT}
+
+
+def parse_jemalloc(text: str) -> dict[str, float]:
+    """Return kB by use, from the last statistics in the text that jemalloc prints; empty without any.
+
+    The parts add up to the memory that jemalloc has from the kernel.
+    """
+    found = JEMALLOC.findall(text)
+    if not found:
+        return {}
+    allocated, active, metadata, resident = (int(size) / 1024 for size in found[-1])
+    parts = {
+        "live objects": allocated,
+        "free space between objects": active - allocated,
+        "its own data": metadata,
+        "freed pages": resident - active - metadata,
+    }
+    return {ALLOCATOR + name: kb for name, kb in parts.items()}
 
 
 def memory_round(readings: Sequence[MemoryReading]) -> MemoryRound:
@@ -132,7 +152,7 @@ class MemoryRow:
 
 
 TOTALS = {
-    "live_kb": "live parts, in sum",
+    "live_kb": "parts, in sum",
     "rss_kb": "resident memory (RSS), after a collection",
     "anon_kb": "its anonymous part",
     "socket_kb": "socket buffers of the whole machine, in the kernel",
@@ -180,14 +200,16 @@ def memory_paragraph(found: MemoryExplanation) -> str:
     resident = " and ".join(_sentence_part(side, "rss_kb") or "" for side in sides)
     if None in live:
         return f"A waiting request adds {resident} to resident memory."
-    sentences = [f"A waiting request adds {live[0]} and {live[1]} of live objects and native memory."]
+    is_jvm = any(name.startswith(HEAP) for name in found.a.rounds[0].parts_kb)
+    kind = "live objects and native memory" if is_jvm else "memory that the allocator has from the kernel"
+    sentences = [f"A waiting request adds {live[0]} and {live[1]} of {kind}."]
     for side in sides:
         means = {name: fmean(each.parts_kb.get(name, 0.0) for each in side.rounds) for name in side.rounds[0].parts_kb}
         largest = sorted(((kb, name) for name, kb in means.items() if kb > 0), reverse=True)[:MOST_PARTS]
         if largest:
             named = join_names([f"{name} ({format_number(kb)} kB)" for kb, name in largest])
             sentences.append(f"The largest parts in {side.entry} are {named}.")
-    sentences.append(f"Resident memory after a collection changes by {resident}.")
+    sentences.append(f"Resident memory{' after a collection' if is_jvm else ''} changes by {resident}.")
     return " ".join(sentences)
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from zoo.core.errors import RuntimeFailure
 from zoo.explain.data import MemoryRound
-from zoo.explain.memory import MemoryReading, memory_round, parse_histogram, parse_native
+from zoo.explain.memory import MemoryReading, memory_round, parse_histogram, parse_jemalloc, parse_native
 from zoo.host.files import read_text
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadSpec
@@ -27,6 +27,10 @@ OPEN_S = 4.0
 REST_S = 2.0
 COUNTS = 3
 JVM_FLAGS = ("-XX:NativeMemoryTracking=summary",)
+ENVIRONMENT = {"_RJEM_MALLOC_CONF": "stats_interval:262144,stats_interval_opts:gmdablxe"}
+"""Makes jemalloc in a Rust program print its totals, and only those, after each 256 kB that were allocated."""
+
+LOG_LINES = 200
 
 Say = Callable[[str], None]
 
@@ -102,6 +106,8 @@ def _read(hosted: HostedServer, connections: int) -> MemoryReading:
     parts = parse_histogram(jcmd.run_jcmd(pid, "GC.class_histogram") or "")
     if parts:
         parts |= parse_native(jcmd.run_jcmd(pid, "VM.native_memory", "summary") or "")
+    else:
+        parts = parse_jemalloc(hosted.log_tail(LOG_LINES))
     seen = snapshot(pid, deep=True)
     sockets = parse_sockstat(read_text(f"{PROC}/{pid}/net/sockstat"))
     return MemoryReading(
