@@ -102,8 +102,13 @@ def is_free(port: int) -> bool:
 
 
 def free_port(preferred: int, low: int | None) -> int | None:
-    """Return `preferred`, otherwise the next free port from 1,000 above it up to the range of outgoing connections."""
-    return next((p for p in (preferred, *range(preferred + 1000, low or DEFAULT_LOW)) if is_free(p)), None)
+    """Return `preferred`, otherwise the next free port below the range of outgoing connections.
+
+    The search begins 1,000 ports above `preferred`, because the ports next to it are those of other servers.
+    """
+    low = low or DEFAULT_LOW
+    ports = (preferred, *range(preferred + 1000, low), *range(preferred + 1, low))
+    return next((port for port in ports if is_free(port)), None)
 
 
 def any_free_port() -> int:
