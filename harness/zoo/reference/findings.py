@@ -76,6 +76,11 @@ def render_pairs(
     return render_quote(section, render_source(one, catalog, f"; engine {version}" if engine else ""))
 
 
+def render_conditions(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    """Render the comparisons of all entries with themselves under another condition, run by run."""
+    return "\n\n".join(render_pairs([one], catalog) for one in runs)
+
+
 def render_study(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     """Render the questions of a study about one server, each with its answers and, below them, the folded tables."""
     server = runs[0].listing.path.parent.name
