@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 import re
 from collections.abc import Mapping
@@ -31,6 +32,7 @@ from zoo.explain.analysis import (
 from zoo.explain.counts import (
     Scheduler,
     contended_classes,
+    parse_allocations,
     parse_pinned,
     parse_scheduler,
     parse_strace_summary,
@@ -231,6 +233,16 @@ def test_output_of_the_tools_of_a_jdk() -> None:
     assert parse_scheduler("java.lang.IllegalArgumentException: Unknown diagnostic command") is None
     assert parse_pinned(" jdk.VirtualThreadPinned                    12           480\n") == 12
     assert parse_pinned("") is None
+
+
+def test_allocations_of_threads_that_were_there_throughout_a_recording() -> None:
+    events = [
+        {"values": {"allocated": allocated, "thread": {"javaThreadId": thread}}}
+        for thread, allocated in ((1, 500), (2, 70), (1, 1500), (3, 4))
+    ]
+    assert parse_allocations(json.dumps({"recording": {"events": events}})) == 1000
+    assert parse_allocations(json.dumps({"recording": {"events": []}})) is None
+    assert parse_allocations("") is None
 
 
 def test_locks_are_counted_by_class() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,20 @@ def parse_pinned(summary: str) -> int | None:
     """Return how often a virtual thread was pinned, from what `jfr summary` prints; None without such a line."""
     found = PINNED.search(summary)
     return int(found[1]) if found else None
+
+
+def parse_allocations(events: str) -> int | None:
+    """Return the bytes that all threads allocated during a recording, or None without such events.
+
+    `events` is what `jfr print --json` prints of the ThreadAllocationStatistics: for each thread its bytes so far, at
+    the start and at the end. A thread that started or ended meanwhile has only one figure and counts as 0. Virtual
+    threads are part of their carriers.
+    """
+    by_thread: defaultdict[int, list[int]] = defaultdict(list)
+    for event in json.loads(events or "{}").get("recording", {}).get("events", []):
+        values = event["values"]
+        by_thread[values["thread"]["javaThreadId"]].append(values["allocated"])
+    return sum(max(seen) - min(seen) for seen in by_thread.values()) if by_thread else None
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from zoo.core.errors import UserError
-from zoo.explain.counts import Scheduler, contended_classes, parse_pinned, parse_scheduler
+from zoo.explain.counts import Scheduler, contended_classes, parse_allocations, parse_pinned, parse_scheduler
 from zoo.explain.stacks import Stack, parse_collapsed
 from zoo.host import run_lock
 from zoo.host.files import read_text
@@ -33,13 +34,6 @@ Hz).
 
 HERTZ = 1000 // INTERVAL_MS - 1
 """Sampling rate of perf; one less than a round number, so that it does not run in step with timers."""
-
-ALLOCATION_BYTES = 16 * 1024
-"""Mean number of allocated bytes between two samples.
-
-An object of size s is sampled with probability 1 - exp(-s / mean), and counts as the larger of s and the mean. So
-objects of about this size are underestimated by up to 37%; much smaller and much larger ones are not.
-"""
 
 ATTACH_S = 60.0
 """Seconds that a profiler may need to attach on a busy machine."""
@@ -77,14 +71,6 @@ class AsyncProfiler:
     def stop(self) -> Counter[Stack]:
         return self._stop("ann")
 
-    def start_allocations(self) -> None:
-        """Sample allocations instead of CPU time."""
-        self.start(f"event=alloc,alloc={ALLOCATION_BYTES}")
-
-    def stop_allocations(self) -> int:
-        """Stop and return the allocated bytes since the start."""
-        return self._stop("total").total()
-
     def start_locks(self) -> None:
         """Record every acquisition of a monitor or a lock of the class library that waited for another thread."""
         self.start("event=lock,lock=1")
@@ -110,26 +96,42 @@ class AsyncProfiler:
             )
 
 
-class PinnedCounter:
-    """A recording of the JVM's flight recorder that counts how often virtual threads were pinned."""
+@dataclass(frozen=True)
+class FlightRecording:
+    """Counts of the JVM's flight recorder; None if this JVM does not record such events."""
 
-    NAME = "name=zoo-pinned"
+    pinned: int | None = None
+    allocated_bytes: int | None = None
+
+
+class FlightRecorder:
+    """A recording of how often virtual threads were pinned, and of the bytes that all threads allocated."""
+
+    NAME = "name=zoo-explain"
+    PINNED, ALLOCATED = "jdk.VirtualThreadPinned", "jdk.ThreadAllocationStatistics"
+    SETTINGS = (
+        *("settings=none", "dumponexit=false"),
+        *(f"+{PINNED}#enabled=true", f"+{PINNED}#threshold=0ns"),
+        *(f"+{ALLOCATED}#enabled=true", f"+{ALLOCATED}#period=everyChunk"),
+    )
 
     def __init__(self, pid: int) -> None:
-        """Start; the count is None if this JVM does not record such events."""
+        """Start the recording."""
         self._pid = pid
-        event = "+jdk.VirtualThreadPinned#"
-        settings = ("settings=none", "dumponexit=false", f"{event}enabled=true", f"{event}threshold=0ns")
-        jcmd.run_jcmd(pid, "JFR.start", self.NAME, *settings)
+        jcmd.run_jcmd(pid, "JFR.start", self.NAME, *self.SETTINGS)
 
-    def stop(self) -> int | None:
-        with run_lock.scratch_folder("pinned") as folder:
+    def stop(self) -> FlightRecording:
+        with run_lock.scratch_folder("recording") as folder:
             written, tool = Path(folder, "recording.jfr"), jcmd.jdk_tool(self._pid, "jfr")
             jcmd.run_jcmd(self._pid, "JFR.stop", self.NAME, f"filename={written}")
             if tool is None or not written.exists():
-                return None
-            done = subprocess.run([tool, "summary", written], capture_output=True, text=True, check=False)
-            return parse_pinned(done.stdout)
+                return FlightRecording()
+
+            def read(*words: str) -> str:
+                return subprocess.run([tool, *words, written], capture_output=True, text=True, check=False).stdout
+
+            allocations = read("print", "--json", "--events", self.ALLOCATED)
+            return FlightRecording(parse_pinned(read("summary")), parse_allocations(allocations))
 
 
 def read_scheduler(pid: int) -> Scheduler | None:

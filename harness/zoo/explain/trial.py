@@ -14,8 +14,8 @@ from zoo.explain.groups import Groups
 from zoo.explain.profilers import (
     AsyncProfiler,
     CallCounter,
+    FlightRecorder,
     Perf,
-    PinnedCounter,
     Profiler,
     ProfilerError,
     find_async_profiler,
@@ -35,7 +35,7 @@ WARMUPS = 4
 """Number of loads per server before the first window, alternating between the servers."""
 
 COUNT_WINDOWS = 4
-"""Number of windows for each kind of count that needs a tool of its own: system calls, events and allocations."""
+"""Number of windows for each kind of count that needs tools of its own: system calls and events."""
 
 CALLS_S = 2.0
 CALLS_CONNECTIONS = 100
@@ -98,7 +98,7 @@ class Subject:
 
 def seconds(load: WindowLoad) -> float:
     """Return about how many seconds an explanation takes."""
-    windows = 2 * load.windows + 2 * COUNT_WINDOWS
+    windows = 2 * load.windows + COUNT_WINDOWS
     each = load.warmup_s + windows * (load.window_s + 0.7) + COUNT_WINDOWS * (CALLS_S + 5)
     return 2 * each + 10
 
@@ -127,8 +127,7 @@ def measure(a: Subject, b: Subject, load: WindowLoad, groups: Groups, say: Say) 
     missing = {_unnamed(subject): None for subject in pair}
     for what, count in (
         ("system calls", _count_calls),
-        ("locks and scheduler", _record_events),
-        ("allocations", _sample_allocations),
+        ("locks, scheduler and allocations", _record_events),
     ):
         missing |= dict.fromkeys(_count(pair, load, what, count, say))
     return [sentence for sentence in missing if sentence]
@@ -238,32 +237,24 @@ def _count_calls(subject: Subject, load: WindowLoad) -> None:
 
 
 def _record_events(subject: Subject, load: WindowLoad) -> None:
-    """Record contended locks, pinned virtual threads and the work of their scheduler during one window."""
+    """Record contended locks, pinned virtual threads, the work of their scheduler and allocations during one window."""
     profiler, pid = subject.profiler, subject.hosted.pid
     if not isinstance(profiler, AsyncProfiler):
         return
-    pinned, before = PinnedCounter(pid), read_scheduler(pid)
+    recorder, before = FlightRecorder(pid), read_scheduler(pid)
     profiler.start_locks()
     outcome = _load(subject, load, load.window_s)
-    contended, after, times = profiler.stop_locks(), read_scheduler(pid), pinned.stop()
+    contended, after, recorded = profiler.stop_locks(), read_scheduler(pid), recorder.stop()
     subject.events.append(
         EventWindow(
             contended={name: waits / outcome.requests for name, waits in contended.items()},
-            pinned=None if times is None else times / outcome.requests,
+            pinned=None if recorded.pinned is None else recorded.pinned / outcome.requests,
             carriers=None if after is None else after.carriers,
             steals=None if before is None or after is None else (after.steals - before.steals) / outcome.requests,
         )
     )
-
-
-def _sample_allocations(subject: Subject, load: WindowLoad) -> None:
-    """Sample the bytes allocated during one window."""
-    profiler = subject.profiler
-    if not isinstance(profiler, AsyncProfiler):
-        return
-    profiler.start_allocations()
-    outcome = _load(subject, load, load.window_s)
-    subject.allocated.append(profiler.stop_allocations() / outcome.requests)
+    if recorded.allocated_bytes is not None:
+        subject.allocated.append(recorded.allocated_bytes / outcome.requests)
 
 
 def _cpu_s(subject: Subject) -> float:
