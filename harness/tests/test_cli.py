@@ -448,7 +448,7 @@ def test_docs_says_what_is_stale_and_writes_it(root: Path) -> None:
     assert "zoo docs" in err
     assert zoo("docs")[0] == 0
     assert zoo("docs", "--check") == (0, "", "")
-    assert "`rust-b:platform`" in (root / "README.md").read_text(encoding="utf-8")
+    assert "[rust-b](rust-b/)" in (root / "README.md").read_text(encoding="utf-8")
 
 
 # --- A/A and precision

@@ -8,6 +8,8 @@ import pytest
 from builders import record
 from test_experiments import opened, tried
 
+from zoo.core.trial_results import OpenResult
+from zoo.report.section import NONE
 from zoo.report.text import switch
 from zoo.stats.databases import OPS
 from zoo.stats.interval import Interval
@@ -20,67 +22,62 @@ from zoo.stats.verdict import judge
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
 
 
-def test_a_pool_that_leaves_requests_unanswered_is_told_with_its_share() -> None:
-    told = switch.waiting_sentence(
-        switch.constant_rate_results([tried("open", opened(0.13), PLATFORM), tried("open", opened(1.0), VIRTUAL)])
-    )
-    assert told.startswith("**Requests that wait: yes.** At 400 requests per second that wait 4 s each")
-    assert "answers 13% in java-a; virtual threads answer all in time." in told
+def waiting(pool: OpenResult, virtual: OpenResult, recommended: dict[str, str] | None = None) -> switch.Case | None:
+    records = [tried("open", pool, PLATFORM), tried("open", virtual, VIRTUAL)]
+    return switch.waiting_case(switch.constant_rate_results(records), recommended or {})
 
 
-def test_a_pool_that_answers_all_of_them_late_does_not_answer_all() -> None:
-    late = opened(1.0, p50_s=25.0, p99_s=31.4)
-    told = switch.waiting_sentence(
-        switch.constant_rate_results([tried("open", late, PLATFORM), tried("open", opened(1.0), VIRTUAL)])
-    )
-    assert "the pool of platform threads answers all, but half of them only after 25 s, in java-a" in told
-    assert "virtual threads answer all in time." in told
+LATE = opened(1.0, p50_s=25.0, p99_s=31.4)
 
 
-def test_virtual_threads_that_answer_late_are_no_reason_to_switch() -> None:
-    late = opened(1.0, p99_s=9.0)
-    told = switch.waiting_sentence(
-        switch.constant_rate_results([tried("open", opened(0.13), PLATFORM), tried("open", late, VIRTUAL)])
-    )
-    assert "yes" not in told
-    assert "virtual threads answer all, but 1 in 100 of them only after 9 s, in java-a" in told
+@pytest.mark.parametrize(
+    ("pool", "virtual", "advice", "text"),
+    [
+        (opened(0.13), opened(1.0), "switch, or enlarge the pool", "the pool answers 13%; virtual threads all"),
+        (opened(0.97), opened(1.0), "switch, or enlarge the pool", "the pool answers 97%; virtual threads all"),
+        (
+            LATE,
+            opened(1.0),
+            "switch, or enlarge the pool",
+            "the pool answers all, but half of them only after 25 s; virtual threads all",
+        ),
+        (
+            opened(0.13),
+            opened(1.0, p99_s=9.0),
+            "no gain",
+            "the pool answers 13%; virtual threads all, but 1 in 100 of them only after 9 s",
+        ),
+    ],
+)
+def test_advice_about_waiting_requests(pool: OpenResult, virtual: OpenResult, advice: str, text: str) -> None:
+    case = waiting(pool, virtual)
+    assert case
+    assert (case.advice, case.by_server) == (advice, {"java-a": text})
 
 
-def test_97_of_100_are_not_all() -> None:
-    told = switch.waiting_sentence(
-        switch.constant_rate_results([tried("open", opened(0.97), PLATFORM), tried("open", opened(1.0), VIRTUAL)])
-    )
-    assert "answers 97% in java-a; virtual threads answer all in time." in told
+@pytest.mark.parametrize("pool", [opened(1.0), opened(0.13, behind="too few workers")])
+def test_no_case_where_the_pool_answers_all_or_the_generator_fell_behind(pool: OpenResult) -> None:
+    assert waiting(pool, opened(1.0)) is None
 
 
-def test_nothing_is_said_where_the_pool_answers_all_or_the_generator_fell_behind() -> None:
-    assert (
-        switch.waiting_sentence(
-            switch.constant_rate_results([tried("open", opened(1.0), PLATFORM), tried("open", opened(1.0), VIRTUAL)])
-        )
-        == ""
-    )
-    late = opened(0.13, behind="too few workers")
-    assert (
-        switch.waiting_sentence(
-            switch.constant_rate_results([tried("open", late, PLATFORM), tried("open", opened(1.0), VIRTUAL)])
-        )
-        == ""
-    )
+def test_a_comparison_of_pool_sizes_replaces_the_text_of_a_server() -> None:
+    case = waiting(opened(0.13), opened(1.0), {"java-a": "leave it"})
+    assert case
+    assert case.by_server == {"java-a": "leave it"}
 
 
 @pytest.mark.parametrize(
     ("value", "sd", "rejected", "said"),
     [
-        (1.0, 0.1, False, "no clear difference.** With 10 connections and 10 ms to the database, queries "),
-        (1.0, 0.1, False, "of threads: no clear difference (−12 to +14%)."),
-        (1.0, 0.01, False, "the same.** "),
-        (1.0, 0.01, False, "of threads: the same (within 5%)."),
-        (1.5, 0.01, True, "virtual threads do more.** "),
-        (1.5, 0.01, True, "of threads: 50% more (48–52%)."),
-        (0.6, 0.01, True, "virtual threads do less.** "),
-        (1.08, 0.02, False, "virtual threads probably do more.** "),
-        (1.08, 0.02, False, "of threads: probably 8% more (5–11%)."),
+        (1.0, 0.1, False, "no clear difference: queries per second with 10 connections and 10 ms to the database"),
+        (1.0, 0.1, False, "vs. a cached pool: no clear difference (−12 to +14%)"),
+        (1.0, 0.01, False, "the same: queries"),
+        (1.0, 0.01, False, "vs. a cached pool: the same (within 5%)"),
+        (1.5, 0.01, True, "virtual threads do more: queries"),
+        (1.5, 0.01, True, "vs. a cached pool: 50% more (48–52%)"),
+        (0.6, 0.01, True, "virtual threads do less: queries"),
+        (1.08, 0.02, False, "virtual threads probably do more: queries"),
+        (1.08, 0.02, False, "vs. a cached pool: probably 8% more (5–11%)"),
     ],
 )
 def test_a_small_pool_is_said_to_be_the_same_only_within_5_percent(
@@ -88,7 +85,9 @@ def test_a_small_pool_is_said_to_be_the_same_only_within_5_percent(
 ) -> None:
     ratio = from_error(math.log(value), sd, 3, 10)
     verdict = judge(OPS, ratio, rejected=rejected, family=1)
-    assert said in switch.database_sentence(Comparison(OPS, ratio, verdict), 10, 10)
+    case = switch.database_case(Comparison(OPS, ratio, verdict), 10, 10)
+    assert case
+    assert said in case.advice
 
 
 def hello(more: float, wobble: tuple[float, ...] = (1.0, 1.001, 0.999)) -> list[Pair]:
@@ -101,25 +100,38 @@ def hello(more: float, wobble: tuple[float, ...] = (1.0, 1.001, 0.999)) -> list[
 
 
 @pytest.mark.parametrize(
-    ("pairs", "told"),
+    ("pairs", "advice", "text"),
     [
-        (hello(1.5), "**Fast handlers: it costs CPU.** At 1,000 connections and no wait"),
-        (hello(0.5), "**Fast handlers: it saves CPU.**"),
-        (hello(1.1, (1.0, 1.5, 0.6)), "**Fast handlers: no clear difference.** At 1,000 connections and no wait"),
-        (hello(1.0), "**Fast handlers: the same.** At 1,000 connections and no wait"),
+        (hello(1.5), "don't switch for speed", "20 → 30 µs: 50% more ("),
+        (hello(0.5), "switching saves CPU", "20 → 10 µs: 50% less ("),
+        (hello(1.1, (1.0, 1.5, 0.6)), "no clear difference", "20 → 22 µs: no clear difference ("),
+        (hello(1.0), "the same", "20 → 20 µs: the same (within 5%)"),
     ],
 )
-def test_the_heading_of_fast_handlers_follows_from_the_verdicts(pairs: list[Pair], told: str) -> None:
+def test_advice_about_fast_requests_follows_from_the_verdicts(pairs: list[Pair], advice: str, text: str) -> None:
     assert pairs[0].comparisons[CPU].ratio
-    assert switch.fast_sentence(pairs).startswith(told)
+    cpu_us = {PLATFORM: 20.0, VIRTUAL: float(text.split()[2])}
+    case = switch.fast_case(pairs, cpu_us)
+    assert case
+    assert case.advice.startswith(f"{advice}: CPU per request")
+    assert case.by_server["java-a"].startswith(text)
 
 
-def test_the_cheapest_held_connection_comes_first() -> None:
+def test_memory_of_a_waiting_request_by_server() -> None:
     costs = {
         entry: Cost(Interval(kb, kb, kb, 3), 1.0)
         for entry, kb in {"b:x": 75.0, "c:p": 9.0, "c:q": 60.0, "a:y": 8.1}.items()
     }
-    assert switch.memory_sentence(costs).endswith(
-        "A waiting request takes 8.1 kB in a:y, 9–60 kB in c and 75 kB in b:x."
+    case = switch.memory_case(costs, ["b", "c"])
+    assert case
+    assert case.by_server == {"b": "75 kB (x)", "c": "9 kB (p), 60 kB (q)"}
+    assert case.advice.endswith("; 8.1 kB in a:y")
+    assert switch.memory_case({}, ["b"]) is None
+
+
+def test_a_server_without_a_text_in_a_case_has_a_dash_there() -> None:
+    table = switch.render_cases(
+        [switch.Case("wait", "switch", {"java-b": "x"}), switch.Case("are fast", "stay", {"java-a": "y"})]
     )
-    assert switch.memory_sentence({}) == ""
+    assert table.columns == ["if your requests …", "then", "[java-a](java-a/)", "[java-b](java-b/)"]
+    assert table.rows == [["**wait**", "switch", NONE, "x"], ["**are fast**", "stay", "y", NONE]]

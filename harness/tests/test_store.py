@@ -153,7 +153,7 @@ def test_the_schema_is_that_of_runs_and_records() -> None:
 
 README = "# Zoo\n<!-- generated: entries -->\nold\n<!-- end -->\ntext between\n{results}after\n"
 RESULTS = "<!-- generated: results -->\n<!-- end -->\n"
-FIRST_SCREEN = RESULTS + RESULTS.replace("results", "switch") + RESULTS.replace("results", "output")
+FIRST_SCREEN = "".join(RESULTS.replace("results", name) for name in ("switch", "answer"))
 
 
 @pytest.fixture
@@ -199,12 +199,12 @@ def test_what_was_generated_is_fresh_until_something_changes(root: Path) -> None
     refresh_documents(root, at(root), write=True)
     assert refresh_documents(root, at(root), write=False) == []
     text = (root / "README.md").read_text(encoding="utf-8")
-    assert "| [`java-a:virtual`](java-a/) | virtual-thread | a virtual-thread |" in text
+    assert "`virtual`: a virtual-thread" in text
     assert "old" not in text
     assert text.startswith("# Zoo\n")
     assert text.endswith("text between\nafter\n")
     assert json.loads((root / "docs" / "records.schema.json").read_text(encoding="utf-8")) == schema()
-    (root / "README.md").write_text(text.replace("virtual-thread |", "green-thread |"), encoding="utf-8")
+    (root / "README.md").write_text(text.replace("a virtual-thread", "a green-thread"), encoding="utf-8")
     assert refresh_documents(root, at(root), write=False) == [root / "README.md"]
 
 
@@ -229,7 +229,7 @@ def test_results_of_the_reference_run_stand_in_the_readmes(root: Path) -> None:
     assert refresh_documents(root, at(root), write=False) == []
     whole, java = ((root / name).read_text(encoding="utf-8") for name in ("README.md", "java-a/README.md"))
     assert "| [java-a](java-a/) | " in whole
-    assert "```text\nvirtual ÷ platform threads of the same server:" in whole
+    assert "| if your requests … | then | [java-a](java-a/) |" in whole
     variants = {row.split("|")[1].strip(): row for row in java.splitlines() if row.startswith("| `")}
     assert set(variants) == {"`platform`", "`virtual`"}
     assert "≥ 50,000" in variants["`virtual`"]  # as fast as the bare reference

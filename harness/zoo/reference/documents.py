@@ -54,11 +54,10 @@ EXPLAINED = ("java-liberty", "java-spring", "java-tomcat", "java-vertx", "rust-a
 def document_parts(catalog: Catalog) -> Iterator[Part]:
     """Yield all parts, including those of each server's README."""
     yield Part("README.md", "entries", (), readmes.render_entries)
-    yield Part("README.md", "results", (ZOO,), readmes.render_results)
     yield Part("README.md", "switch", (ZOO, "scenarios/*", "claims/*", "jdbc*"), readmes.render_answers)
-    yield Part("README.md", "output", (ZOO,), readmes.render_output)
-    answer = partial(readmes.render_answer, server="java-spring")
-    yield Part("docs/tutorial.md", "answer", (ZOO, "scenarios/open", "scenarios/*", "jdbc*", "claims/jdbc*"), answer)
+    for document, blocks in (("README.md", slice(2)), ("docs/tutorial.md", slice(None))):
+        answer = partial(readmes.render_answer, server="java-spring", blocks=blocks)
+        yield Part(document, "answer", (ZOO, "scenarios/*", "jdbc*", "claims/jdbc*"), answer)
     for server in catalog.servers:
         render = partial(readmes.render_server_results, server=server.name)
         yield Part(f"{server.name}/README.md", "results", (ZOO, "scenarios/*"), render)
@@ -70,7 +69,9 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
     yield Part("java-jdbc/README.md", "article", ("jdbc-article",), readmes.render_database_results)
     yield Part("docs/guides/databases.md", "profiles", (), lambda *_: databases.profiles())
     yield Part("docs/reference/results.md", "flags", (), findings.render_flags)
+    yield Part("docs/explanation/findings.md", "results", (ZOO,), readmes.render_results)
     yield Part("docs/explanation/findings.md", "allocators", ("allocators",), findings.render_allocators)
+    yield Part("docs/explanation/findings.md", "conditions", ("conditions/*",), findings.render_conditions)
     yield Part("docs/explanation/findings.md", "tier", ("vm-25k*",), findings.render_highest_tier)
     yield Part("docs/explanation/findings.md", "experiments", ("scenarios/*",), findings.render_experiments)
     yield Part("docs/explanation/liberty.md", "study", ("java-liberty/*",), findings.render_study)

@@ -39,12 +39,17 @@ from zoo.report.wording import format_comparison
 from zoo.scenarios.hello import HELLO
 from zoo.scenarios.jdbc import view as databases
 from zoo.scenarios.open import OPEN
+from zoo.scenarios.pool_size.spec import SPEC as POOL_SIZE
+from zoo.scenarios.pool_size.view import advise_briefly
 from zoo.scenarios.sleep import SLEEP
 from zoo.stats.metrics import CPU, P99, PEAK_RSS, REQUESTS, Metric
 from zoo.stats.pairs import Kind, Pair
 
 TIER = "1k"
 """The number of connections at which documents quote `hello`."""
+
+POOL_REQUESTS = 1_000
+"""The number of waiting requests for which documents quote a recommendation."""
 
 CHARTS = Path("docs/charts")
 
@@ -55,13 +60,19 @@ METRICS = {REQUESTS: "requests per second", CPU: "CPU per request", P99: "p99 la
 
 
 def render_entries(_: Sequence[StoredRun], catalog: Catalog) -> str:
-    """Render the table of all server variants."""
-    body = [[f"[`{e.id}`]({e.server.name}/)", e.variant.model, e.variant.description] for e in catalog.entries]
-    return render_table(Table("entries", ["entry", "model", "how it runs a request"], body, text=3))
+    """Render the table of all servers with their variants."""
+    body = [
+        [
+            f"[{server.name}]({server.name}/)",
+            "<br>".join(f"`{variant.name}`: {variant.description}" for variant in server.manifest.variants),
+        ]
+        for server in catalog.servers
+    ]
+    return render_table(Table("entries", ["server", "variants, and how each runs a request"], body, text=2))
 
 
 def render_results(runs: Sequence[StoredRun], catalog: Catalog) -> str:
-    """Render the run of the whole zoo: one chart, and for each server a row comparing virtual with platform threads."""
+    """Render the run of the whole zoo: for each server a row comparing virtual with platform threads."""
     [whole] = runs
     summary = whole.summary
     pairs = _quoted_pairs(whole)
@@ -71,7 +82,6 @@ def render_results(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     table = Table("pairs", ["virtual ÷ platform threads", *METRICS.values()], body)
     return "\n\n".join(
         [
-            *(render_picture(f, f.name) for f in _readme_charts(whole)),
             *([render_table(table)] if body else []),
             f"`hello` at 1,000 connections, 95% intervals. [Report]({whole.link}/report.html) of all "
             "entries and loads (download it and open it in a browser; [as "
@@ -83,13 +93,6 @@ def render_results(runs: Sequence[StoredRun], catalog: Catalog) -> str:
 
 def _readme_charts(whole: StoredRun) -> list[Figure]:
     return [figure for figure in whole.contents.figures if figure.name in README_CHARTS]
-
-
-def render_output(runs: Sequence[StoredRun], catalog: Catalog) -> str:
-    """Render the last lines that the run of the whole zoo printed."""
-    [whole] = runs
-    summary = whole.summary
-    return "\n".join(["```text", *last_lines(summary.cells, summary.compared), "```"])
 
 
 def render_files(runs: Sequence[StoredRun], catalog: Catalog) -> dict[Path, str]:
@@ -122,48 +125,77 @@ def render_picture(figure: Figure, name: str) -> str:
 
 # --- should I switch?
 
-Sentence = tuple[str, str]
-"""A text, which is empty if nothing was measured, and its source."""
+Found = tuple[switch.Case | None, str]
+"""A case, None if nothing was measured, and its source."""
 
 
 def render_answers(runs: Sequence[StoredRun], catalog: Catalog) -> str:
-    """Render a bullet for each case that was measured; the first run must be that of the whole zoo."""
+    """Render the charts and the table of the cases that were measured; the first run must be that of the whole zoo."""
     whole, *others = runs
-    return "\n".join(f"- {text} {source}" for text, source in _list_sentences(whole, others, catalog) if text)
+    found = [(case, source) for case, source in _list_cases(whole, others, catalog) if case]
+    if not found:
+        return ""
+    sources = " · ".join(f"{case.requests.partition(',')[0]} {source}" for case, source in found)
+    table = render_table(switch.render_cases([case for case, _ in found]))
+    return "\n\n".join([*(render_picture(f, f.name) for f in _readme_charts(whole)), table, f"Runs: {sources}."])
 
 
-def _list_sentences(whole: StoredRun, others: Sequence[StoredRun], catalog: Catalog) -> Iterator[Sentence]:
+def _list_cases(whole: StoredRun, others: Sequence[StoredRun], catalog: Catalog) -> Iterator[Found]:
     servers = [one for one in others if one.listing.words[0] == "bench"]
-    yield _waiting_sentence(servers, catalog)
-    yield _database_sentence([one for one in others if one.listing.words[0] == "jdbc"])
-    yield switch.fast_sentence(_quoted_pairs(whole)), _render_source(f"{whole.link}/report.html", whole.run, catalog)
-    yield _memory_sentence([one for one in servers if one.listing.name.startswith("scenarios/")], catalog)
+    pairs = _quoted_pairs(whole)
+    rows = {
+        row.entry: row for row in whole.summary.cells.rows.values() if (row.scenario, row.tier) == (HELLO.name, TIER)
+    }
+    cpu_us = {entry: row.cpu_s_per_million.median for entry, row in rows.items() if row.cpu_s_per_million}
+    yield _waiting_case(servers, catalog)
+    yield switch.fast_case(pairs, cpu_us), _render_source(f"{whole.link}/report.html", whole.run, catalog)
+    yield _database_case([one for one in others if one.listing.words[0] == "jdbc"])
+    held = [one for one in servers if one.listing.name.startswith("scenarios/")]
+    yield _memory_case(held, [server_name(pair.a) for pair in pairs], catalog)
 
 
-def _waiting_sentence(runs: Sequence[StoredRun], catalog: Catalog) -> Sentence:
-    """Say which servers keep up with a constant rate; `preference` selects the run that each server is quoted from."""
+def _waiting_case(runs: Sequence[StoredRun], catalog: Catalog) -> Found:
+    """Say which servers keep up with a constant rate, and what to do where pool sizes were compared.
+
+    `preference_key` selects the run that each server is quoted from.
+    """
     by_server: dict[str, list[tuple[tuple[int, str], ConstantRateResult, StoredRun]]] = {}
+    pools: dict[str, list[tuple[tuple[int, str], str, StoredRun]]] = {}
     for committed in runs:
         run = committed.run
         if OPEN.name in run.plan.scenarios and not run.plan.condition.env:
             own = [record for record in committed.records if record.scenario == OPEN.name]
             for server, one in switch.constant_rate_results(own).items():
                 by_server.setdefault(server, []).append((preference_key(one.rounds, run.started_at), one, committed))
+        if POOL_SIZE.name in run.plan.scenarios and not run.plan.condition.env:
+            key = preference_key(run.plan.rounds, run.started_at)
+            for server, text in advise_briefly(committed.records, POOL_REQUESTS).items():
+                pools.setdefault(server, []).append((key, text, committed))
     best = {server: max(of, key=lambda one: one[0]) for server, of in sorted(by_server.items())}
-    sources = _render_sources(((one.link, one.run, server) for server, (_, _, one) in best.items()), catalog)
-    return switch.waiting_sentence({server: one for server, (_, one, _) in best.items()}), sources
+    advised = {server: max(of, key=lambda one: one[0]) for server, of in sorted(pools.items())}
+    quoted = {server: one for server, (_, _, one) in best.items()} | {
+        server: one for server, (_, _, one) in advised.items()
+    }
+    sources = _render_sources(((one.link, one.run, server) for server, one in quoted.items()), catalog)
+    return (
+        switch.waiting_case(
+            {server: one for server, (_, one, _) in best.items()},
+            {server: text for server, (_, text, _) in advised.items()},
+        ),
+        sources,
+    )
 
 
-def _database_sentence(runs: Sequence[StoredRun]) -> Sentence:
+def _database_case(runs: Sequence[StoredRun]) -> Found:
     """Compare virtual threads with a cached pool, with few connections and a high network latency."""
     found = quoted_database(runs)
     if found is None:
-        return "", ""
+        return None, ""
     comparison, connections, wire_ms, link = found
-    return switch.database_sentence(comparison, connections, wire_ms), f"([run]({link}))"
+    return switch.database_case(comparison, connections, wire_ms), f"([run]({link}))"
 
 
-def _memory_sentence(runs: Sequence[StoredRun], catalog: Catalog) -> Sentence:
+def _memory_case(runs: Sequence[StoredRun], servers: Sequence[str], catalog: Catalog) -> Found:
     """Say what a waiting request costs.
 
     All variants of a server are quoted from its newest run, so that they were measured with the same build.
@@ -172,7 +204,7 @@ def _memory_sentence(runs: Sequence[StoredRun], catalog: Catalog) -> Sentence:
     latest = {server_name(e): one for e, (one, _) in sorted(rss.items(), key=lambda item: item[1][0].run.started_at)}
     rss = {entry: found for entry, found in rss.items() if found[0] is latest[server_name(entry)]}
     sources = _render_sources(((one.link, one.run, server_name(entry)) for entry, (one, _) in rss.items()), catalog)
-    return switch.memory_sentence({entry: cost for entry, (_, cost) in rss.items()}), sources
+    return switch.memory_case({entry: cost for entry, (_, cost) in rss.items()}, servers), sources
 
 
 def _render_sources(sources: Iterable[tuple[str, Run, str]], catalog: Catalog) -> str:
@@ -196,20 +228,24 @@ def _render_source(link: str, run: Run, catalog: Catalog, only: set[str] | None 
 # --- the tutorial
 
 
-def render_answer(runs: Sequence[StoredRun], catalog: Catalog, server: str) -> str:
-    """Render what `zoo answer` prints, from the run of the whole zoo, a run of arriving requests and all others.
+def render_answer(runs: Sequence[StoredRun], catalog: Catalog, server: str, blocks: slice = slice(None)) -> str:
+    """Render these blocks of what `zoo answer` prints, from the run of the whole zoo and all others.
 
     `zoo answer` measures waiting requests in one round, so the first round of the run is quoted.
     """
-    whole, arriving, *others = runs
+    whole, *others = runs
+    arriving = [one for one in others if one.listing.name == "scenarios/open"][:1]
     first = [r for r in whole.records if (r.scenario, r.tier, r.round) == (SLEEP.name, TIER, 1)]
     cost = [r for r in whole.records if r.scenario == HELLO.name]
-    found = {WAITING: Summary.of(whole.run, first), ARRIVING: arriving.summary, COST: Summary.of(whole.run, cost)}
+    found = {WAITING: Summary.of(whole.run, first), COST: Summary.of(whole.run, cost)}
+    if arriving:
+        found[ARRIVING] = arriving[0].summary
     sides = sides_of({e.id: e.variant.model for e in catalog.entries if e.server.name == server})
     if sides is None:
         return ""
-    lines = render_lines(make_answer(sides, found, reference_blocks(sides, others, catalog)))
-    sources = " ".join(_render_source(one.link, one.run, catalog) for one in (whole, arriving))
+    answer = make_answer(sides, found, reference_blocks(sides, others, catalog))
+    lines = render_lines(answer.model_copy(update={"blocks": answer.blocks[blocks]}))
+    sources = " ".join(_render_source(one.link, one.run, catalog) for one in (whole, *arriving))
     return "\n".join(["```text", *lines, "```", "", f"From committed runs: {sources}."])
 
 

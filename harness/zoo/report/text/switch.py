@@ -1,13 +1,15 @@
-"""The answer to "Should I switch?" from committed runs, in one sentence per case. Pure."""
+"""The answer to "Should I switch?" from committed runs: a table with a row per case and a column per server. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from zoo.core.entry_id import base_id, server_name
 from zoo.core.record import Record
-from zoo.report.wording import format_by_server, format_comparison, join_names
+from zoo.report.formatting import format_number
+from zoo.report.section import NONE, Table
+from zoo.report.wording import format_by_server, format_comparison
 from zoo.stats.all_answered import AnsweredShare
 from zoo.stats.memory_per_request import Cost
 from zoo.stats.metrics import CPU, Word
@@ -15,6 +17,26 @@ from zoo.stats.pairs import Comparison, Pair
 from zoo.stats.trials import answered_shares, newest_results
 
 POOL, VIRTUAL = "platform-thread", "virtual-thread"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the table: what the requests are like, what to do then, and a text per server."""
+
+    requests: str
+    advice: str
+    by_server: Mapping[str, str] = field(default_factory=dict)
+
+
+def render_cases(cases: Sequence[Case]) -> Table:
+    """Return the table of all cases, with a column for each server that has a text in any of them."""
+    servers = sorted({server for case in cases for server in case.by_server})
+    rows = [
+        [f"**{case.requests}**", case.advice, *(case.by_server.get(server, NONE) for server in servers)]
+        for case in cases
+    ]
+    columns = ["if your requests …", "then", *(f"[{server}]({server}/)" for server in servers)]
+    return Table("switch", columns, rows, text=len(columns))
 
 
 @dataclass(frozen=True)
@@ -44,60 +66,46 @@ def constant_rate_results(records: Sequence[Record]) -> dict[str, ConstantRateRe
     }
 
 
-def waiting_sentence(results: Mapping[str, ConstantRateResult]) -> str:
-    """Return which requests are answered at a constant rate of waiting requests; empty if every pool answers all."""
+def waiting_case(results: Mapping[str, ConstantRateResult], recommended: Mapping[str, str]) -> Case | None:
+    """Return the case of requests that wait, if a pool leaves some unanswered at a constant rate; otherwise None.
+
+    `recommended` has the short recommendation for each server whose pool sizes were compared. It replaces the text.
+    """
     short = {server: result for server, result in results.items() if not result.pool.complete}
     if not short:
-        return ""
+        return None
     better = [result.virtual.complete for result in short.values()]
-    heading = "yes" if all(better) else "it depends on the server" if any(better) else "no clear gain"
-    first = next(iter(short.values()))
-    pools = _group_by_text({server: result.pool.text for server, result in short.items()})
-    virtual = _group_by_text({server: result.virtual.text for server, result in short.items()})
-    complete = [server for server, result in results.items() if result.pool.complete]
-    rest = f" In {join_names(complete)} the pool answers all of them in time." if complete else ""
-    return (
-        f"**Requests that wait: {heading}.** At {first.rate:,} requests per second that wait {first.delay_s:g} s each, "
-        f"the pool of platform threads answers {pools}; virtual threads answer "
-        f"{'all in time' if all(better) else virtual}.{rest}"
-    )
+    advice = "switch, or enlarge the pool" if all(better) else "it depends on the server" if any(better) else "no gain"
+    texts = {
+        server: f"the pool answers {result.pool.text}; virtual threads {result.virtual.text}"
+        for server, result in results.items()
+    }
+    return Case("wait, and more of them than the pool has threads", advice, {**texts, **recommended})
 
 
-def _group_by_text(texts: Mapping[str, str]) -> str:
-    """Group servers by the same text.
-
-    `13% in java-a and java-b, and all, but half of them only after 25 s, in java-c`
-    """
-    servers: dict[str, list[str]] = {}
-    for server, text in texts.items():
-        servers.setdefault(text, []).append(server)
-    return ", and ".join(
-        f"{text}{',' if ',' in text else ''} in {join_names(names)}" for text, names in servers.items()
-    )
-
-
-def database_sentence(comparison: Comparison, connections: int, wire_ms: int) -> str:
-    """Compare virtual threads with a cached pool when database connections are scarce, from a database run."""
+def database_case(comparison: Comparison, connections: int, wire_ms: int) -> Case | None:
+    """Return the case of scarce database connections, from a run that compared executors without an HTTP server."""
     if comparison.ratio is None:
-        return ""
+        return None
     heading = _summarize([comparison], "virtual threads {}do more", "virtual threads {}do less")
-    return (
-        f"**A small database pool: {heading}.** "
-        f"With {connections} connections and {wire_ms} ms to the database, queries per second with virtual threads "
-        f"against a cached pool of threads: {format_comparison(comparison, 'more', 'fewer')}."
+    return Case(
+        "share a small database pool",
+        f"{heading}: queries per second with {connections} connections and {wire_ms} ms to the database, virtual "
+        f"threads vs. a cached pool: {format_comparison(comparison, 'more', 'fewer')}",
     )
 
 
-def fast_sentence(pairs: Sequence[Pair]) -> str:
-    """Compare CPU per request when no request waits, from the run of all servers."""
-    by_server = {server_name(p.a): c for p in pairs if (c := p.comparisons.get(CPU)) and c.ratio}
-    if not by_server:
-        return ""
-    texts = join_names([f"{format_comparison(c)} in {server}" for server, c in by_server.items()])
-    return (
-        f"**Fast handlers: {_summarize(list(by_server.values()), 'it {}costs CPU', 'it {}saves CPU')}.** "
-        f"At {pairs[0].requested:,} connections and no wait, CPU time per request with virtual threads: {texts}."
-    )
+def fast_case(pairs: Sequence[Pair], cpu_us: Mapping[str, float]) -> Case | None:
+    """Return the case of requests that do not wait; `cpu_us` is the CPU time per request of each entry."""
+    known = {server_name(p.a): (p, c) for p in pairs if (c := p.comparisons.get(CPU)) and c.ratio}
+    if not known:
+        return None
+    advice = _summarize([c for _, c in known.values()], "{}don't switch for speed", "switching {}saves CPU")
+    texts = {
+        server: f"{format_number(cpu_us[pair.b])} → {format_number(cpu_us[pair.a])} µs: {format_comparison(comparison)}"
+        for server, (pair, comparison) in known.items()
+    }
+    return Case("are fast", f"{advice}: CPU per request, platform → virtual threads", texts)
 
 
 def _summarize(comparisons: Sequence[Comparison], more: str, less: str) -> str:
@@ -119,7 +127,21 @@ def _direction(comparison: Comparison) -> int:
     return 1 if ratio.value > 1 else -1
 
 
-def memory_sentence(costs: Mapping[str, Cost]) -> str:
-    """Return the memory per waiting request of each server, lowest first; a single variant has its own name."""
-    text = format_by_server({entry: cost.interval.value for entry, cost in costs.items()}, " kB")
-    return f"**Thousands of open connections: memory.** A waiting request takes {text}." if text else ""
+def memory_case(costs: Mapping[str, Cost], servers: Sequence[str]) -> Case | None:
+    """Return the case of many waiting requests: kB for each, per server; other servers are named in the advice.
+
+    A server with several variants has the figure of each.
+    """
+    by_server: dict[str, list[str]] = {}
+    for entry, cost in costs.items():
+        server, _, variant = entry.partition(":")
+        by_server.setdefault(server, []).append(f"{format_number(cost.interval.value)} kB ({variant})")
+    others = {entry: cost.interval.value for entry, cost in costs.items() if server_name(entry) not in servers}
+    if not costs:
+        return None
+    advice = "plan for the memory of each waiting request"
+    return Case(
+        "hold thousands of connections open",
+        f"{advice}; {format_by_server(others, ' kB')}" if others else advice,
+        {server: ", ".join(texts) for server, texts in by_server.items() if server in servers},
+    )
