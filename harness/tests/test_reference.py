@@ -12,6 +12,7 @@ from test_cli import MANIFEST
 from typer.testing import CliRunner
 
 from zoo.cli import app, checkout, child_process
+from zoo.core.entry_id import server_name
 from zoo.core.jdbc import FLOOD, plan_subjects
 from zoo.core.manifest_files import load_catalog
 from zoo.core.option import parse_options
@@ -56,11 +57,27 @@ def test_every_listed_run_is_committed_unless_it_is_marked_as_not_measured() -> 
     assert there == {run.name for run in LISTED if run.measured}
 
 
+def test_no_two_runs_of_one_cell_and_build_differ_in_opposite_directions() -> None:
+    """Compare only runs that stored the hashes of their builds."""
+    found: dict[tuple[str, ...], dict[str, bool]] = {}
+    for one in Reference(REPOSITORY, load_catalog(REPOSITORY)).matching("*"):
+        if one.listing.words[0] == "bench" and one.run.builds:
+            for pair in one.summary.compared.pairs:
+                builds = [one.run.builds.get(server_name(entry), "") for entry in (pair.a, pair.b)]
+                condition = one.run.plan.condition.model_dump_json()
+                for metric, comparison in pair.comparisons.items():
+                    if all(builds) and comparison.ratio and comparison.verdict.differs:
+                        cell = (pair.kind, pair.a, pair.b, pair.scenario, pair.tier, metric.name, condition, *builds)
+                        found.setdefault(cell, {})[one.listing.name] = comparison.ratio.value > 1
+    assert found
+    assert {cell: sides for cell, sides in found.items() if len(set(sides.values())) > 1} == {}
+
+
 def test_every_link_to_a_committed_run_is_one_of_those_that_the_table_knows() -> None:
     quoted = {(run.name, document) for run in LISTED for document in run.quoted_by}
     for document in DOCUMENTS:
         links = LINK.findall(document.read_text(encoding="utf-8"))
-        names = {re.sub(r"/report\.\w+$", "", link) for link in links} - {TABLE.name}
+        names = {re.sub(r"/(report|explain)\.\w+$", "", link) for link in links} - {TABLE.name}
         name = document.relative_to(REPOSITORY).as_posix()
         assert {(one, name) for one in names} <= quoted, f"add {name} to quoted_by in {TABLE}"
 
