@@ -236,21 +236,25 @@ def _pair(
         return sides
     condition = conditions.condition_of("process", entries, checkout.ROOT, targets=bool(targets))
     under = dict.fromkeys([""], condition) | conditions.variations_of(options.vary, condition, entries, checkout.ROOT)
-    if options.is_memory:
-        under = {name: _memory_condition(one, entries, held) for name, one in under.items()}
     started = [
-        Compared(with_condition(entry.id, name) if name else entry.id, entry, one)
+        Compared(
+            with_condition(entry.id, name) if name else entry.id,
+            entry,
+            memory_condition(one, entry, held) if options.is_memory else one,
+        )
         for entry in entries
         for name, one in under.items()
     ]
     return [*started, *sides]
 
 
-def _memory_condition(condition: Condition, entries: Sequence[Entry], held: int) -> Condition:
+def memory_condition(condition: Condition, entry: Entry, held: int) -> Condition:
     """Return the condition with statistics of memory and a pool for all requests, unless the user set its size."""
-    reads_size = any("MAX_THREADS" in entry.settings for entry in entries)
-    env = {**memory_trial.ENVIRONMENT, **({"MAX_THREADS": str(held)} if reads_size else {}), **condition.env}
-    return condition.model_copy(update={"env": env, "jvm_flags": [*condition.jvm_flags, *memory_trial.JVM_FLAGS]})
+    env = {"MAX_THREADS": str(held)} if "MAX_THREADS" in entry.settings else {}
+    if entry.native:
+        return condition.model_copy(update={"env": {**env, **memory_trial.ENVIRONMENT, **condition.env}})
+    flags = [*condition.jvm_flags, *memory_trial.JVM_FLAGS]
+    return condition.model_copy(update={"env": {**env, **condition.env}, "jvm_flags": flags})
 
 
 def entries_of(servers: Sequence[str], variants: Sequence[str], wanted: int = 2) -> list[Entry]:
