@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from builders import catalog, run
+from builders import catalog, run, server
 
 from zoo.cli.explain import memory_condition
 from zoo.core.condition import Condition
+from zoo.core.manifest import Catalog
 from zoo.explain.data import MemoryExplanation, MemorySide
 from zoo.explain.files import write_memory
 from zoo.explain.memory import (
@@ -182,11 +183,15 @@ def test_a_program_without_a_jvm_has_totals_only(tmp_path: Path) -> None:
     assert "known only in total" in write_memory(tmp_path, found).read_text(encoding="utf-8")
 
 
+JEMALLOC = {"name": "async", "model": "async-task", "summary": "tasks", "settings": ["_RJEM_MALLOC_CONF"]}
+
+
 def test_statistics_that_fit_the_program_and_a_pool_unless_its_size_is_set() -> None:
     java, native = catalog().entry("java-a:platform"), catalog().entry("rust-n:bare")
     of_java = memory_condition(Condition(jvm_flags=["-Xmx1g"]), java, 900)
     assert (of_java.env, of_java.jvm_flags) == ({"MAX_THREADS": "900"}, ["-Xmx1g", "-XX:NativeMemoryTracking=summary"])
     assert memory_condition(Condition(env={"MAX_THREADS": "7"}), java, 900).env == {"MAX_THREADS": "7"}
-    of_native = memory_condition(Condition(), native, 900)
-    assert of_native.jvm_flags == []
-    assert "stats_interval" in of_native.env["_RJEM_MALLOC_CONF"]
+    assert memory_condition(Condition(), native, 900).jvm_flags == []
+    assert "_RJEM_MALLOC_CONF" not in memory_condition(Condition(), native, 900).env
+    [with_jemalloc] = Catalog((server("rust-j", 8106, "async-task", language="rust", variants=[JEMALLOC]),)).entries
+    assert "stats_interval" in memory_condition(Condition(), with_jemalloc, 900).env["_RJEM_MALLOC_CONF"]

@@ -250,11 +250,11 @@ def _pair(
 
 def memory_condition(condition: Condition, entry: Entry, held: int) -> Condition:
     """Return the condition with statistics of memory and a pool for all requests, unless the user set its size."""
-    env = {"MAX_THREADS": str(held)} if "MAX_THREADS" in entry.settings else {}
-    if entry.native:
-        return condition.model_copy(update={"env": {**env, **memory_trial.ENVIRONMENT, **condition.env}})
-    flags = [*condition.jvm_flags, *memory_trial.JVM_FLAGS]
-    return condition.model_copy(update={"env": {**env, **condition.env}, "jvm_flags": flags})
+    known = {"MAX_THREADS": str(held), **memory_trial.ENVIRONMENT}
+    env = {name: value for name, value in known.items() if name in entry.settings}
+    flags = [] if entry.native else memory_trial.JVM_FLAGS
+    changes = {"env": {**env, **condition.env}, "jvm_flags": [*condition.jvm_flags, *flags]}
+    return condition.model_copy(update=changes)
 
 
 def entries_of(servers: Sequence[str], variants: Sequence[str], wanted: int = 2) -> list[Entry]:
