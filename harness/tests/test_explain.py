@@ -409,11 +409,11 @@ def test_an_explanation_is_committed_and_quoted(tmp_path: Path) -> None:
     new.mkdir(parents=True)
     write_explanation(new, found, {FUTEX: 5.0}, {FUTEX: 9.0})
     rerun.replace_committed(listed, tmp_path)
-    assert {path.name for path in (tmp_path / listed.path).iterdir()} == {path.name for path in new.iterdir()}
+    assert {path.name for path in (tmp_path / listed.path).iterdir()} == {"run.json", "explain.html"}
     assert rerun.build_of(listed, tmp_path).started_at == found.started_at
     stored = StoredRun(listed, tmp_path / listed.path, load_catalog(tmp_path))
     text = render_explanations([stored], stored.catalog)
-    assert text.startswith(paragraph(found, GROUPS))
+    assert text.startswith(f"- {paragraph(found, GROUPS)}")
     assert "[Page](results/reference/explain/server/explain.html)" in text
 
 

@@ -18,8 +18,8 @@ from zoo.explain.stacks import Stack, collapse, parse_collapsed
 HERE = Path(__file__).parent
 RUN = "run.json"
 PAGE = "explain.html"
-FILES = (RUN, "a.collapsed", "b.collapsed", PAGE)
-"""Files of an explanation; one of memory has no stacks."""
+COMMITTED = (RUN, PAGE)
+"""Files of an explanation that are committed. The stacks take several MB, and the page draws them."""
 
 LIBRARIES = ("d3.min.js", "d3-flame-graph.min.js")
 NS_PER_US = 1000
@@ -67,12 +67,11 @@ def is_explanation(folder: Path) -> bool:
 
 
 def copy_explanation(source: Path, target: Path) -> None:
-    """Copy the files of an explanation, in place of an earlier one."""
+    """Copy the committed files of an explanation, in place of an earlier one."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    for name in FILES:
-        if (source / name).exists():
-            shutil.copyfile(source / name, target / name)
+    for name in COMMITTED:
+        shutil.copyfile(source / name, target / name)
 
 
 def read_paragraph(folder: Path) -> tuple[Explanation | MemoryExplanation, str]:

@@ -323,7 +323,7 @@ def _render_lean(waiting_runs: Sequence[StoredRun], entry: str, variant: str) ->
 
 
 def render_explanations(runs: Sequence[StoredRun], catalog: Catalog) -> str:
-    """Render the paragraph of each explanation, with a link to its page and its origin."""
+    """Render the paragraph of each explanation as a list, with a link to its page and its origin."""
     texts = []
     for one in runs:
         found, text = read_paragraph(one.folder)
@@ -331,5 +331,5 @@ def render_explanations(runs: Sequence[StoredRun], catalog: Catalog) -> str:
         older = f" **Measured with an earlier build**: {', '.join(changed)} changed since." if changed else ""
         page = f"[Page]({one.link}/{PAGE}) (download it and open it in a browser)"
         origin = f"{found.host.cpu_model or 'unknown processor'}, commit {(found.commit or 'unknown')[:12]}"
-        texts.append(f"{text} {page}: {origin}.{older}")
-    return "\n\n".join(texts)
+        texts.append(f"- {text} {page}: {origin}.{older}")
+    return "\n".join(texts)
