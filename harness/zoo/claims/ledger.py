@@ -178,6 +178,12 @@ class Claim(Data):
         default=[],
         description=("names in results/reference/runs.toml from which cells are taken, the preferred one first"),
     )
+    explained_by: list[str] = Field(
+        default=[],
+        description=(
+            "names in results/reference/runs.toml of the explanations that show the causes, without a verdict"
+        ),
+    )
     cells: dict[str, CellSpec] = Field(default={})
     rules: list[Rule] = Field(default=[])
     unmeasured: str | None = Field(default=None, description="why no measurement here can decide the claim")

@@ -86,9 +86,11 @@ def _article_section(article: Article, verdicts: Sequence[ClaimVerdict], *, link
 
 
 def _link_runs(verdict: ClaimVerdict) -> str:
-    """Link the runs behind a verdict, and add whether they measured an earlier build of a server."""
+    """Link the runs behind a verdict and the causes, and add whether the runs measured an earlier build of a server."""
     links = ", ".join(f"[{number}]({archive.folder}/)" for number, archive in enumerate(verdict.archives, start=1))
-    return f"{links} (measured with an earlier build)" if is_of_earlier_build(verdict) else links or NONE
+    runs = f"{links} (measured with an earlier build)" if is_of_earlier_build(verdict) else links
+    causes = [f"[{name}](../results/reference/{name}/explain.html)" for name in verdict.claim.explained_by]
+    return "; ".join(filter(None, [runs, ", ".join(causes)])) or NONE
 
 
 def is_of_earlier_build(verdict: ClaimVerdict) -> bool:
