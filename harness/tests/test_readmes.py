@@ -61,5 +61,5 @@ def test_of_several_runs_of_a_constant_rate_the_one_with_most_rounds_is_quoted(t
     commit_open(tmp_path, "scenarios/open", "2026-01-02T00:00:00+00:00", (1.0, 1.0))
     commit_open(tmp_path, "claims/open", "2026-01-01T00:00:00+00:00", (0.5, 1.0), (0.4, 1.0))
     text = told(tmp_path)
-    assert "answers 40% in java-a" in text
+    assert "the pool answers 40%; virtual threads all" in text
     assert "([run](results/reference/claims/open), earlier build)" in text
