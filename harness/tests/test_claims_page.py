@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import builders
@@ -86,6 +87,15 @@ def test_the_ledger_as_markdown_links_the_runs() -> None:
     assert "- Q4 not measured: there is no such machine" in text
     plain = render(told.ledger_sections(found, said(found)))
     assert "](" not in plain
+
+
+def test_the_ledger_links_the_explanations_that_there_are() -> None:
+    first, *others = said(ledger())
+    named = first.claim.model_copy(update={"explained_by": ["explain/a", "explain/b"]})
+    verdicts, pages = [replace(first, claim=named), *others], {"explain/a": "../results/a.html"}
+    text = render(told.ledger_sections(ledger(), verdicts, links=True, explanations=pages))
+    assert "[1](../results/20260102-030405-full/); [explain/a](../results/a.html) |" in text
+    assert "explain/b" not in text
 
 
 def test_the_badge_is_a_picture_that_says_what_it_shows() -> None:

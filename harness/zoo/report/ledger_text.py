@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from zoo.claims.estimates import Estimate
 from zoo.claims.evidence import Archive, MachineFacts
@@ -44,8 +44,17 @@ def format_counts(verdicts: Iterable[ClaimVerdict | RuleVerdict]) -> str:
     return ", ".join(word.count_text(count) for word, count in count_verdicts(verdicts).items())
 
 
-def ledger_sections(ledger: Ledger, verdicts: Sequence[ClaimVerdict], *, links: bool = False) -> list[Section]:
-    """Return a table with reasons for each article; `links` adds links to sources and runs."""
+def ledger_sections(
+    ledger: Ledger,
+    verdicts: Sequence[ClaimVerdict],
+    *,
+    links: bool = False,
+    explanations: Mapping[str, str] | None = None,
+) -> list[Section]:
+    """Return a table with reasons for each article; `links` adds links to sources and runs.
+
+    `explanations` are the links of the pages that show causes, by name; those of others are left out.
+    """
     sections = [
         Section(
             "Published claims",
@@ -55,12 +64,14 @@ def ledger_sections(ledger: Ledger, verdicts: Sequence[ClaimVerdict], *, links: 
     for article in ledger.articles.values():
         judged = [verdict for verdict in verdicts if verdict.claim.article == article.key]
         if judged:
-            sections.append(_article_section(article, judged, links=links))
+            sections.append(_article_section(article, judged, explanations or {}, links=links))
     bullets = [f"{word.value}: {word.text}" for word in count_verdicts(verdicts)]
     return [*sections, Section("What the verdicts mean", bullets=bullets)]
 
 
-def _article_section(article: Article, verdicts: Sequence[ClaimVerdict], *, links: bool) -> Section:
+def _article_section(
+    article: Article, verdicts: Sequence[ClaimVerdict], explanations: Mapping[str, str], *, links: bool
+) -> Section:
     columns = ["claim", "claim text", "published", "accepted if", "measured here", "direction", "size"]
     rows = []
     for v in verdicts:
@@ -75,7 +86,7 @@ def _article_section(article: Article, verdicts: Sequence[ClaimVerdict], *, link
             v.word.value,
             format_size(v.judgement),
         ]
-        rows.append([*row, *([_link_runs(v)] if links else [])])
+        rows.append([*row, *([_link_runs(v, explanations)] if links else [])])
     reasons = [f"{v.claim.id} {v.word.value}: {reason}" for v in verdicts if (reason := explain_verdict(v))]
     archives = list(dict.fromkeys(archive for v in verdicts for archive in v.archives))
     paragraphs = [text for text in (describe_origin(article), explain_differences(article, archives)) if text]
@@ -85,11 +96,11 @@ def _article_section(article: Article, verdicts: Sequence[ClaimVerdict], *, link
     return Section(f"{article.key}: {linked}", paragraphs, [table], reasons)
 
 
-def _link_runs(verdict: ClaimVerdict) -> str:
+def _link_runs(verdict: ClaimVerdict, explanations: Mapping[str, str]) -> str:
     """Link the runs behind a verdict and the causes, and add whether the runs measured an earlier build of a server."""
     links = ", ".join(f"[{number}]({archive.folder}/)" for number, archive in enumerate(verdict.archives, start=1))
     runs = f"{links} (measured with an earlier build)" if is_of_earlier_build(verdict) else links
-    causes = [f"[{name}](../results/reference/{name}/explain.html)" for name in verdict.claim.explained_by]
+    causes = [f"[{name}]({explanations[name]})" for name in verdict.claim.explained_by if name in explanations]
     return "; ".join(filter(None, [runs, ", ".join(causes)])) or NONE
 
 
