@@ -39,17 +39,12 @@ from zoo.report.wording import format_comparison
 from zoo.scenarios.hello import HELLO
 from zoo.scenarios.jdbc import view as databases
 from zoo.scenarios.open import OPEN
-from zoo.scenarios.pool_size.spec import SPEC as POOL_SIZE
-from zoo.scenarios.pool_size.view import advise_briefly
 from zoo.scenarios.sleep import SLEEP
 from zoo.stats.metrics import CPU, P99, PEAK_RSS, REQUESTS, Metric
 from zoo.stats.pairs import Kind, Pair
 
 TIER = "1k"
 """The number of connections at which documents quote `hello`."""
-
-POOL_REQUESTS = 1_000
-"""The number of waiting requests for which documents quote a recommendation."""
 
 CHARTS = Path("docs/charts")
 
@@ -155,35 +150,17 @@ def _list_cases(whole: StoredRun, others: Sequence[StoredRun], catalog: Catalog)
 
 
 def _waiting_case(runs: Sequence[StoredRun], catalog: Catalog) -> Found:
-    """Say which servers keep up with a constant rate, and what to do where pool sizes were compared.
-
-    `preference_key` selects the run that each server is quoted from.
-    """
+    """Say which servers keep up with a constant rate; `preference_key` selects the run that each is quoted from."""
     by_server: dict[str, list[tuple[tuple[int, str], ConstantRateResult, StoredRun]]] = {}
-    pools: dict[str, list[tuple[tuple[int, str], str, StoredRun]]] = {}
     for committed in runs:
         run = committed.run
         if OPEN.name in run.plan.scenarios and not run.plan.condition.env:
             own = [record for record in committed.records if record.scenario == OPEN.name]
             for server, one in switch.constant_rate_results(own).items():
                 by_server.setdefault(server, []).append((preference_key(one.rounds, run.started_at), one, committed))
-        if POOL_SIZE.name in run.plan.scenarios and not run.plan.condition.env:
-            key = preference_key(run.plan.rounds, run.started_at)
-            for server, text in advise_briefly(committed.records, POOL_REQUESTS).items():
-                pools.setdefault(server, []).append((key, text, committed))
     best = {server: max(of, key=lambda one: one[0]) for server, of in sorted(by_server.items())}
-    advised = {server: max(of, key=lambda one: one[0]) for server, of in sorted(pools.items())}
-    quoted = {server: one for server, (_, _, one) in best.items()} | {
-        server: one for server, (_, _, one) in advised.items()
-    }
-    sources = _render_sources(((one.link, one.run, server) for server, one in quoted.items()), catalog)
-    return (
-        switch.waiting_case(
-            {server: one for server, (_, one, _) in best.items()},
-            {server: text for server, (_, text, _) in advised.items()},
-        ),
-        sources,
-    )
+    sources = _render_sources(((one.link, one.run, server) for server, (_, _, one) in best.items()), catalog)
+    return switch.waiting_case({server: one for server, (_, one, _) in best.items()}), sources
 
 
 def _database_case(runs: Sequence[StoredRun]) -> Found:

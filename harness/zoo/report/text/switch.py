@@ -66,11 +66,8 @@ def constant_rate_results(records: Sequence[Record]) -> dict[str, ConstantRateRe
     }
 
 
-def waiting_case(results: Mapping[str, ConstantRateResult], recommended: Mapping[str, str]) -> Case | None:
-    """Return the case of requests that wait, if a pool leaves some unanswered at a constant rate; otherwise None.
-
-    `recommended` has the short recommendation for each server whose pool sizes were compared. It replaces the text.
-    """
+def waiting_case(results: Mapping[str, ConstantRateResult]) -> Case | None:
+    """Return the case of requests that wait, if a pool leaves some unanswered at a constant rate; otherwise None."""
     short = {server: result for server, result in results.items() if not result.pool.complete}
     if not short:
         return None
@@ -80,7 +77,9 @@ def waiting_case(results: Mapping[str, ConstantRateResult], recommended: Mapping
         server: f"the pool answers {result.pool.text}; virtual threads {result.virtual.text}"
         for server, result in results.items()
     }
-    return Case("wait, and more of them than the pool has threads", advice, {**texts, **recommended})
+    one = next(iter(short.values()))
+    load = f"{one.rate:,} requests per second that wait {one.delay_s:g} s each"
+    return Case("wait, and more of them than the pool has threads", f"{advice}: answered of {load}", texts)
 
 
 def database_case(comparison: Comparison, connections: int, wire_ms: int) -> Case | None:
@@ -105,7 +104,8 @@ def fast_case(pairs: Sequence[Pair], cpu_us: Mapping[str, float]) -> Case | None
         server: f"{format_number(cpu_us[pair.b])} → {format_number(cpu_us[pair.a])} µs: {format_comparison(comparison)}"
         for server, (pair, comparison) in known.items()
     }
-    return Case("are fast", f"{advice}: CPU per request, platform → virtual threads", texts)
+    load = f"at {pairs[0].requested:,} connections"
+    return Case("are fast", f"{advice}: CPU per request {load}, platform → virtual threads", texts)
 
 
 def _summarize(comparisons: Sequence[Comparison], more: str, less: str) -> str:
@@ -132,13 +132,13 @@ def memory_case(costs: Mapping[str, Cost], servers: Sequence[str]) -> Case | Non
 
     A server with several variants has the figure of each.
     """
+    if not costs:
+        return None
     by_server: dict[str, list[str]] = {}
     for entry, cost in costs.items():
         server, _, variant = entry.partition(":")
         by_server.setdefault(server, []).append(f"{format_number(cost.interval.value)} kB ({variant})")
     others = {entry: cost.interval.value for entry, cost in costs.items() if server_name(entry) not in servers}
-    if not costs:
-        return None
     advice = "plan for the memory of each waiting request"
     return Case(
         "hold thousands of connections open",

@@ -137,18 +137,6 @@ def answers(records: Sequence[Record]) -> list[str]:
     return made
 
 
-def advise_briefly(records: Sequence[Record], requests: int) -> dict[str, str]:
-    """Return the recommendation for each server with this number of requests, with the peak memory in MB."""
-    made = {}
-    for (server, number), each in rounds_of(records).items():
-        options = list(map(option, each))
-        if number == requests and (found := recommend(options)):
-            chosen = [one for one in options if one.complete and (one.pool == found.pool or one.pool is None)]
-            peaks = [f"{one.name} {format_number(round(one.peak_mb))} MB" for one in chosen if one.peak_mb is not None]
-            made[server] = f"{found.text} ({', '.join(peaks)})" if peaks else found.text
-    return made
-
-
 def answer_block(records: Sequence[Record]) -> AnswerBlock | None:
     """Return what to do about requests that wait, for the server of a run with one number of requests.
 
