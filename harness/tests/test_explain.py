@@ -237,8 +237,8 @@ def test_output_of_the_tools_of_a_jdk() -> None:
 
 def test_allocations_of_threads_that_were_there_throughout_a_recording() -> None:
     events = [
-        {"values": {"allocated": allocated, "thread": {"javaThreadId": thread}}}
-        for thread, allocated in ((1, 500), (2, 70), (1, 1500), (3, 4))
+        {"values": {"allocated": allocated, "thread": thread and {"osThreadId": thread}}}
+        for thread, allocated in ((1, 500), (2, 70), (1, 1500), (3, 4), (None, 9), (None, 99))
     ]
     assert parse_allocations(json.dumps({"recording": {"events": events}})) == 1000
     assert parse_allocations(json.dumps({"recording": {"events": []}})) is None
@@ -350,7 +350,10 @@ def test_known_difference_is_named_with_its_size() -> None:
     assert total(found).interval.value == pytest.approx(4.0, rel=0.2)
     text = paragraph(found, GROUPS)
     assert "server:virtual uses" in text
-    assert "more on parking and waking threads (goes together with 0.9 more calls of futex per request)" in text
+    assert (
+        "µs more on parking and waking threads. The time on parking and waking threads goes together with 0.9 " in text
+    )
+    assert "with 0.9 more calls of futex per request." in text
     assert "because" not in text
 
 

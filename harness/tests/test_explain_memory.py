@@ -173,6 +173,14 @@ def test_paragraph_and_page_name_the_largest_parts(tmp_path: Path) -> None:
     assert "default-src &#39;none&#39;" in page
 
 
+def test_sides_of_different_kinds_are_named_apart() -> None:
+    found = explanation()
+    rounds = [each.model_copy(update={"parts_kb": {"allocator: live objects": 9.0}}) for each in found.b.rounds]
+    text = memory_paragraph(found.model_copy(update={"b": MemorySide(entry="bare", rounds=rounds)}))
+    assert "in server:platform of live objects and native memory and 9 kB [" in text
+    assert "in bare of memory that the allocator has from the kernel." in text
+
+
 def test_a_program_without_a_jvm_has_totals_only(tmp_path: Path) -> None:
     found = explanation()
     bare = [each.model_copy(update={"parts_kb": {}}) for each in found.a.rounds]

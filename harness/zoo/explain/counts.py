@@ -42,7 +42,8 @@ def parse_allocations(events: str) -> int | None:
     by_thread: defaultdict[int, list[int]] = defaultdict(list)
     for event in json.loads(events or "{}").get("recording", {}).get("events", []):
         values = event["values"]
-        by_thread[values["thread"]["javaThreadId"]].append(values["allocated"])
+        if thread := values["thread"]:
+            by_thread[thread["osThreadId"]].append(values["allocated"])
     return sum(max(seen) - min(seen) for seen in by_thread.values()) if by_thread else None
 
 

@@ -109,7 +109,7 @@ class MemoryRound(Data):
     )
 
     @property
-    def live_kb(self) -> float | None:
+    def parts_sum_kb(self) -> float | None:
         """All parts in sum; None without parts."""
         return sum(self.parts_kb.values()) if self.parts_kb else None
 

@@ -152,8 +152,8 @@ class MemoryRow:
 
 
 TOTALS = {
-    "live_kb": "parts, in sum",
-    "rss_kb": "resident memory (RSS), after a collection",
+    "parts_sum_kb": "parts, in sum",
+    "rss_kb": "resident memory (RSS)",
     "anon_kb": "its anonymous part",
     "socket_kb": "socket buffers of the whole machine, in the kernel",
     "threads": "threads of the operating system, number",
@@ -196,21 +196,27 @@ def _row(name: str, a: Sequence[float | None], b: Sequence[float | None]) -> Mem
 def memory_paragraph(found: MemoryExplanation) -> str:
     """Return a few sentences: the memory per waiting request of both entries, and its largest parts."""
     sides = (found.a, found.b)
-    live = [_sentence_part(side, "live_kb") for side in sides]
+    live = [_sentence_part(side, "parts_sum_kb") for side in sides]
     resident = " and ".join(_sentence_part(side, "rss_kb") or "" for side in sides)
     if None in live:
         return f"A waiting request adds {resident} to resident memory."
-    is_jvm = any(name.startswith(HEAP) for name in found.a.rounds[0].parts_kb)
-    kind = "live objects and native memory" if is_jvm else "memory that the allocator has from the kernel"
-    sentences = [f"A waiting request adds {live[0]} and {live[1]} of {kind}."]
+    kinds = [_kind_of_parts(side) for side in sides]
+    adds = f"{live[0]} and {live[1]}" if kinds[0] == kinds[1] else f"{live[0]} of {kinds[0]} and {live[1]}"
+    sentences = [f"A waiting request adds {adds} of {kinds[1]}."]
     for side in sides:
         means = {name: fmean(each.parts_kb.get(name, 0.0) for each in side.rounds) for name in side.rounds[0].parts_kb}
         largest = sorted(((kb, name) for name, kb in means.items() if kb > 0), reverse=True)[:MOST_PARTS]
         if largest:
             named = join_names([f"{name} ({format_number(kb)} kB)" for kb, name in largest])
             sentences.append(f"The largest parts in {side.entry} are {named}.")
-    sentences.append(f"Resident memory{' after a collection' if is_jvm else ''} changes by {resident}.")
+    sentences.append(f"Resident memory changes by {resident}.")
     return " ".join(sentences)
+
+
+def _kind_of_parts(side: MemorySide) -> str:
+    if any(name.startswith(ALLOCATOR) for name in side.rounds[0].parts_kb):
+        return "memory that the allocator has from the kernel"
+    return "live objects and native memory"
 
 
 def _sentence_part(side: MemorySide, name: str) -> str | None:
