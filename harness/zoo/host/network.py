@@ -107,7 +107,7 @@ def free_port(preferred: int, low: int | None) -> int | None:
     The search begins 1,000 ports above `preferred`, because the ports next to it are those of other servers.
     """
     low = low or DEFAULT_LOW
-    ports = (preferred, *range(preferred + 1000, low), *range(preferred + 1, low))
+    ports = (preferred, *range(preferred + 1000, low), *range(preferred + 1, min(preferred + 1000, low)))
     return next((port for port in ports if is_free(port)), None)
 
 
