@@ -42,7 +42,9 @@ def explain(folder: Path, cause: str, windows: int) -> Explanation:
     assert done.returncode == 0, done.stdout + done.stderr
     (written,) = folder.glob("explain/*/run.json")
     assert (written.parent / "explain.html").stat().st_size > 100_000
-    return Explanation.model_validate_json(written.read_text(encoding="utf-8"))
+    found = Explanation.model_validate_json(written.read_text(encoding="utf-8"))
+    assert not found.missing
+    return found
 
 
 def time_below(folder: Path, side: str, frame: str) -> float:
