@@ -54,7 +54,7 @@ EXPLAINED = ("java-liberty", "java-spring", "java-tomcat", "java-vertx", "rust-a
 def document_parts(catalog: Catalog) -> Iterator[Part]:
     """Yield all parts, including those of each server's README."""
     yield Part("README.md", "entries", (), readmes.render_entries)
-    yield Part("README.md", "switch", (ZOO, "scenarios/*", "claims/*", "jdbc*"), readmes.render_answers)
+    yield Part("README.md", "switch", (ZOO, "answers/*", "scenarios/*", "claims/*", "jdbc*"), readmes.render_answers)
     for document, blocks in (("README.md", slice(2)), ("docs/tutorial.md", slice(None))):
         answer = partial(readmes.render_answer, server="java-spring", blocks=blocks)
         yield Part(document, "answer", (ZOO, "scenarios/*", "jdbc*", "claims/jdbc*"), answer)
