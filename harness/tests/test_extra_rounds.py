@@ -11,7 +11,8 @@ from zoo.core.budget import estimate_seconds
 from zoo.core.defaults import FULL
 from zoo.core.errors import BenchError
 from zoo.core.record import Record
-from zoo.core.run import Run
+from zoo.core.run import PlanFacts, Run
+from zoo.report.wording import describe_rounds
 from zoo.stats import extra_rounds
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
@@ -34,13 +35,13 @@ def seen(wobble: tuple[float, ...], factor: float = 1.0, tier: str = "1k") -> li
 
 def test_figures_that_hardly_vary_need_no_more() -> None:
     more = extra_rounds.plan_extra_rounds(asked(), seen(CALM), builders.catalog())
-    assert more == extra_rounds.ExtraRounds(0, "3 rounds: throughput is known to ±5%")
+    assert more == extra_rounds.ExtraRounds(0, "3 rounds: throughput and CPU time are known to ±5%")
 
 
 def test_noise_asks_for_more_a_few_at_a_time() -> None:
     more = extra_rounds.plan_extra_rounds(asked(), seen(NOISY), builders.catalog())
     assert more.rounds == extra_rounds.AT_ONCE
-    assert more.text.endswith("; 3 of them follow")
+    assert more.text.endswith(" more; 3 follow")
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 1.5])
@@ -71,24 +72,44 @@ def test_a_run_is_not_given_fewer_rounds_than_it_has(rounds: int) -> None:
         extra_rounds.extend_rounds(asked().plan, rounds)
 
 
-def test_the_budget_is_kept() -> None:
-    def all_s(run: Run) -> float:
-        return estimate_seconds(blocks_of(run.plan), profile_of(run.plan), builders.catalog())
+def more_of(planned: PlanFacts, rounds: int) -> PlanFacts:
+    return extra_rounds.ExtraRounds(rounds, "", (PLATFORM, VIRTUAL), ("1k",)).add_to(planned)
 
-    run = asked()
-    two_more = run.model_copy(update={"plan": extra_rounds.add_rounds(run.plan, 2)})
-    assert extra_rounds.plan_extra_rounds(asked(budget_s=all_s(two_more)), seen(NOISY), builders.catalog()).rounds == 2
-    at_its_end = extra_rounds.plan_extra_rounds(asked(budget_s=all_s(run)), seen(NOISY), builders.catalog())
+
+def test_the_budget_is_kept() -> None:
+    def all_s(plan: PlanFacts) -> float:
+        return estimate_seconds(blocks_of(plan), profile_of(plan), builders.catalog())
+
+    plan = asked().plan
+    two_more = asked(budget_s=all_s(more_of(plan, 2)))
+    assert extra_rounds.plan_extra_rounds(two_more, seen(NOISY), builders.catalog()).rounds == 2
+    at_its_end = extra_rounds.plan_extra_rounds(asked(budget_s=all_s(plan)), seen(NOISY), builders.catalog())
     assert at_its_end.rounds == 0
     assert "over the budget of" in at_its_end.text
 
 
+def test_added_rounds_measure_only_what_is_not_known_well_enough() -> None:
+    run = asked()
+    wide = run.model_copy(update={"plan": run.plan.model_copy(update={"entries": [PLATFORM, VIRTUAL, "rust-n:bare"]})})
+    records = [*seen(NOISY), *seen(CALM, tier="100"), *(record("rust-n:bare", "1k", round_number=n) for n in (1, 2, 3))]
+    more = extra_rounds.plan_extra_rounds(wide, records, builders.catalog())
+    assert (set(more.entries), more.tiers) == ({PLATFORM, VIRTUAL}, ("1k",))
+    plan = more.add_to(wide.plan)
+    added = [block for block in blocks_of(plan) if block.round > 3]
+    assert {(block.scenario, block.entries, tuple(tier.name for tier in block.tiers)) for block in added} == {
+        ("hello", (PLATFORM, VIRTUAL), ("1k",))
+    }
+    assert plan.cells == wide.plan.cells + 2 * more.rounds
+    assert [b for b in blocks_of(plan) if b.round <= 3] == blocks_of(wide.plan), "what was measured stays what it was"
+
+
 def test_only_what_measures_throughput_gets_further_rounds() -> None:
-    plan = extra_rounds.add_rounds(asked().plan, 2)
+    plan = more_of(asked().plan, 2)
     rounds = {(b.scenario, b.round) for b in blocks_of(plan)}
     assert {number for scenario, number in rounds if scenario == "hello"} == {1, 2, 3, 4, 5}
     assert {number for scenario, number in rounds if scenario == "sleep"} == {1, 2, 3}
-    assert extra_rounds.add_rounds(plan, 1).rounds == 6
+    assert more_of(plan, 1).rounds == 6
+    assert describe_rounds(plan) == "3 rounds, up to 5 where a precision needed more"
 
 
 def test_nobody_asked_for_a_precision() -> None:

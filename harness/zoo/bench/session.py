@@ -252,7 +252,7 @@ def carry_out(root: Path, store: Store, catalog: Catalog, display: Display) -> l
             more = extra_rounds.plan_extra_rounds(run, records, catalog)
             if not more.rounds:
                 break
-            run = run.model_copy(update={"plan": extra_rounds.add_rounds(run.plan, more.rounds)})
+            run = run.model_copy(update={"plan": more.add_to(run.plan)})
             store.write_run(run)
             display.line(more.text)
         if more.text:

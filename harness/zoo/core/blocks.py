@@ -13,7 +13,7 @@ from zoo.core.defaults import BEFORE, FULL, Profile
 from zoo.core.entry_id import aa_id, base_id, is_aa, server_name
 from zoo.core.errors import BenchError
 from zoo.core.record import Record, RecordKey, newest_records, workload_name
-from zoo.core.run import Case, PlanFacts, Program
+from zoo.core.run import Case, LaterRounds, PlanFacts, Program
 from zoo.core.scenario import SCENARIOS
 
 PLAIN = Case()
@@ -119,11 +119,21 @@ def blocks_of(planned: PlanFacts) -> list[Block]:
         again = scenario in planned.twin_scenarios
         units += _round_blocks([e for e in everyone if again or not is_aa(e)], scenario, planned)
     return [
-        replace(unit, round=number, position=position)
+        replace(limited, round=number, position=position)
         for number in range(1, max(map(planned.rounds_in, planned.scenarios)) + 1)
         for position, unit in enumerate(round_order(units, number, planned.seed))
-        if number <= planned.rounds_in(unit.scenario)
+        if number <= planned.rounds_in(unit.scenario) and (limited := _limit(unit, planned.limits_of(number)))
     ]
+
+
+def _limit(block: Block, limits: LaterRounds | None) -> Block | None:
+    """Return the part of a block that a limited round measures, or None if there is none."""
+    if limits is None:
+        return block
+    entries = tuple(entry for entry in block.entries if entry in limits.entries)
+    tiers = tuple(tier for tier in block.tiers if tier.name in limits.tiers)
+    parallel = block.parallel and len(entries) > 1
+    return replace(block, entries=entries, tiers=tiers, parallel=parallel) if entries and tiers else None
 
 
 def _round_blocks(entries: Sequence[str], scenario: str, planned: PlanFacts) -> list[Block]:

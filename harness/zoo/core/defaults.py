@@ -82,6 +82,10 @@ FULL = Profile(
     rest_s=3,
     few_times=2,
 )
+FIRST_ROUNDS = 2
+"""Rounds of everything in a run with a precision: enough to estimate the noise, so that most rounds are added where
+they are needed."""
+
 QUICK = Profile(
     rounds=1,
     cycles=1,

@@ -11,7 +11,7 @@ from zoo.core import capacity
 from zoo.core.blocks import Design
 from zoo.core.capacity import PlanError, parse_percent
 from zoo.core.condition import Condition
-from zoo.core.defaults import BUDGET_MIN, EMULATED, FULL, QUICK, TIERS, Profile
+from zoo.core.defaults import BUDGET_MIN, EMULATED, FIRST_ROUNDS, FULL, QUICK, TIERS, Profile
 from zoo.core.manifest import Catalog, Entry
 from zoo.core.option import Option
 from zoo.core.run import PlanFacts, Program, Target
@@ -159,8 +159,9 @@ class BenchOptions:
         A given duration replaces the window of scenarios without a wait, and a given warm-up replaces theirs.
         """
         profile = EMULATED if emulated else QUICK if self.quick else FULL
-        own = [SCENARIOS[name].rounds or profile.rounds for name in self.scenarios if name in SCENARIOS]
-        profile = replace(profile, rounds=max(own, default=profile.rounds) if self.rounds is None else self.rounds)
+        usual = profile.rounds if self.precision is None else FIRST_ROUNDS
+        own = [SCENARIOS[name].rounds or usual for name in self.scenarios if name in SCENARIOS]
+        profile = replace(profile, rounds=max(own, default=usual) if self.rounds is None else self.rounds)
         if self.duration_s is not None:
             profile = replace(profile, window_s=self.duration_s, few_times=1)
         if self.turn_s is not None:

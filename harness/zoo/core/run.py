@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -58,10 +57,6 @@ class Program(Data):
     calibrated: bool = Field(default=False, description=("paths or rates that are determined at the start of the run"))
     capacity_rps: float | None = Field(default=None, description="the capacity of which rates are shares")
 
-    def cells(self, entries: Sequence[str]) -> int:
-        """Return the number of cells in one round."""
-        return sum(len(case.tiers or self.tiers) * sum(map(case.applies, entries)) for case in self.cases)
-
 
 class RunFacts(VersionedData):
     """The identity of a run: its id, times, code and host. `finished_at` is null until the run has ended."""
@@ -88,6 +83,14 @@ class Target(Data):
     address: str | None = Field(default=None, description="IP address that is loaded and read; null in earlier runs")
 
 
+class LaterRounds(Data):
+    """Limits of the rounds after `after`: some entries at some connection counts, in scenarios of throughput."""
+
+    after: int
+    entries: list[str]
+    tiers: list[str]
+
+
 class PlanFacts(Data):
     """The plan that a run carries out; together with the seed it determines the order of every round."""
 
@@ -97,6 +100,9 @@ class PlanFacts(Data):
     rounds: int
     rounds_of: dict[str, int] = Field(
         default={}, description=("rounds by scenario, if they differ from those of the run")
+    )
+    later: list[LaterRounds] = Field(
+        default=[], description="what rounds that a precision added are limited to; each applies until the next begins"
     )
     precision: float | None = Field(
         default=None,
@@ -144,6 +150,10 @@ class PlanFacts(Data):
     def rounds_in(self, scenario: str) -> int:
         return self.rounds_of.get(scenario, self.rounds)
 
+    def limits_of(self, number: int) -> LaterRounds | None:
+        """Return what the round of this number is limited to, or None if it measures everything."""
+        return next((later for later in reversed(self.later) if number > later.after), None)
+
     @property
     def varied_entries(self) -> list[str]:
         """Return the entries under additional conditions, each only under those that change something for it."""
@@ -165,14 +175,13 @@ class PlanFacts(Data):
     @property
     def aa_cells(self) -> int:
         twins = list(map(aa_id, self.twins))
-        return sum(self._cells(name, twins) * self.rounds_in(name) for name in self.twin_scenarios)
+        return sum(self._cells(name, twins) for name in self.twin_scenarios)
 
     @property
     def cells(self) -> int:
         """Return the number of cells in all rounds, including A/A."""
         everyone = [*self.entries, *self.varied_entries]
-        own = sum(self._cells(name, everyone) * self.rounds_in(name) for name in self.scenarios)
-        return own + self.aa_cells
+        return sum(self._cells(name, everyone) for name in self.scenarios) + self.aa_cells
 
     @property
     def connection_counts(self) -> list[str]:
@@ -187,8 +196,18 @@ class PlanFacts(Data):
         return list(dict.fromkeys([*plain, *own]))
 
     def _cells(self, scenario: str, entries: list[str]) -> int:
-        program = self.programs.get(scenario)
-        return program.cells(entries) if program else len(entries) * len(self.tiers)
+        """Return the number of cells of these entries in all rounds of a scenario."""
+        program, total = self.programs.get(scenario), 0
+        for number in range(1, self.rounds_in(scenario) + 1):
+            limits = self.limits_of(number)
+            measured = [entry for entry in entries if limits is None or entry in limits.entries]
+            cases = [(len(measured), self.tiers)]
+            if program:
+                cases = [(sum(map(case.applies, measured)), case.tiers or program.tiers) for case in program.cases]
+            total += sum(
+                count * sum(limits is None or tier in limits.tiers for tier in tiers) for count, tiers in cases
+            )
+        return total
 
 
 class Run(RunFacts):

@@ -12,6 +12,7 @@ from zoo.host.build import source_hash
 from zoo.reference.runs import StoredRun
 from zoo.report.section import Section
 from zoo.report.text.markdown import render_body, render_table
+from zoo.report.wording import describe_rounds
 from zoo.stats import databases
 from zoo.stats.memory_per_request import Cost
 from zoo.stats.pairs import Comparison, Kind, Pair
@@ -62,7 +63,7 @@ def explain_medians(run: Run, rows: Sequence[Row], catalog: Catalog) -> str:
         else ""
     )
     return (
-        f"Median (lowest–highest) of {run.plan.rounds} rounds; ≥ or a hollow mark: something other "
+        f"Median (lowest–highest) of {describe_rounds(run.plan)}; ≥ or a hollow mark: something other "
         "than the server was the bottleneck, so the server may be faster. "
         f"{describe_origin(run, catalog)}.{reduction}"
     )

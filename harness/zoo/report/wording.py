@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from zoo.core.entry_id import server_name
 from zoo.core.flag import Flag
+from zoo.core.run import PlanFacts
 from zoo.report.formatting import format_number
 from zoo.stats import Ratio
 from zoo.stats.metrics import Word
@@ -113,3 +114,10 @@ def format_by_server(values: Mapping[str, float], unit: str = "") -> str:
 def capitalize(text: str) -> str:
     """Return the text with a capital first letter; the rest is unchanged."""
     return text[:1].upper() + text[1:]
+
+
+def describe_rounds(plan: PlanFacts) -> str:
+    """Describe how many rounds a run has: `3 rounds`, or `2 rounds, 7 where a precision needed more`."""
+    if not plan.later:
+        return f"{plan.rounds} rounds"
+    return f"{plan.later[0].after} rounds, up to {plan.rounds} where a precision needed more"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from zoo.core.blocks import blocks_of, profile_of
 from zoo.core.budget import estimate_seconds
 from zoo.core.errors import BenchError
 from zoo.core.manifest import Catalog
 from zoo.core.record import Record
-from zoo.core.run import PlanFacts, Run
+from zoo.core.run import LaterRounds, PlanFacts, Run
 from zoo.core.scenario import SCENARIOS
 from zoo.core.windows import MANY
 from zoo.stats import rounds_for, sd_upper_bound
@@ -22,7 +22,7 @@ PLANNED = (REQUESTS, CPU)
 
 @dataclass(frozen=True)
 class Need:
-    """The rounds that one comparison needs.
+    """The rounds that one comparison needs. `done` is the number that it has.
 
     `expected` follows from the pilot's variance. `assured` is the number needed for 80% assurance, given how few
     rounds the pilot had.
@@ -34,18 +34,19 @@ class Need:
     tier: str
     metric: Metric
     sd_log: float
+    done: int
     expected: int
     assured: int
 
 
-def rounds_needed(pairs: Iterable[Pair], wanted: float, done: int) -> int:
-    """Return how many more rounds are needed until each named pair of throughput is known to ± wanted (0.05: 5%).
+def missing_rounds(pairs: Iterable[Pair], wanted: float) -> dict[Need, int]:
+    """Return the needs that are not met, with how many rounds each lacks to be known to ± wanted (0.05: 5%).
 
     The number depends on the figures' variance and never on their differences, so a difference is no reason to stop.
     With more than `MANY` connections, a window mostly opens them, so no rounds are added for these cells.
     """
     busy = [p for p in pairs if p.requested <= MANY and SCENARIOS[p.scenario.partition(" ")[0]].measures_throughput]
-    return max(0, max((need.expected for need in find_needs(busy, wanted)), default=0) - done)
+    return {need: more for need in find_needs(busy, wanted) if (more := need.expected - need.done) > 0}
 
 
 def find_needs(pairs: Iterable[Pair], wanted: float) -> list[Need]:
@@ -65,6 +66,7 @@ def find_needs(pairs: Iterable[Pair], wanted: float) -> list[Need]:
                     tier=pair.tier,
                     metric=metric,
                     sd_log=ratio.sd_log,
+                    done=ratio.rounds,
                     expected=rounds_for(ratio.sd_log, wanted, prior_df=(ratio.df or 0) - (ratio.rounds - 1)),
                     assured=rounds_for(sd_upper_bound(ratio.sd_log, ratio.rounds), wanted),
                 )
@@ -78,33 +80,48 @@ AT_ONCE = 3
 
 @dataclass(frozen=True)
 class ExtraRounds:
-    """The number of rounds to add, 0 if the run is complete; `text` gives the reason."""
+    """The rounds to add, which measure only what still needs them; none if the run is complete. `text` says why."""
 
     rounds: int
     text: str = ""
+    entries: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
+
+    def add_to(self, planned: PlanFacts) -> PlanFacts:
+        """Return the plan with these rounds of the scenarios that measure throughput; the others keep their rounds."""
+        limits = LaterRounds(after=planned.rounds, entries=list(self.entries), tiers=list(self.tiers))
+        return _add_rounds(planned, self.rounds).model_copy(update={"later": [*planned.later, limits]})
 
 
 def plan_extra_rounds(run: Run, records: Sequence[Record], catalog: Catalog) -> ExtraRounds:
-    """Return the rounds that a finished run needs in addition, as far as the budget allows."""
+    """Return the rounds that a finished run needs in addition, as far as the budget allows.
+
+    They measure the pairs that are not known to the precision, so that the budget is spent on these.
+    """
     planned = run.plan
     if planned.precision is None or planned.budget_s is None:
         return ExtraRounds(0)
-    pairs = compare(planned.entries, records, catalog.reference_id, planned.guests).pairs
-    wanted = rounds_needed(pairs, planned.precision, planned.rounds)
+    missing = missing_rounds(
+        compare(planned.entries, records, catalog.reference_id, planned.guests).pairs, planned.precision
+    )
     aim = f"±{100 * planned.precision:g}%"
-    if not wanted:
-        return ExtraRounds(0, f"{planned.rounds} rounds: throughput is known to {aim}")
-    chosen = min(wanted, AT_ONCE)
-    while chosen and _seconds(add_rounds(planned, chosen), catalog) > planned.budget_s:
-        chosen -= 1
-    minutes = planned.budget_s / 60
-    if not chosen:
+    if not missing:
+        return ExtraRounds(0, f"{planned.rounds} rounds: throughput and CPU time are known to {aim}")
+    wanted = max(missing.values())
+    entries = tuple(dict.fromkeys(name for need in missing for name in (need.a, need.b)))
+    tiers = tuple(dict.fromkeys(need.tier for need in missing))
+    chosen = ExtraRounds(min(wanted, AT_ONCE), "", entries, tiers)
+    while chosen.rounds and _seconds(chosen.add_to(planned), catalog) > planned.budget_s:
+        chosen = replace(chosen, rounds=chosen.rounds - 1)
+    minutes, needed = planned.budget_s / 60, f"{aim} in {len(missing)} more comparisons"
+    if not chosen.rounds:
         over = f"over the budget of {minutes:.0f} min"
-        return ExtraRounds(0, f"{planned.rounds} rounds; {aim} would take about {wanted} more, {over}")
-    return ExtraRounds(chosen, f"{planned.rounds} rounds; {aim} needs about {wanted} more; {chosen} of them follow")
+        return ExtraRounds(0, f"{planned.rounds} rounds; {needed} would take about {wanted} more, {over}")
+    text = f"{planned.rounds} rounds; {needed} needs about {wanted} more; {chosen.rounds} follow"
+    return replace(chosen, text=text)
 
 
-def add_rounds(planned: PlanFacts, more: int) -> PlanFacts:
+def _add_rounds(planned: PlanFacts, more: int) -> PlanFacts:
     """Return the plan with more rounds of the scenarios that measure throughput; the others keep their rounds."""
     kept = {name: planned.rounds_in(name) for name in planned.scenarios if not SCENARIOS[name].measures_throughput}
     return planned.model_copy(update={"rounds": planned.rounds + more, "rounds_of": kept})
@@ -121,7 +138,7 @@ def extend_rounds(planned: PlanFacts, rounds: int) -> PlanFacts:
             "larger number, the total of all rounds"
         )
     if any(SCENARIOS[name].measures_throughput for name in planned.scenarios):
-        return add_rounds(planned, rounds - planned.rounds)
+        return _add_rounds(planned, rounds - planned.rounds)
     return planned.model_copy(update={"rounds": rounds, "rounds_of": {}})
 
 

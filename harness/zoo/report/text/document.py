@@ -18,6 +18,7 @@ from zoo.report.sentences import QUESTIONS, limit_sentences, list_results, waiti
 from zoo.report.summary import Summary
 from zoo.report.text import comparisons
 from zoo.report.view import records_by_view, views
+from zoo.report.wording import describe_rounds
 from zoo.stats.pairs import RunPairs
 from zoo.stats.summary import Row
 
@@ -88,7 +89,7 @@ def head_section(run: Run, records: Sequence[Record], notes: Sequence[str] = ())
     if missing > 0:
         state += f", {missing} not run yet"
     rounds = (
-        f"{plan.rounds} rounds: medians, with the lowest and highest round in brackets"
+        f"{describe_rounds(plan)}: medians, with the lowest and highest round in brackets"
         if plan.rounds > 1
         else "1 round: a smoke run, no statistics"
     )
