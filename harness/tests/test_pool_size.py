@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import builders
@@ -20,7 +21,7 @@ from zoo.core.plan import BenchOptions, make_plan
 from zoo.core.record import Record
 from zoo.core.run_folder import Store
 from zoo.core.samples import Hits
-from zoo.core.trial_results import PoolSizeResult
+from zoo.core.trial_results import PoolSizeResult, Quantiles
 from zoo.load.vegeta import Attack, AttackResult
 from zoo.report.page.contents import Contents
 from zoo.report.page.html import ChartTools, render_page
@@ -42,9 +43,34 @@ from zoo.scenarios.pool_size.analysis import (
     stop,
 )
 from zoo.scenarios.pool_size.spec import PoolChoice
-from zoo.scenarios.pool_size.view import answer_block
+from zoo.scenarios.pool_size.view import answer_block, switch_advice
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
+
+LOAD = "1,000 requests at once that wait {} s: served in the first wait, peak memory"
+
+
+def pool_result(pool: int | None, served: int, requests: int = 1_000) -> PoolSizeResult:
+    """Return the result of requests that wait 4 s, of which this many are served in the first wait."""
+    return PoolSizeResult(
+        delay_s=4.0,
+        timeout_s=10.0,
+        requests=requests,
+        pool=pool,
+        served_first=served,
+        served=requests,
+        failed={},
+        latency=Quantiles(p50_us=None, p90_us=None, p99_us=None, p999_us=None),
+        grown_s=None,
+        threads=None,
+        rss_kb=None,
+        heap_kb=None,
+        stacks_kb=None,
+        hello=None,
+        cpu_s=None,
+        version="",
+        answers=None,
+    )
 
 
 # --- who was served
@@ -384,6 +410,13 @@ def test_the_recommendation_of_one_run_and_what_comes_next(bed: Bed) -> None:
         "Memory",
     ]
     assert answer_block([]) is None
+    advice = switch_advice(bed.store.records())
+    assert advice
+    assert (advice.action, advice.load) == (block.verdict, LOAD.format(10))
+    assert re.sub(r", [\d.,]+ MB", "", advice.figures) == (
+        "a pool of 200: 200; a pool of 1,000: all; virtual threads: all"
+    )
+    assert switch_advice([]) is None
 
 
 def test_a_container_without_room_for_the_threads_is_the_reason(bed: Bed) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import builders
-from test_experiments import opened, tried
+from test_experiments import tried
 from test_jdbc import measured, run_of, two
+from test_pool_size import pool_result
 
 from zoo.core.run_folder import Store
 from zoo.reference import readmes
@@ -23,12 +24,12 @@ def told(root: Path) -> str:
     return readmes.render_answers([*committed.matching("bench-all"), *committed.matching("*")], catalog)
 
 
-def commit_open(root: Path, name: str, started_at: str, *rounds: tuple[float, float]) -> None:
-    run = builders.run([PLATFORM, VIRTUAL], ["open"], ["24k"], rounds=len(rounds))
+def commit_pools(root: Path, name: str, started_at: str, rounds: int, served: int) -> None:
+    run = builders.run([PLATFORM, VIRTUAL], ["pool-size"], ["1k"], rounds=rounds)
     made = Store.create(root / "made", run.model_copy(update={"started_at": started_at}))
-    for number, shares in enumerate(rounds, 1):
-        for entry, share in zip((PLATFORM, VIRTUAL), shares, strict=True):
-            made.append(tried("open", opened(share), entry, number=number))
+    for number in range(1, rounds + 1):
+        made.append(tried("pool-size", pool_result(200, served), PLATFORM, "current", "1k", number))
+        made.append(tried("pool-size", pool_result(None, 1_000), VIRTUAL, "virtual", "1k", number))
     builders.list_runs(root, name)
     to = root / COMMITTED / name
     to.parent.mkdir(parents=True, exist_ok=True)
@@ -57,9 +58,9 @@ def test_of_equal_runs_of_a_database_cell_the_newest_is_quoted(tmp_path: Path) -
     assert "([run](results/reference/a))" in told(tmp_path)
 
 
-def test_of_several_runs_of_a_constant_rate_the_one_with_most_rounds_is_quoted(tmp_path: Path) -> None:
-    commit_open(tmp_path, "scenarios/open", "2026-01-02T00:00:00+00:00", (1.0, 1.0))
-    commit_open(tmp_path, "claims/open", "2026-01-01T00:00:00+00:00", (0.5, 1.0), (0.4, 1.0))
+def test_of_several_runs_of_waiting_requests_the_one_with_most_rounds_is_quoted(tmp_path: Path) -> None:
+    commit_pools(tmp_path, "scenarios/pools", "2026-01-02T00:00:00+00:00", rounds=1, served=199)
+    commit_pools(tmp_path, "answers/pools", "2026-01-01T00:00:00+00:00", rounds=2, served=150)
     text = told(tmp_path)
-    assert "the pool answers 40%; virtual threads all" in text
-    assert "([run](results/reference/claims/open), earlier build)" in text
+    assert "switch to virtual threads: a pool of 200: 150, 78.1 MB; virtual threads: all" in text
+    assert "([run](results/reference/answers/pools), earlier build)" in text

@@ -6,9 +6,7 @@ import math
 
 import pytest
 from builders import record
-from test_experiments import opened, tried
 
-from zoo.core.trial_results import OpenResult
 from zoo.report.section import NONE
 from zoo.report.text import switch
 from zoo.stats.databases import OPS
@@ -22,45 +20,20 @@ from zoo.stats.verdict import judge
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
 
 
-LOAD = ": answered of 400 requests per second that wait 4 s each"
+LOAD = "1,000 requests at once that wait 4 s"
 
 
-def waiting(pool: OpenResult, virtual: OpenResult) -> switch.Case | None:
-    records = [tried("open", pool, PLATFORM), tried("open", virtual, VIRTUAL)]
-    return switch.waiting_case(switch.constant_rate_results(records))
-
-
-LATE = opened(1.0, p50_s=25.0, p99_s=31.4)
-
-
-@pytest.mark.parametrize(
-    ("pool", "virtual", "advice", "text"),
-    [
-        (opened(0.13), opened(1.0), "switch, or enlarge the pool", "the pool answers 13%; virtual threads all"),
-        (opened(0.97), opened(1.0), "switch, or enlarge the pool", "the pool answers 97%; virtual threads all"),
-        (
-            LATE,
-            opened(1.0),
-            "switch, or enlarge the pool",
-            "the pool answers all, but half of them only after 25 s; virtual threads all",
-        ),
-        (
-            opened(0.13),
-            opened(1.0, p99_s=9.0),
-            "no gain",
-            "the pool answers 13%; virtual threads all, but 1 in 100 of them only after 9 s",
-        ),
-    ],
-)
-def test_advice_about_waiting_requests(pool: OpenResult, virtual: OpenResult, advice: str, text: str) -> None:
-    case = waiting(pool, virtual)
+def test_advice_about_waiting_requests_names_each_servers_own() -> None:
+    enlarge = switch.Advice("enlarge the pool to about 1,000", "a pool of 200 serves 200 at once", LOAD)
+    change = switch.Advice("switch to virtual threads", "a pool of 200 serves 150 at once", LOAD)
+    case = switch.waiting_case({"java-a": enlarge, "java-b": change})
     assert case
-    assert (case.advice, case.by_server) == (advice + LOAD, {"java-a": text})
-
-
-@pytest.mark.parametrize("pool", [opened(1.0), opened(0.13, behind="too few workers")])
-def test_no_case_where_the_pool_answers_all_or_the_generator_fell_behind(pool: OpenResult) -> None:
-    assert waiting(pool, opened(1.0)) is None
+    assert case.advice == f"enlarge the pool to about 1,000 or switch to virtual threads: {LOAD}"
+    assert case.by_server["java-b"] == "switch to virtual threads: a pool of 200 serves 150 at once"
+    alike = switch.waiting_case({"java-a": enlarge, "java-b": enlarge})
+    assert alike
+    assert alike.advice == f"enlarge the pool to about 1,000: {LOAD}"
+    assert switch.waiting_case({}) is None
 
 
 @pytest.mark.parametrize(

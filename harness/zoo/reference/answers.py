@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from zoo.core.answer_runs import COST, HELD, PARTS, POOLS, WAITING
+from zoo.core.answer_runs import COLD, COST, HELD, PARTS, POOLS, WAITING
 from zoo.core.entry_id import server_name
 from zoo.core.manifest import Catalog
 from zoo.core.record import Record
 from zoo.core.run_folder import Store
-from zoo.core.trial_results import StartupResult
 from zoo.reference.origin import outdated_servers, quoted_database, usual_costs
 from zoo.reference.runs import TABLE, Reference, StoredRun
 from zoo.report.answer import (
@@ -21,6 +19,7 @@ from zoo.report.answer import (
     Found,
     Line,
     Variants,
+    cold_block,
     format_estimate,
     make_answer,
     memory_block,
@@ -28,10 +27,8 @@ from zoo.report.answer import (
 )
 from zoo.report.page.answer import render_badge, render_page, render_picture
 from zoo.report.summary import Summary
-from zoo.report.wording import capitalize
 from zoo.scenarios.pool_size.view import answer_block
 from zoo.stats.pairs import Comparison
-from zoo.stats.trials import each_result, list_loads
 
 REFERENCE = "measured on the reference machine"
 QUOTED = "1k"
@@ -99,7 +96,7 @@ def read_answer(sides: Variants, found: Found, reference: Sequence[StoredRun], c
 
     The answer says so if a run measured an earlier build of the server.
     """
-    pools = answer_block(_of_server(found[POOLS].records, sides.server)) if POOLS in found else None
+    pools = answer_block(records_of(found[POOLS].records, sides.server)) if POOLS in found else None
     made = make_answer(sides, found, [*([pools] if pools else []), *reference_blocks(sides, reference, catalog)])
     if not any(sides.server in outdated_servers(summary.run, catalog) for summary in found.values()):
         return made
@@ -107,14 +104,15 @@ def read_answer(sides: Variants, found: Found, reference: Sequence[StoredRun], c
     return made.model_copy(update={"certainty": [*made.certainty, older]})
 
 
-def _of_server(records: Iterable[Record], server: str) -> list[Record]:
+def records_of(records: Iterable[Record], server: str) -> list[Record]:
+    """Return the records of one server."""
     return [record for record in records if server_name(record.entry) == server]
 
 
 def reference_blocks(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[AnswerBlock]:
-    """Return the blocks that committed runs fill: the start, the memory of waiting requests, and a database."""
+    """Return the blocks that committed runs fill: a cold start, the memory of waiting requests, and a database."""
     bench = [one for one in runs if one.listing.words[0] == "bench" and one.listing.name.startswith("scenarios/")]
-    return [*_memory(sides, bench, catalog), *_starts(sides, bench, catalog), *_database(runs)]
+    return [*_memory(sides, bench, catalog), *_cold(sides, bench, catalog), *_database(runs)]
 
 
 def _memory(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[AnswerBlock]:
@@ -126,33 +124,12 @@ def _memory(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> lis
     return [memory_block(sides, {entry: cost.interval for entry, (_, cost) in costs.items()}, source, links)]
 
 
-def _starts(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[AnswerBlock]:
-    """Return how long each side takes from its start to the first response, from the newest run that has both."""
-    for one in reversed([one for one in runs if "startup" in one.run.plan.scenarios]):
-        by_entry = {
-            entry: statistics.median(seconds for result in of for seconds in result.first_answer_s)
-            for level in list_loads(one.records)
-            for entry, of in each_result(one.records, level, StartupResult).items()
-        }
-        if set(sides) <= set(by_entry):
-            lines = [
-                Line(
-                    subject=capitalize(sides.name(e)),
-                    text=f"first response after {by_entry[e]:.2g} s (median)",
-                    quoted=True,
-                )
-                for e in sides
-            ]
-            return [
-                AnswerBlock(
-                    name="cold",
-                    heading="Starting cold",
-                    lines=lines,
-                    source=_source([one], sides.server, catalog),
-                    run=one.link,
-                    command=f"make bench SERVER={sides.server} SCENARIO=cold",
-                )
-            ]
+def _cold(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[AnswerBlock]:
+    """Return when each side reaches its full speed after a start under load, from the newest run that has both."""
+    for one in sorted(runs, key=lambda one: one.run.started_at, reverse=True):
+        if COLD in one.run.plan.scenarios and set(sides) <= set(one.run.plan.entries):
+            source = f"{_source([one], sides.server, catalog)}, {one.run.plan.rounds} round(s)"
+            return [cold_block(sides, records_of(one.records, sides.server), source, one.link)]
     return []
 
 
@@ -196,12 +173,19 @@ def _source(runs: Iterable[StoredRun], server: str, catalog: Catalog) -> str:
 def write_answer(answer: Answer, folder: Path) -> Path:
     """Write the answer as a page, as JSON, as a badge and as a picture; return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {
+    for name, text in answer_files(answer).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder / PAGE
+
+
+PAGE = "answer.html"
+
+
+def answer_files(answer: Answer) -> dict[str, str]:
+    """Return the text of each file of an answer, by its name."""
+    return {
         "answer.json": answer.model_dump_json(indent=2) + "\n",
         "answer-badge.svg": render_badge(answer),
         "answer.svg": render_picture(answer),
-        "answer.html": render_page(answer),
+        PAGE: render_page(answer),
     }
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return folder / "answer.html"

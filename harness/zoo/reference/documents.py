@@ -28,6 +28,9 @@ class DocumentError(UserError):
     """A document without the markers of its generated part."""
 
 
+RenderPart = Callable[[Sequence[StoredRun], Catalog], str]
+
+
 @dataclass(frozen=True)
 class Part:
     """A generated part of a document.
@@ -40,11 +43,23 @@ class Part:
     document: str
     marker: str
     runs: Sequence[str]
-    render: Callable[[Sequence[StoredRun], Catalog], str]
+    render: RenderPart
 
 
 ZOO = "bench-all"
 """The name of the run of the whole zoo."""
+
+
+ANSWERED = ("java-liberty", "java-spring", "java-tomcat", "java-vertx")
+"""Servers whose answer is committed."""
+
+BEHIND_ANSWERS = ("scenarios/*", "jdbc*", "claims/jdbc*")
+"""The runs that measured what an answer quotes of the reference machine."""
+
+
+def _answer_part(server: str, blocks: slice = slice(None)) -> tuple[Sequence[str], RenderPart]:
+    """Return the runs of a part with a server's answer, and the function that renders it."""
+    return (f"answers/{server}/*", *BEHIND_ANSWERS), partial(readmes.render_answer, server=server, blocks=blocks)
 
 
 EXPLAINED = ("java-liberty", "java-spring", "java-tomcat", "java-vertx", "rust-axum")
@@ -55,9 +70,10 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
     """Yield all parts, including those of each server's README."""
     yield Part("README.md", "entries", (), readmes.render_entries)
     yield Part("README.md", "switch", (ZOO, "answers/*", "scenarios/*", "claims/*", "jdbc*"), readmes.render_answers)
-    for document, blocks in (("README.md", slice(2)), ("docs/tutorial.md", slice(None))):
-        answer = partial(readmes.render_answer, server="java-spring", blocks=blocks)
-        yield Part(document, "answer", (ZOO, "scenarios/*", "jdbc*", "claims/jdbc*"), answer)
+    yield Part("README.md", "answer", *_answer_part("java-spring", slice(2)))
+    yield Part("docs/tutorial.md", "answer", *_answer_part("java-spring"))
+    for name in ANSWERED:
+        yield Part("docs/explanation/answers.md", name, *_answer_part(name))
     for server in catalog.servers:
         render = partial(readmes.render_server_results, server=server.name)
         yield Part(f"{server.name}/README.md", "results", (ZOO, "scenarios/*"), render)
@@ -100,6 +116,7 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
 
 FILES = (
     ((ZOO,), readmes.render_files),
+    (("answers/*", *BEHIND_ANSWERS), readmes.render_answer_files),
     (("scenarios/*",), findings.render_experiment_charts),
     (("vm-25k*",), findings.render_highest_tier_reports),
 )

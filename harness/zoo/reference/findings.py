@@ -77,8 +77,13 @@ def render_pairs(
 
 
 def render_conditions(runs: Sequence[StoredRun], catalog: Catalog) -> str:
-    """Render the comparisons of all entries with themselves under another condition, run by run."""
-    return "\n\n".join(render_pairs([one], catalog) for one in runs)
+    """Render all entries under other conditions, run by run: a scenario's own table, otherwise the comparisons."""
+    parts = []
+    for one in runs:
+        viewed = view.records_by_view(one.records)
+        quotes = [render_quote(found.section(records), render_source(one, catalog)) for _, found, records in viewed]
+        parts += quotes or [render_pairs([one], catalog)]
+    return "\n\n".join(parts)
 
 
 def render_study(runs: Sequence[StoredRun], catalog: Catalog) -> str:
@@ -90,16 +95,15 @@ def render_study(runs: Sequence[StoredRun], catalog: Catalog) -> str:
         ratios = [
             comparisons.verdict_section(k, compared.of(k), one.run.plan.rounds) for k in QUESTIONS if compared.of(k)
         ]
-        [(_, scenario_view, records)] = view.records_by_view(one.records)
-        section = scenario_view.section(records)
-        sections = [section, *ratios]
+        viewed = [scenario_view.section(records) for _, scenario_view, records in view.records_by_view(one.records)]
+        sections = [*viewed, *ratios]
         details = Section(
             "",
-            section.paragraphs,
+            sections[0].paragraphs,
             [table for each in sections for table in each.tables],
             [text for each in sections for text in each.bullets],
         )
-        parts += [f"**{one.listing.asks}**", *_render_answers(one, records), _render_origin(one, catalog, server)]
+        parts += [f"**{one.listing.asks}**", *_render_answers(one, one.records), _render_origin(one, catalog, server)]
         parts.append(_render_folded("Tables", details))
     return "\n\n".join(parts)
 

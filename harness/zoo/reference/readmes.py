@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from zoo.core.answer_runs import ARRIVING, COST, WAITING
 from zoo.core.entry_id import server_name, with_condition
 from zoo.core.manifest import Catalog
 from zoo.core.run import Run
 from zoo.explain.files import PAGE, read_paragraph
 from zoo.reference import reports
-from zoo.reference.answers import reference_blocks
+from zoo.reference.answers import PAGE as ANSWER_PAGE
+from zoo.reference.answers import answer_files, read_answer, read_found, records_of
 from zoo.reference.origin import (
     changed_servers,
     describe_origin,
@@ -22,8 +22,8 @@ from zoo.reference.origin import (
     quoted_database,
     usual_costs,
 )
-from zoo.reference.runs import StoredRun
-from zoo.report.answer import make_answer, sides_of
+from zoo.reference.runs import COMMITTED, StoredRun
+from zoo.report.answer import Answer, sides_of
 from zoo.report.charts.figure import Figure
 from zoo.report.columns import COLUMNS, title_of
 from zoo.report.formatting import format_interval
@@ -34,12 +34,11 @@ from zoo.report.summary import Summary
 from zoo.report.text import switch
 from zoo.report.text.answer import render_lines
 from zoo.report.text.markdown import render_table
-from zoo.report.text.switch import ConstantRateResult
-from zoo.report.wording import format_comparison
+from zoo.report.wording import describe_rounds, format_comparison
 from zoo.scenarios.hello import HELLO
 from zoo.scenarios.jdbc import view as databases
-from zoo.scenarios.open import OPEN
-from zoo.scenarios.sleep import SLEEP
+from zoo.scenarios.pool_size import POOL_SIZE
+from zoo.scenarios.pool_size.view import switch_advice
 from zoo.stats.metrics import CPU, P99, PEAK_RSS, REQUESTS, Metric
 from zoo.stats.pairs import Kind, Pair
 
@@ -141,7 +140,7 @@ def _list_cases(whole: StoredRun, others: Sequence[StoredRun], catalog: Catalog)
     rows = {
         row.entry: row for row in whole.summary.cells.rows.values() if (row.scenario, row.tier) == (HELLO.name, TIER)
     }
-    cpu_us = {entry: row.cpu_s_per_million.median for entry, row in rows.items() if row.cpu_s_per_million}
+    cpu_us = {e: seen.mean for e, row in rows.items() if (seen := row.cpu_s_per_million) and seen.mean is not None}
     yield _waiting_case(servers, catalog)
     yield switch.fast_case(pairs, cpu_us), _render_source(f"{whole.link}/report.html", whole.run, catalog)
     yield _database_case([one for one in others if one.listing.words[0] == "jdbc"])
@@ -150,17 +149,21 @@ def _list_cases(whole: StoredRun, others: Sequence[StoredRun], catalog: Catalog)
 
 
 def _waiting_case(runs: Sequence[StoredRun], catalog: Catalog) -> Found:
-    """Say which servers keep up with a constant rate; `preference_key` selects the run that each is quoted from."""
-    by_server: dict[str, list[tuple[tuple[int, str], ConstantRateResult, StoredRun]]] = {}
-    for committed in runs:
-        run = committed.run
-        if OPEN.name in run.plan.scenarios and not run.plan.condition.env:
-            own = [record for record in committed.records if record.scenario == OPEN.name]
-            for server, one in switch.constant_rate_results(own).items():
-                by_server.setdefault(server, []).append((preference_key(one.rounds, run.started_at), one, committed))
-    best = {server: max(of, key=lambda one: one[0]) for server, of in sorted(by_server.items())}
-    sources = _render_sources(((one.link, one.run, server) for server, (_, _, one) in best.items()), catalog)
-    return switch.waiting_case({server: one for server, (_, one, _) in best.items()}), sources
+    """Say what to do about requests that wait; `preference_key` selects the run that each server is quoted from."""
+    pools = [one for one in runs if POOL_SIZE.name in one.run.plan.scenarios and not one.run.plan.condition.env]
+    best = {
+        server: one
+        for one in sorted(pools, key=lambda one: preference_key(one.run.plan.rounds, one.run.started_at))
+        for server in map(server_name, one.run.plan.entries)
+    }
+    found = {
+        server: (advised, one)
+        for server, one in sorted(best.items())
+        if (advised := switch_advice(records_of(one.records, server)))
+    }
+    advice = {server: advised for server, (advised, _) in found.items()}
+    sources = _render_sources(((one.link, one.run, server) for server, (_, one) in found.items()), catalog)
+    return switch.waiting_case(advice), sources
 
 
 def _database_case(runs: Sequence[StoredRun]) -> Found:
@@ -205,25 +208,44 @@ def _render_source(link: str, run: Run, catalog: Catalog, only: set[str] | None 
 # --- the tutorial
 
 
-def render_answer(runs: Sequence[StoredRun], catalog: Catalog, server: str, blocks: slice = slice(None)) -> str:
-    """Render these blocks of what `zoo answer` prints, from the run of the whole zoo and all others.
+ANSWERS = Path("answers")
+"""The folder of committed runs with a folder for each server that has an answer."""
 
-    `zoo answer` measures waiting requests in one round, so the first round of the run is quoted.
-    """
-    whole, *others = runs
-    arriving = [one for one in others if one.listing.name == "scenarios/open"][:1]
-    first = [r for r in whole.records if (r.scenario, r.tier, r.round) == (SLEEP.name, TIER, 1)]
-    cost = [r for r in whole.records if r.scenario == HELLO.name]
-    found = {WAITING: Summary.of(whole.run, first), COST: Summary.of(whole.run, cost)}
-    if arriving:
-        found[ARRIVING] = arriving[0].summary
-    sides = sides_of({e.id: e.variant.model for e in catalog.entries if e.server.name == server})
-    if sides is None:
-        return ""
-    answer = make_answer(sides, found, reference_blocks(sides, others, catalog))
+ANSWER_PAGES = Path("docs/answers")
+"""The folder with the pages of these answers."""
+
+
+def render_answer(runs: Sequence[StoredRun], catalog: Catalog, server: str, blocks: slice = slice(None)) -> str:
+    """Render these blocks of what `zoo answer` prints for the server, from its committed runs."""
+    answer = _committed_answer(runs, catalog, server)
     lines = render_lines(answer.model_copy(update={"blocks": answer.blocks[blocks]}))
-    sources = " ".join(_render_source(one.link, one.run, catalog) for one in (whole, *arriving))
-    return "\n".join(["```text", *lines, "```", "", f"From committed runs: {sources}."])
+    page = f"[Page]({ANSWER_PAGES / server / ANSWER_PAGE}) (download it and open it in a browser)"
+    origin = describe_origin(_own_runs(runs, server)[0].run, catalog, server)
+    return "\n".join(["```text", *lines, "```", "", f"{page}: {origin}."])
+
+
+def render_answer_files(runs: Sequence[StoredRun], catalog: Catalog) -> dict[Path, str]:
+    """Render the files of each server's answer."""
+    return {
+        ANSWER_PAGES / server / name: text
+        for server in sorted(
+            {one.listing.path.parent.name for one in runs if one.listing.path.parent.parent == COMMITTED / ANSWERS}
+        )
+        for name, text in answer_files(_committed_answer(runs, catalog, server)).items()
+    }
+
+
+def _own_runs(runs: Sequence[StoredRun], server: str) -> list[StoredRun]:
+    """Return the runs of a server's answer."""
+    return [one for one in runs if one.listing.path.parent == COMMITTED / ANSWERS / server]
+
+
+def _committed_answer(runs: Sequence[StoredRun], catalog: Catalog, server: str) -> Answer:
+    sides = sides_of({entry.id: entry.variant.model for entry in catalog.select([server])})
+    assert sides, f"{server} has no choice of thread model"
+    own = _own_runs(runs, server)
+    others = [one for one in runs if one not in own]
+    return read_answer(sides, read_found(one.folder for one in own), others, catalog)
 
 
 # --- the README of one server, and of java-jdbc
@@ -280,7 +302,7 @@ def render_variants(
     runs = {one.link: one.run for entry, (one, _) in slopes.items() if server_name(entry) == server}
     sources += [f"Waiting requests: {describe_origin(run, catalog, server)}." for run in runs.values()]
     explanation = (
-        f"`hello` at 1,000 connections; median (lowest–highest) of {summary.run.plan.rounds} rounds, "
+        f"`hello` at 1,000 connections; median (lowest–highest) of {describe_rounds(summary.run.plan)}, "
         "≥: a lower bound. Memory per waiting request: the slope over several connection counts with "
         "its 95% interval."
     )

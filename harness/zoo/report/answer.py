@@ -15,6 +15,7 @@ from zoo.core.answer_runs import ARRIVING, COLD, COST, HELD, WAITING
 from zoo.core.data import Data
 from zoo.core.entry_id import server_name
 from zoo.core.flag import Flag
+from zoo.core.record import Record
 from zoo.core.trial_results import ColdResult
 from zoo.report.formatting import format_interval, format_number
 from zoo.report.summary import Summary
@@ -53,7 +54,7 @@ class Line(Data):
 
     subject: str
     text: str = Field(description="the estimate with its interval, then the word for it")
-    pool: AnswerFigure | None = Field(default=None, description="median with the lowest and highest round")
+    pool: AnswerFigure | None = Field(default=None, description="geometric mean with the lowest and highest round")
     other: AnswerFigure | None = Field(default=None, description="the same of the variant without a pool")
     ratio: AnswerFigure | None = Field(default=None, description="other ÷ pool with its 95% interval")
     verdict: str | None = None
@@ -150,7 +151,11 @@ def make_answer(sides: Variants, found: Found, others: Sequence[AnswerBlock] = (
     measured. A block from the runs of the answer comes before one of `others` with the same name, except that the
     comparison of pool sizes replaces that of the two variants.
     """
-    own = [_cost_block(sides, found), _cold_block(sides, found), memory_block(sides, _held(sides, found))]
+    own = [
+        _cost_block(sides, found),
+        cold_block(sides, found[COLD].records if COLD in found else []),
+        memory_block(sides, _held(sides, found)),
+    ]
     by_name = {block.name: block for block in (*others, *own) if block.lines}
     pools = next((block for block in others if block.name == "waiting"), None)
     by_name["waiting"] = pools or _waiting_block(sides, found)
@@ -324,9 +329,9 @@ def format_estimate(comparison: Comparison) -> str:
 
 
 def _estimate(seen: Spread | None, scale: float, unit: str) -> AnswerFigure | None:
-    if seen is None:
+    if seen is None or seen.mean is None:
         return None
-    return AnswerFigure(value=seen.median * scale, low=seen.low * scale, high=seen.high * scale, unit=unit)
+    return AnswerFigure(value=seen.mean * scale, low=seen.low * scale, high=seen.high * scale, unit=unit)
 
 
 def _cost_verdict(compared: Comparison) -> str:
@@ -345,25 +350,26 @@ def _cost_verdict(compared: Comparison) -> str:
 # --- a cold start, memory, databases
 
 
-def _cold_block(sides: Variants, found: Found) -> AnswerBlock:
-    """Return after how many seconds each side reached its full speed, from a run of this answer."""
+def cold_block(sides: Variants, records: Sequence[Record], source: str = "", run: str = "") -> AnswerBlock:
+    """Return after how many seconds under load each side reached its full speed."""
     heading = "Starting cold"
-    records = found[COLD].records if COLD in found else []
     lines = []
     for level in list_loads(records):
-        for entry, each in each_result(records, level, ColdResult).items():
-            if entry in sides:
+        found = each_result(records, level, ColdResult)
+        for entry in sides:
+            if each := found.get(entry):
                 lines.append(Line(subject=capitalize(sides.name(entry)), text=_reached(each), quoted=True))
     if not lines:
         command = f"make bench SERVER={sides.server} SCENARIO=cold"
         return _missing("cold", heading, "the runs have no cold start", command)
-    return AnswerBlock(name="cold", heading=heading, lines=lines)
+    return AnswerBlock(name="cold", heading=heading, lines=lines, source=source, run=run)
 
 
 def _reached(each: Sequence[ColdResult]) -> str:
     known = spread(result.t95_s for result in each)
     if known is None or known.rounds < len(each):
-        return f"95% of full speed not within {each[0].duration_s:g} s in every round"
+        where = " in every round" if len(each) > 1 else ""
+        return f"95% of full speed not within {each[0].duration_s:g} s{where}"
     return f"95% of full speed after {format_number(known.median)} s"
 
 

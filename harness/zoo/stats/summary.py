@@ -141,12 +141,17 @@ def find_obstacle(metric: Metric, names: tuple[str, str], sides: tuple[Cell, Cel
 
 @dataclass(frozen=True)
 class Spread:
-    """The median over rounds, with the lowest and the highest round; it is not a confidence interval."""
+    """The median over rounds, with the lowest and the highest round; it is not a confidence interval.
+
+    `mean` is the geometric mean, whose ratio between two cells is the paired ratio; None if a round has no positive
+    value.
+    """
 
     median: float
     low: float
     high: float
     rounds: int
+    mean: float | None = None
 
 
 @dataclass(frozen=True)
@@ -207,7 +212,9 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     known = [v for v in values if v is not None]
     if not known:
         return None
-    return Spread(statistics.median(known), min(known), max(known), len(known))
+    # the last digits are errors of the logarithm
+    mean = float(f"{statistics.geometric_mean(known):.12g}") if min(known) > 0 else None
+    return Spread(statistics.median(known), min(known), max(known), len(known), mean)
 
 
 def find_outliers(cell: Cell) -> list[tuple[str, int]]:

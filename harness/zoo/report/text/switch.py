@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from zoo.core.entry_id import base_id, server_name
-from zoo.core.record import Record
+from zoo.core.entry_id import server_name
 from zoo.report.formatting import format_number
 from zoo.report.section import NONE, Table
 from zoo.report.wording import format_by_server, format_comparison
-from zoo.stats.all_answered import AnsweredShare
 from zoo.stats.memory_per_request import Cost
 from zoo.stats.metrics import CPU, Word
 from zoo.stats.pairs import Comparison, Pair
-from zoo.stats.trials import answered_shares, newest_results
-
-POOL, VIRTUAL = "platform-thread", "virtual-thread"
 
 
 @dataclass(frozen=True)
@@ -40,46 +35,24 @@ def render_cases(cases: Sequence[Case]) -> Table:
 
 
 @dataclass(frozen=True)
-class ConstantRateResult:
-    """Requests answered by the pool and by virtual threads of one server, at a constant rate of waiting requests."""
+class Advice:
+    """Action to take about requests that wait in one server, and the figures that led to it."""
 
-    rate: int
-    delay_s: float
-    pool: AnsweredShare
-    virtual: AnsweredShare
-
-    @property
-    def rounds(self) -> int:
-        """Return an upper bound for the number of rounds in which both were measured."""
-        return min(self.pool.rounds, self.virtual.rounds)
+    action: str
+    figures: str
+    load: str
 
 
-def constant_rate_results(records: Sequence[Record]) -> dict[str, ConstantRateResult]:
-    """Return what a run of `open` measured, for each server with both a pool and virtual threads."""
-    models = {record.entry: record.model for record in records if base_id(record.entry) == record.entry}
-    shares, one = answered_shares(records), newest_results(records)
-    pools, virtual = ({server_name(e): e for e in shares if models.get(e) == model} for model in (POOL, VIRTUAL))
-    return {
-        server: ConstantRateResult(one[pool].rate, one[pool].delay_s, shares[pool], shares[virtual[server]])
-        for server, pool in sorted(pools.items())
-        if server in virtual
-    }
-
-
-def waiting_case(results: Mapping[str, ConstantRateResult]) -> Case | None:
-    """Return the case of requests that wait, if a pool leaves some unanswered at a constant rate; otherwise None."""
-    short = {server: result for server, result in results.items() if not result.pool.complete}
-    if not short:
+def waiting_case(advice: Mapping[str, Advice]) -> Case | None:
+    """Return the case of requests that wait, with the advice for each server; None if nothing was measured."""
+    if not advice:
         return None
-    better = [result.virtual.complete for result in short.values()]
-    advice = "switch, or enlarge the pool" if all(better) else "it depends on the server" if any(better) else "no gain"
-    texts = {
-        server: f"the pool answers {result.pool.text}; virtual threads {result.virtual.text}"
-        for server, result in results.items()
-    }
-    one = next(iter(short.values()))
-    load = f"{one.rate:,} requests per second that wait {one.delay_s:g} s each"
-    return Case("wait, and more of them than the pool has threads", f"{advice}: answered of {load}", texts)
+    actions = dict.fromkeys(one.action for one in advice.values())
+    loads = dict.fromkeys(one.load for one in advice.values())
+    texts = {server: f"{one.action}: {one.figures}" for server, one in advice.items()}
+    return Case(
+        "wait, and more of them than the pool has threads", f"{' or '.join(actions)}: {' or '.join(loads)}", texts
+    )
 
 
 def database_case(comparison: Comparison, connections: int, wire_ms: int) -> Case | None:

@@ -12,6 +12,7 @@ from zoo.report.answer import AnswerBlock, Line
 from zoo.report.charts.figure import Group, slug
 from zoo.report.formatting import format_number, format_spread
 from zoo.report.section import NONE, Section, Table
+from zoo.report.text.switch import Advice
 from zoo.report.view import Kinds, View, dot_figure, dots, median_column, notes, peak_column
 from zoo.scenarios.pool_size.analysis import PoolOption, Rounds, option, recommend, rounds_of
 from zoo.scenarios.pool_size.spec import PoolChoice
@@ -155,6 +156,32 @@ def answer_block(records: Sequence[Record]) -> AnswerBlock | None:
                 notes=list(map(_sentence, found.next)),
             )
     return None
+
+
+def switch_advice(records: Sequence[Record]) -> Advice | None:
+    """Return what to do at one server, with the options that decide it and their load.
+
+    Return None if its current pool was not measured.
+    """
+    for each in rounds_of(records).values():
+        options = list(map(option, each))
+        if found := recommend(options):
+            decisive = [
+                one
+                for one in options
+                if one.size in (PoolChoice.CURRENT, PoolChoice.VIRTUAL) or one.pool == found.pool is not None
+            ]
+            load = f"{options[0].requests:,} requests at once that wait {options[0].delay_s:g} s"
+            figures = "; ".join(map(_switch_figures, decisive))
+            return Advice(found.text, figures, f"{load}: served in the first wait, peak memory")
+    return None
+
+
+def _switch_figures(found: PoolOption) -> str:
+    """Return how many requests an option serves in the first wait, and its peak memory."""
+    served = "all" if found.complete else f"{found.served_first:,}"
+    peak = "" if found.peak_mb is None else f", {format_number(found.peak_mb)} MB"
+    return f"{found.name}: {served}{peak}"
 
 
 def _answer_line(found: PoolOption) -> Line:
