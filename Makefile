@@ -29,7 +29,7 @@ unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
 
-.PHONY: compose help setup setup-dev wrk browser qemu registry tools profilers explain toxiproxy build plan bench bench-all bench-quick bench-25k answer bench-liberty bench-jdbc plan-jdbc report site compare \
+.PHONY: compose help needs setup setup-dev wrk browser qemu registry tools profilers explain toxiproxy build plan bench bench-all bench-quick bench-25k answer bench-liberty bench-jdbc plan-jdbc report site compare \
 	export claims claims-run claims-plan list doctor reference docs up down images base-image test test-unit test-contract \
 	test-fuzz test-faults test-mutants test-reproducible audit outdated soak test-tools test-runs test-containers test-swarm test-browser test-ab test-text test-vm lint lint-python lint-rust lint-text clean
 
@@ -40,7 +40,14 @@ help: ## Understand: list these commands
 	@for group in Try Measure Understand Claims Develop; do echo; echo "$$group"; \
 		sed -nE "s/^([a-z0-9-]+):.*## $$group: (.*)/  \1\t\2/p" $(MAKEFILE_LIST) | expand -t 18; done
 
-setup: $(VENV)/.ready wrk ## Develop: set up the Python environment and wrk; commands that measure do this first
+setup: needs $(VENV)/.ready wrk ## Develop: set up the Python environment and wrk; commands that measure do this first
+
+# What the servers that are named are built with; one that runs already, or is elsewhere, is its owner's.
+LANGUAGES = $(if $(TARGET)$(ZOO),,$(if $(SERVER),$(sort $(foreach name,$(call list,$(SERVER)),$(firstword $(subst -, ,$(name))))),java rust))
+test test-runs test-contract: LANGUAGES = all test
+
+needs: # the programs that this takes; INSTALL=1 installs them as root without asking
+	@sh harness/needs.sh $(LANGUAGES)
 
 $(VENV)/.ready: harness/requirements.lock harness/setup.sh
 	@echo "setting up $(VENV) from harness/requirements.lock"
