@@ -42,8 +42,12 @@ help: ## Understand: list these commands
 
 setup: needs $(VENV)/.ready wrk ## Develop: set up the Python environment and wrk; commands that measure do this first
 
-# What the servers that are named are built with; one that runs already, or is elsewhere, is its owner's.
-LANGUAGES = $(if $(TARGET)$(ZOO),,$(if $(SERVER),$(sort $(foreach name,$(call list,$(SERVER)),$(firstword $(subst -, ,$(name))))),java rust))
+# What the servers that are named are built with. One that runs already, or is elsewhere, is its owner's; images contain
+# their own compilers, and they are used if an engine runs and RUNTIME= does not say otherwise.
+IN_IMAGES = $(or $(filter container swarm,$(RUNTIME)),$(if $(filter-out auto,$(RUNTIME)),,$(shell timeout 5 docker info >/dev/null 2>&1 && echo container)))
+LANGUAGES = $(if $(TARGET)$(ZOO)$(IN_IMAGES),,$(if $(SERVER),$(sort $(foreach name,$(call list,$(SERVER)),$(firstword $(subst -, ,$(name))))),java rust))
+# Unit tests and lint need no server; what starts servers looks first.
+setup-dev: LANGUAGES =
 test test-runs test-contract: LANGUAGES = all test
 
 needs: # the programs that this takes; INSTALL=1 installs them as root without asking
@@ -183,7 +187,7 @@ base-image: ## Develop: build the base of the images with debootstrap, where no 
 # Two targets side by side: most of what they do waits, or uses one core.
 BESIDE = $(MAKE) --no-print-directory --jobs 2 --output-sync=line
 
-test: setup-dev ## Develop: run lint, unit tests, whole runs, and the contract suite against every server (8 minutes)
+test: needs setup-dev ## Develop: run lint, unit tests, whole runs, and the contract suite against every server (8 minutes)
 	@$(BESIDE) IN_ORDER=1 test-runs test-contract
 
 # Whole runs wait most of the time, so they are beside what needs a core; Clippy takes the libraries of the build.
@@ -200,11 +204,11 @@ test-tools: toxiproxy # tests whose tool cannot be had are skipped, and their la
 test-unit: setup-dev test-tools ## Develop: run the unit tests, which need no built server (2 minutes)
 	@$(UNIT)
 
-test-runs: setup-dev test-tools build # whole runs of real servers and databases
+test-runs: needs setup-dev test-tools build # whole runs of real servers and databases
 	@sh harness/install-profilers.sh jvm || true
 	@$(PYTEST) -p no:schemathesis harness/tests -m run
 
-test-contract: setup-dev build ## Develop: run the contract suite (3 minutes; SERVER= for one)
+test-contract: needs setup-dev build ## Develop: run the contract suite (3 minutes; SERVER= for one)
 	@$(CONTRACT) $(addprefix --server ,$(call list,$(SERVER)))
 
 test-containers: setup-dev images ## Develop: run the tests of images and services, and runs in containers (8 minutes)
