@@ -112,6 +112,16 @@ def test_only_what_measures_throughput_gets_further_rounds() -> None:
     assert describe_rounds(plan) == "3 rounds, up to 5 where a precision needed more"
 
 
+def test_rounds_that_a_user_adds_measure_everything_again() -> None:
+    plan = extra_rounds.extend_rounds(more_of(asked().plan, 1), 5)
+    tiers: dict[int, set[str]] = {number: set() for number in (3, 4, 5)}
+    for block in blocks_of(plan):
+        if block.scenario == "hello" and block.round in tiers:
+            tiers[block.round] |= {tier.name for tier in block.tiers}
+    assert tiers == {3: {"100", "1k", "25k"}, 4: {"1k"}, 5: {"100", "1k", "25k"}}
+    assert (plan.common_rounds, plan.rounds) == (3, 5)
+
+
 def test_nobody_asked_for_a_precision() -> None:
     assert extra_rounds.plan_extra_rounds(
         asked(precision=None), seen(NOISY), builders.catalog()

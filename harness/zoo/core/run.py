@@ -150,6 +150,11 @@ class PlanFacts(Data):
     def rounds_in(self, scenario: str) -> int:
         return self.rounds_of.get(scenario, self.rounds)
 
+    @property
+    def common_rounds(self) -> int:
+        """Return the number of rounds that every cell has; a precision adds rounds of some cells."""
+        return self.later[0].after if self.later else self.rounds
+
     def limits_of(self, number: int) -> LaterRounds | None:
         """Return what the round of this number is limited to, or None if it measures everything."""
         return next((later for later in reversed(self.later) if number > later.after), None)

@@ -117,7 +117,7 @@ def capitalize(text: str) -> str:
 
 
 def describe_rounds(plan: PlanFacts) -> str:
-    """Describe how many rounds a run has: `3 rounds`, or `2 rounds, 7 where a precision needed more`."""
+    """Describe how many rounds a run has: `3 rounds`, or `2 rounds, up to 7 where a precision needed more`."""
     if not plan.later:
         return f"{plan.rounds} rounds"
-    return f"{plan.later[0].after} rounds, up to {plan.rounds} where a precision needed more"
+    return f"{plan.common_rounds} rounds, up to {plan.rounds} where a precision needed more"

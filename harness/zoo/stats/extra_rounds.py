@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from zoo.core.blocks import blocks_of, profile_of
 from zoo.core.budget import estimate_seconds
+from zoo.core.entry_id import aa_id
 from zoo.core.errors import BenchError
 from zoo.core.manifest import Catalog
 from zoo.core.record import Record
@@ -130,7 +131,8 @@ def _add_rounds(planned: PlanFacts, more: int) -> PlanFacts:
 def extend_rounds(planned: PlanFacts, rounds: int) -> PlanFacts:
     """Return the plan with this total number of rounds; `BenchError` if it already has as many.
 
-    They apply to the scenarios that measure throughput if there are any, otherwise to all.
+    They apply to the scenarios that measure throughput if there are any, otherwise to all. Every cell is measured,
+    even if the last rounds were limited.
     """
     if rounds <= planned.rounds:
         raise BenchError(
@@ -138,8 +140,15 @@ def extend_rounds(planned: PlanFacts, rounds: int) -> PlanFacts:
             "larger number, the total of all rounds"
         )
     if any(SCENARIOS[name].measures_throughput for name in planned.scenarios):
-        return _add_rounds(planned, rounds - planned.rounds)
+        longer = _add_rounds(planned, rounds - planned.rounds)
+        return longer.model_copy(update={"later": [*planned.later, _everything(planned)]}) if planned.later else longer
     return planned.model_copy(update={"rounds": rounds, "rounds_of": {}})
+
+
+def _everything(planned: PlanFacts) -> LaterRounds:
+    """Return limits that leave nothing out."""
+    entries = [*planned.entries, *planned.varied_entries, *map(aa_id, planned.twins)]
+    return LaterRounds(after=planned.rounds, entries=entries, tiers=planned.connection_counts)
 
 
 def _seconds(planned: PlanFacts, catalog: Catalog) -> float:

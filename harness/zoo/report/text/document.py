@@ -68,7 +68,7 @@ def report_sections(summary: Summary, notes: Sequence[str] = ()) -> list[Section
     else:
         sections += _answer_sections(summary.cells, summary.compared)
     if not _only_trials(records):
-        sections += comparisons.pair_sections(summary.compared, run.plan.rounds)
+        sections += comparisons.pair_sections(summary.compared, run.plan.common_rounds)
     plain = list(summary.plain_cells.rows.values())
     sections += [_scenario_section(summary.plain_cells, scenario) for scenario in sorted(summary.plain_cells.scenarios)]
     sections += [view.section(own) for _, view, own in records_by_view(records)]

@@ -21,7 +21,7 @@ def aa_section(run: Run, runs: Sequence[RunPairs]) -> Section:
     rows = [[m.name, *_format_alarms(count_alarms(runs, m))] for m in metrics]
     columns = ["metric", "intervals", "exclude 1", "nominal", "called a difference"]
     table = Table("Intervals of A/A pairs", columns, [*rows, ["all", *_format_alarms(count_alarms(runs))]])
-    return Section(f"A/A over {run.plan.rounds} rounds", [describe_alarms(run, runs)], [table])
+    return Section(f"A/A over {run.plan.common_rounds} rounds", [describe_alarms(run, runs)], [table])
 
 
 def describe_alarms(run: Run, runs: Sequence[RunPairs]) -> str:
@@ -30,7 +30,7 @@ def describe_alarms(run: Run, runs: Sequence[RunPairs]) -> str:
     entries = ", ".join(dict.fromkeys(p.b for p in runs[0].of(Kind.AA)))
     cut = f", in runs of {SHORT} rounds" if len(runs) > 1 else ""
     return (
-        f"{entries}, each measured twice per round over {run.plan.rounds} rounds{cut}: "
+        f"{entries}, each measured twice per round over {run.plan.common_rounds} rounds{cut}: "
         f"{total.outside} of {total.intervals} intervals exclude 1; the nominal 5% would be "
         f"{total.nominal:.1f}. If the intervals were independent, at least this many would have a "
         f"probability of {total.chance:.2f}; intervals of one process are not independent, so they "
