@@ -208,7 +208,7 @@ def test_a_larger_pool_that_costs_about_as_much_is_the_smaller_change() -> None:
     assert found is not None
     assert found.text == "enlarge the pool to about 1,000"
     assert found.why == (
-        "a pool of 200 serves 200 of 1,000 in the first wait; all are served by a pool of 1,000 (peak 300 MB) and "
+        "a pool of 200 serves 200 of 1,000 in the first wait. All are served by a pool of 1,000 (peak 300 MB) and "
         "virtual threads (peak 280 MB)"
     )
     assert [one.partition(":")[0] for one in found.next] == ["database connections", "limits of a container", "memory"]
@@ -394,7 +394,7 @@ def test_the_recommendation_of_one_run_and_what_comes_next(bed: Bed) -> None:
     assert block is not None
     assert block.verdict == "enlarge the pool to about 1,000"
     assert block.reason.startswith(
-        "with 1,000 requests at once that wait 10 s each, a pool of 200 serves 200 of 1,000 in the first wait; all are "
+        "with 1,000 requests at once that wait 10 s each, a pool of 200 serves 200 of 1,000 in the first wait. All are "
         "served by a pool of 1,000 (peak "
     )
     assert [line.subject for line in block.lines] == [

@@ -20,7 +20,7 @@ from zoo.core.errors import UserError
 from zoo.core.manifest import Catalog, Model
 from zoo.core.option import format_options
 from zoo.reference import answers, rerun
-from zoo.report.answer import Variants, sides_of
+from zoo.report.answer import Variants
 from zoo.report.formatting import format_duration
 from zoo.report.text.answer import render_lines
 from zoo.scenarios.pool_size.spec import SETTING
@@ -106,7 +106,7 @@ def variants_of(server: str, catalog: Catalog) -> Variants:
 
     Raise `PlanError` if the server has no two variants to switch between.
     """
-    sides = sides_of({entry.id: entry.variant.model for entry in catalog.select([server])})
+    sides = answers.server_sides(server, catalog)
     if sides is None:
         raise PlanError(
             f"{server} has no choice of thread model: it needs a variant with a pool of platform threads and another "

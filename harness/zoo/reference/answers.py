@@ -35,6 +35,11 @@ QUOTED = "1k"
 """The connection count of waiting requests that an answer quotes, if a run has several."""
 
 
+def server_sides(server: str, catalog: Catalog) -> Variants | None:
+    """Return the two variants of a server that its answer compares, or None if it has no such pair."""
+    return sides_of({entry.id: entry.variant.model for entry in catalog.select([server])})
+
+
 def read_found(folders: Iterable[Path]) -> Found:
     """Return the parts of an answer that these runs' folders fill; a later folder replaces a part of an earlier one."""
     found: dict[str, Summary] = {}

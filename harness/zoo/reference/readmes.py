@@ -11,7 +11,7 @@ from zoo.core.run import Run
 from zoo.explain.files import PAGE, read_paragraph
 from zoo.reference import reports
 from zoo.reference.answers import PAGE as ANSWER_PAGE
-from zoo.reference.answers import answer_files, read_answer, read_found, records_of
+from zoo.reference.answers import answer_files, read_answer, read_found, records_of, server_sides
 from zoo.reference.origin import (
     changed_servers,
     describe_origin,
@@ -23,7 +23,7 @@ from zoo.reference.origin import (
     usual_costs,
 )
 from zoo.reference.runs import COMMITTED, StoredRun
-from zoo.report.answer import Answer, sides_of
+from zoo.report.answer import Answer
 from zoo.report.charts.figure import Figure
 from zoo.report.columns import COLUMNS, title_of
 from zoo.report.formatting import format_interval
@@ -205,8 +205,7 @@ def _render_source(link: str, run: Run, catalog: Catalog, only: set[str] | None 
     return f"([run]({link}){older})"
 
 
-# --- the tutorial
-
+# --- the answer for one server
 
 ANSWERS = Path("answers")
 """The folder of committed runs with a folder for each server that has an answer."""
@@ -241,7 +240,7 @@ def _own_runs(runs: Sequence[StoredRun], server: str) -> list[StoredRun]:
 
 
 def _committed_answer(runs: Sequence[StoredRun], catalog: Catalog, server: str) -> Answer:
-    sides = sides_of({entry.id: entry.variant.model for entry in catalog.select([server])})
+    sides = server_sides(server, catalog)
     assert sides, f"{server} has no choice of thread model"
     own = _own_runs(runs, server)
     others = [one for one in runs if one not in own]

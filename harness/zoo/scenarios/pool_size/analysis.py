@@ -20,6 +20,7 @@ from zoo.core.record import Record, last_error
 from zoo.core.samples import Hits
 from zoo.core.trial_results import PoolSizeResult, Quantiles
 from zoo.report.formatting import format_number
+from zoo.report.wording import capitalize
 from zoo.scenarios.pool_size.spec import PoolChoice
 from zoo.stats.all_answered import ALL
 from zoo.stats.censored import quantiles
@@ -265,10 +266,12 @@ def _change(now: PoolOption, found: Sequence[PoolOption], served: str) -> Recomm
     pool = min((option for option in pools if option.complete), key=lambda option: option.pool or 0, default=None)
     virtual = next((option for option in found if option.size is PoolChoice.VIRTUAL and option.complete), None)
     if pool and virtual and (dearer := _dearer(pool, virtual)):
-        return _switch(virtual, f"{served}; {pool.name} and virtual threads serve all, but the pool {dearer}")
+        return _switch(
+            virtual, f"{served}. {capitalize(pool.name)} and virtual threads serve all, but the pool {dearer}"
+        )
     if pool:
         also = f" and {_memory(virtual)}" if virtual else ""
-        return _enlarge(pool, now, f"{served}; all are served by {_memory(pool)}{also}")
+        return _enlarge(pool, now, f"{served}. All are served by {_memory(pool)}{also}")
     stopped = next((o for o in reversed(pools) if o.stop.by), None)
     if virtual:
         failed = f"; {stopped.name} reaches a limit ({stopped.stop.by})" if stopped else ""

@@ -14,6 +14,7 @@ from zoo.report.formatting import format_number, format_spread
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text.switch import Advice
 from zoo.report.view import Kinds, View, dot_figure, dots, median_column, notes, peak_column
+from zoo.report.wording import capitalize
 from zoo.scenarios.pool_size.analysis import PoolOption, Rounds, option, recommend, rounds_of
 from zoo.scenarios.pool_size.spec import PoolChoice
 from zoo.stats.interval import mean_interval
@@ -116,13 +117,9 @@ def section(records: Sequence[Record]) -> Section:
         found = recommend(list(map(option, each)))
         if found and found.next:  # that of the largest number of requests stays
             following[server] = (
-                f"{server}, if you {found.text}, this comes next. {'. '.join(map(_sentence, found.next))}."
+                f"{server}, if you {found.text}, this comes next. {'. '.join(map(capitalize, found.next))}."
             )
     return Section("Scenario pool-size", [TEXT], tables, [*following.values(), *notes(records)])
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def answers(records: Sequence[Record]) -> list[str]:
@@ -133,7 +130,7 @@ def answers(records: Sequence[Record]) -> list[str]:
             delay_s = each[0][0][1].delay_s
             made.append(
                 f"{server}, {requests:,} requests that wait {delay_s:g} s at once: {found.text}. "
-                f"{_sentence(found.why)}."
+                f"{capitalize(found.why)}."
             )
     return made
 
@@ -153,7 +150,7 @@ def answer_block(records: Sequence[Record]) -> AnswerBlock | None:
                 verdict=found.text,
                 reason=f"with {one.requests:,} requests at once that wait {one.delay_s:g} s each, {found.why}",
                 lines=list(map(_answer_line, options)),
-                notes=list(map(_sentence, found.next)),
+                notes=list(map(capitalize, found.next)),
             )
     return None
 
@@ -193,7 +190,7 @@ def _answer_line(found: PoolOption) -> Line:
     ]
     served = f"{found.served_first:,} of {found.requests:,} in the first wait"
     now = " (now)" if found.size is PoolChoice.CURRENT else ""
-    return Line(subject=f"{_sentence(found.name)}{now}", text=", ".join(filter(None, [served, *cost])))
+    return Line(subject=f"{capitalize(found.name)}{now}", text=", ".join(filter(None, [served, *cost])))
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
