@@ -41,12 +41,12 @@ ELSEWHERE = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("contract")
     group.addoption("--entry", action="append", default=[], metavar="SERVER:VARIANT", help="only this entry (repeat)")
-    group.addoption("--server", action="append", default=[], metavar="SERVER", help="only this server (repeat)")
+    group.addoption("--server", action="append", default=[], metavar="SERVER", help="only this server, or all (repeat)")
     group.addoption("--list-entries", action="store_true", help="print the entries and end")
     group.addoption("--root", type=Path, default=ZOO, help="the folder that holds the servers' folders")
     group.addoption("--manifest", type=Path, help="test the server of this server.toml instead of the zoo's")
     group.addoption("--runtime", choices=sorted(ELSEWHERE), default="process", help="how servers are started")
-    group.addoption("--all", action="store_true", help="with containers: all tests, not the smoke part alone")
+    group.addoption("--all", action="store_true", help="all tests, not the smoke part alone")
     group.addoption("--run", metavar="NAME", help="the run's name, in the label of its containers (default: random)")
 
 
@@ -55,8 +55,8 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line(
         "markers",
-        "smoke: what a container can break; all that is asked without --all, of each server's first variant, and of "
-        "every variant with each_variant",
+        "smoke: what a container can break; without --all, all that is tested in containers and, as processes, of a "
+        "server that is measured only on request and not named: its first variant, and each one with each_variant",
     )
     config.addinivalue_line("markers", "first_variant: asked of one variant of each server, as dear")
     config.addinivalue_line("markers", "process_only: makes no sense for a container")
@@ -83,6 +83,8 @@ def chosen_targets(config: pytest.Config, targets: list[Target]) -> list[Target]
         if name not in known:
             raise pytest.UsageError(f'no entry "{name}"; known: {", ".join(known)}')
     servers: list[str] = config.getoption("--server")
+    if "all" in servers:
+        servers = []
     for name in servers:
         if name not in {target.server for target in targets}:
             raise pytest.UsageError(f'no server "{name}"; known: {", ".join(sorted({t.server for t in targets}))}')
@@ -179,22 +181,35 @@ def _of_runtime(config: pytest.Config, item: pytest.Item) -> bool:
     runtime = config.stash[RUNTIME].name
     if item.path.name in ELSEWHERE[runtime]:
         return False
-    if runtime == "process":
-        return True
-    if item.get_closest_marker("process_only"):
+    if runtime == "container" and item.get_closest_marker("process_only"):
         return False
-    if item.path.name in ELSEWHERE["process"] or config.getoption("--all"):
+    if not _smoke_alone(config, item) or item.path.name in ELSEWHERE["process"]:
         return True
     smoke = item.get_closest_marker("smoke")
     return smoke is not None and (bool(smoke.kwargs.get("each_variant")) or _of_first_variant(item))
+
+
+def _smoke_alone(config: pytest.Config, item: pytest.Item) -> bool:
+    if config.getoption("--all"):
+        return False
+    if config.stash[RUNTIME].name == "container":
+        return True
+    named = config.getoption("--server") or config.getoption("--entry")
+    targets = config.stash[TARGETS]
+    usual = {target.server for target in targets if not target.on_request}
+    on_request = [target.id if target.server in usual else target.server for target in targets if target.on_request]
+    return not named and any(_parameters(item).startswith(name) for name in on_request)
+
+
+def _parameters(item: pytest.Item) -> str:
+    return item.name.partition("[")[2]
 
 
 def _of_first_variant(item: pytest.Item) -> bool:
     """Return True if a test runs on a first variant, on a server or on no target at all."""
     variants = [target.id for target in item.config.stash[TARGETS]]
     firsts = [first.id for first in item.config.stash[FIRSTS].values()]
-    parameters = item.name.partition("[")[2]
-    return not any(parameters.startswith(id) for id in variants if id not in firsts)
+    return not any(_parameters(item).startswith(id) for id in variants if id not in firsts)
 
 
 def _concerned(item: pytest.Item) -> bool:

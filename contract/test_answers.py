@@ -84,7 +84,10 @@ def test_post_is_not_allowed(port: int) -> None:
 
 @pytest.mark.parametrize("path", [*GOOD_TARGETS, BYTES.ask(BYTES.maximum), "/nope", *(p.ask(-1) for p in PARAMETERS)])
 def test_head_is_get_without_a_body(port: int, path: str) -> None:
-    """Check that status and headers are the same; a GET after it on the connection shows that no body was sent."""
+    """Check that status and headers are the same; a GET after it on the connection shows that no body was sent.
+
+    The length may be missing (RFC 9110, section 8.6).
+    """
     full = fetch(port, path)
     with Wire(port) as wire:
         head = wire.get(path, "HEAD")
@@ -94,7 +97,7 @@ def test_head_is_get_without_a_body(port: int, path: str) -> None:
             assert head.header("Content-Type") == full.header("Content-Type")
         if full.status == 200 and not full.chunked and path != "/info":
             got, wanted = head.header("Content-Length"), full.header("Content-Length")
-            assert got == wanted, f"Content-Length is {got} after HEAD, {wanted} after GET"
+            assert got in (wanted, None), f"Content-Length is {got} after HEAD, {wanted} after GET"
         if head.closes:
             wire.expect_close()
         else:

@@ -14,7 +14,7 @@ HELLO_REQUEST = request("/")
 GARBAGE = {
     "word": b"GARBAGE\r\n\r\n",
     "no-target": b"GET\r\n\r\n",
-    "nul-bytes": b"\x00\x01\x02\x03\r\n\r\n",
+    "nul-bytes": b"\x00\x01\x02\x03garbage\r\n\r\n",  # some frameworks skip control characters before a request
     "tls-hello": bytes.fromhex("160301007a0100007603037f") + bytes(112) + b"\r\n\r\n",
     "random": random.Random(1).randbytes(2000) + b"\r\n\r\n",
     "ftp": b"USER anonymous\r\nPASS x\r\n\r\n",

@@ -33,6 +33,12 @@ class Target:
     env: dict[str, str] = field(default_factory=dict)
     passed_on: tuple[str, ...] = ()
     """Variables that the server inherits from the suite's environment."""
+    http10: bool = True
+    """False if the framework closes the connection of an HTTP/1.0 request."""
+    accepts_while_draining: bool = False
+    """True if the framework goes on accepting connections after SIGTERM, and then waits for handlers alone."""
+    on_request: bool = False
+    """True if the zoo measures the variant only if it is named; otherwise the suite runs only its smoke part, too."""
     self_tuning: bool = False
     """True if the pool is bounded only when MAX_THREADS is set."""
 
@@ -94,5 +100,8 @@ def _of_entry(entry: Entry) -> Target:
         build=tuple(manifest.build.command) if manifest.build else (),
         makes=tuple(entry.server.folder / made for made in manifest.build.makes) if manifest.build else (),
         env=dict(entry.variant.env),
+        http10=manifest.http10,
+        accepts_while_draining=manifest.accepts_while_draining,
+        on_request=entry.variant.on_request,
         self_tuning=entry.variant.self_tuning,
     )

@@ -88,9 +88,13 @@ def test_a_folder_with_a_manifest_is_in_the_catalog(tmp_path: Path) -> None:
         (
             changed('"virtual-thread"', '"green-thread"'),
             "variants.1.model",
-            "'platform-thread', 'virtual-thread', 'event-loop', 'async-task' or 'async-servlet', got 'green-thread'",
+            "'event-loop', 'async-task', 'async-servlet' or 'goroutine', got 'green-thread'",
         ),
-        (changed('language = "java"', 'language = "cobol"'), "language", "'java', 'rust' or 'other', got 'cobol'"),
+        (
+            changed('language = "java"', 'language = "cobol"'),
+            "language",
+            "'java', 'rust', 'go' or 'other', got 'cobol'",
+        ),
         (changed('name = "virtual"', 'name = "Virtual"'), "variants.1.name", "should match pattern"),
         (changed('name = "virtual"', 'name = "platform"'), "", "variants must have different names"),
         (changed('name = "java-x"', 'name = "java-y"'), "name", 'the folder\'s name "java-x", got "java-y"'),
@@ -193,6 +197,27 @@ def test_a_variant_is_selected_in_the_servers_that_have_it(tmp_path: Path) -> No
     with pytest.raises(CatalogError, match='there is no variant "java-q:platform"; known: '):
         catalog.select(variants=["java-q:platform"])
     assert catalog.select() == catalog.entries
+
+
+def test_a_server_on_request_is_selected_only_if_it_is_named_or_with_all(tmp_path: Path) -> None:
+    write(tmp_path)
+    other = (
+        changed('name = "java-x"', 'name = "java-z"')
+        .replace("8109", "8110")
+        .replace("[[variants]]", "[[variants]]\non_request = true")
+    )
+    write(tmp_path, other, folder="java-z")
+    catalog = load_catalog(tmp_path)
+    usual, more = ["java-x:platform", "java-x:virtual"], ["java-z:platform", "java-z:virtual"]
+    for names, expected in (
+        (((), ()), usual),
+        (((), ["virtual"]), usual[1:]),
+        (((), ["java-z:virtual"]), more[1:]),
+        ((["java-z"], ()), more),
+        ((["all"], ()), [*usual, *more]),
+        ((["all"], ["virtual"]), [usual[1], more[1]]),
+    ):
+        assert [entry.id for entry in catalog.select(*names)] == expected
 
 
 def test_the_zoo_itself_loads_and_has_every_folder_that_has_a_manifest() -> None:

@@ -54,10 +54,11 @@ def test_the_named_pairs_are_virtual_over_platform_and_others_are_held_against_t
         "v:eventloop": "event-loop",
         "v:platform": "platform-thread",
         "v:virtual": "virtual-thread",
+        "v:verticle": "virtual-thread",
         "r:async": "async-task",
         "r:async.again": "async-task",
     }
-    entries = ["t:platform", "t:virtual", "t:async", "v:eventloop", "v:platform", "v:virtual", "r:async", "x:lost"]
+    entries = [*(entry for entry in models if entry != "r:async.again"), "x:lost"]
     assert entry_pairs(entries, models) == [
         (Kind.AA, "r:async.again", "r:async"),
         (Kind.MODEL, "t:virtual", "t:platform"),
@@ -65,6 +66,7 @@ def test_the_named_pairs_are_virtual_over_platform_and_others_are_held_against_t
         (Kind.MODEL, "v:virtual", "v:platform"),
         (Kind.VARIANT, "v:platform", "v:eventloop"),
         (Kind.VARIANT, "v:virtual", "v:eventloop"),
+        (Kind.VARIANT, "v:verticle", "v:eventloop"),
     ]
 
 

@@ -16,7 +16,7 @@ from zoo.cli.completion import complete_list
 from zoo.core import plan as request
 from zoo.core.capacity import PlanError
 from zoo.core.errors import BenchError
-from zoo.core.manifest import Catalog
+from zoo.core.manifest import ALL, Catalog
 from zoo.core.option import OptionField, build_model, find_option, options_of, split_values
 from zoo.core.plan import BenchOptions
 from zoo.core.run import PlanFacts
@@ -39,8 +39,8 @@ def split(separator: str = ",", convert: Callable[[str], Any] = str) -> Callable
 
 
 NAMES: dict[str, Callable[[], Iterable[str]]] = {
-    "--server": lambda: [server.name for server in checkout.catalog().servers],
-    "--variant": lambda: [entry.id for entry in checkout.catalog().select([])],
+    "--server": lambda: [ALL, *(server.name for server in checkout.catalog().servers)],
+    "--variant": lambda: [entry.id for entry in checkout.catalog().entries],
     "--scenario": bench_scenarios,
 }
 """Options whose values a shell can complete."""

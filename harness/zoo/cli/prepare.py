@@ -15,7 +15,7 @@ from zoo.cli.display import console, display
 from zoo.cli.json_output import AsJson, print_json
 from zoo.cli.options import Servers, Variants
 from zoo.core.host_facts import EngineFacts, Jdk
-from zoo.core.manifest import Entry, Language, Server
+from zoo.core.manifest import ALL, Entry, Language, Server
 from zoo.host import build as building
 from zoo.host import doctor, facts
 from zoo.host.build import Project, is_built, project_of, servers_to_build
@@ -48,7 +48,7 @@ def list_command(
         zoo list --server java-tomcat,rust-axum
         zoo list --services --server java-tomcat --variant virtual
     """
-    entries = checkout.catalog().select(server or (), variant or ())
+    entries = checkout.catalog().select(server or [ALL], variant or ())
     if services:
         firsts: dict[str, Entry] = {}
         for entry in entries:
@@ -127,13 +127,13 @@ PARALLEL_BUILDS = 2
 
 
 def build_command(server: Servers = None) -> None:
-    """Build servers whose sources changed.
+    """Build all servers whose sources changed, or those that are named.
 
     Examples:
         zoo build
         zoo build --server rust-axum
     """
-    entries = checkout.catalog().select(server or ())
+    entries = checkout.catalog().select(server or [ALL])
     condition = conditions.condition_of("process", entries, checkout.ROOT)
     build_all(servers_to_build(entries, [condition]), conditions.jdk_for(entries), display)
 

@@ -28,21 +28,26 @@ class Model(StrEnum):
     EVENT_LOOP = "event-loop"
     ASYNC_TASK = "async-task"
     ASYNC_SERVLET = "async-servlet"
+    GOROUTINE = "goroutine"
 
 
 class Language(StrEnum):
     """The language of a server, which decides its toolchain and its warm-up.
 
-    All languages except Rust get the longer warm-up of a JVM.
+    All languages except Rust and Go get the longer warm-up of a JVM.
     """
 
     JAVA = "java"
     RUST = "rust"
+    GO = "go"
     OTHER = "other"
 
 
 BUILD_FOLDER = "target"
 """The folder that builds create; Maven and Cargo use the same name."""
+
+ALL = "all"
+"""The name that stands for every server."""
 
 BASE = "base"
 """The name of the JVM flags that every start has."""
@@ -108,6 +113,8 @@ class Variant(_Table):
     env: dict[str, str] = {}
     reference: bool = False
     twice: bool = False
+    on_request: bool = False
+    """True if the variant is measured only if it or its server is named, or with `--server all`."""
     synthetic: str = ""
     """Why nobody would build a server this way, if so; tables mark the entry."""
     self_tuning: bool = False
@@ -137,6 +144,10 @@ class Manifest(_Table):
     """The transport that `/info` must report; None if it is not checked."""
     paths: list[str] = []
     """Paths beyond the HTTP contract, which some scenarios request."""
+    http10: bool = True
+    """False if the framework closes the connection of an HTTP/1.0 request."""
+    accepts_while_draining: bool = False
+    """True if the framework goes on accepting connections after SIGTERM, and then waits for handlers alone."""
     variants: list[Variant] = Field(min_length=1)
     links: list[str] = []
 
@@ -212,7 +223,7 @@ class Entry:
     @property
     def native(self) -> bool:
         """Return True if there is no virtual machine to warm up."""
-        return self.server.manifest.language is Language.RUST
+        return self.server.manifest.language in (Language.RUST, Language.GO)
 
     @property
     def settings(self) -> list[str]:
@@ -249,15 +260,19 @@ class Catalog:
         raise CatalogError(f'there is no entry "{entry_id}"; known: {", ".join(e.id for e in self.entries)}')
 
     def select(self, servers: Sequence[str] = (), variants: Sequence[str] = ()) -> list[Entry]:
-        """Return the entries of these servers and variants; no names mean all. `CatalogError` if nothing matches.
+        """Return the entries of these servers and variants. `CatalogError` if nothing matches.
 
-        A variant can be named as that of one server: `rust-axum:async`.
+        `all` names every server. No names mean those that need not be requested. A variant can be named as that of one
+        server: `rust-axum:async`.
         """
         names = [s.name for s in self.servers]
         for name in servers:
-            if name not in names:
+            if name not in (*names, ALL):
                 raise CatalogError(f'there is no server "{name}"; known: {", ".join(names)}')
-        chosen = [e for e in self.entries if not servers or e.server.name in servers]
+        if servers:
+            chosen = [e for e in self.entries if ALL in servers or e.server.name in servers]
+        else:
+            chosen = [e for e in self.entries if not e.variant.on_request or e.id in variants]
         known = sorted({e.variant.name for e in chosen})
         for name in variants:
             if name not in known and all(name != e.id for e in chosen):

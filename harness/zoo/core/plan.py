@@ -34,7 +34,10 @@ class BenchOptions:
     """
 
     servers: Annotated[
-        Sequence[str], Option("--server", "servers by their folder name, such as java-tomcat,rust-axum; by default all")
+        Sequence[str],
+        Option(
+            "--server", "servers by their folder name, such as java-tomcat,rust-axum, or all; by default the usual ones"
+        ),
     ] = ()
     variants: Annotated[
         Sequence[str], Option("--variant", "variants, such as virtual or rust-axum:hyper; by default all")

@@ -20,6 +20,7 @@ MODELS = {
     "event-loop": "the event loop",
     "async-task": "tasks",
     "async-servlet": "asynchronous servlets",
+    "goroutine": "goroutines",
 }
 """The names of thread models in sentences."""
 

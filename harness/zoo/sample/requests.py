@@ -29,7 +29,7 @@ LINK_BYTES = 16_777_216
 
 LINK_TIMEOUT_S = 20.0
 
-ModelName = Literal["platform-thread", "virtual-thread", "event-loop", "async-task", "async-servlet"]
+ModelName = Literal["platform-thread", "virtual-thread", "event-loop", "async-task", "async-servlet", "goroutine"]
 
 
 def get(

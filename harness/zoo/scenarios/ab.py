@@ -37,7 +37,11 @@ TEXT = "A fixed number of requests over kept-alive HTTP/1.0 connections, sent by
 
 def program(asked: ProgramOptions) -> Program:
     requests = QUICK_REQUESTS if asked.quick else REQUESTS
-    return Program(cases=[Case(path="/")], tiers=list(asked.tiers or TIERS), duration_s=15, repeats=requests)
+    able = [e.id for e in asked.entries if e.server.manifest.http10]
+    entries = able if len(able) < len(asked.entries) else []
+    return Program(
+        cases=[Case(path="/", entries=entries)], tiers=list(asked.tiers or TIERS), duration_s=15, repeats=requests
+    )
 
 
 def measure_cell(cell: TrialCell) -> Trial:

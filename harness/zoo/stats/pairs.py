@@ -165,7 +165,10 @@ def with_ratios(pairs: Sequence[Pair], *, by_scenario: bool = True) -> tuple[lis
 def entry_pairs(
     entries: Sequence[str], models: Mapping[str, str], guests: Sequence[str] = ()
 ) -> list[tuple[Kind, str, str]]:
-    """Return the entries to compare: A/A, conditions, guests over others, then the variants of each server."""
+    """Return the entries to compare: A/A, conditions, guests over others, then the variants of each server.
+
+    The first variant on virtual threads is compared with platform threads, and others with the first variant.
+    """
     known = [e for e in entries if e in models]
     pairs = [(Kind.AA, twin, without_aa(twin)) for twin in models if is_aa(twin)]
     pairs += [
@@ -175,10 +178,10 @@ def entry_pairs(
     for server in dict.fromkeys(server_name(e) for e in known):
         mine = [e for e in known if e.startswith(f"{server}:")]
         platform = next((e for e in mine if models[e] == "platform-thread"), None)
-        virtual = [e for e in mine if models[e] == "virtual-thread"] if platform else []
-        pairs += [(Kind.MODEL, e, platform) for e in virtual if platform]
-        done = [{e, platform} for e in virtual]
-        pairs += [(Kind.VARIANT, e, mine[0]) for e in mine[1:] if {e, mine[0]} not in done]
+        virtual = next((e for e in mine if models[e] == "virtual-thread"), None)
+        if platform and virtual:
+            pairs.append((Kind.MODEL, virtual, platform))
+        pairs += [(Kind.VARIANT, e, mine[0]) for e in mine[1:] if {e, mine[0]} != {virtual, platform}]
     return pairs
 
 

@@ -20,6 +20,7 @@ MODEL_STYLES = {
     "event-loop": ("#009e73", "triangle-up"),
     "async-task": ("#b5629b", "diamond"),
     "async-servlet": ("#a87800", "triangle-down"),
+    "goroutine": ("#00838f", "triangle-left"),
     UNKNOWN: ("#6f7f2a", "triangle-right"),
     BARE: ("#7a7f87", "cross"),
 }
