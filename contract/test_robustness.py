@@ -28,7 +28,7 @@ GARBAGE = {
 
 MIB = 1024 * 1024
 FLOOD = request("/") * 100_000
-UNBOUNDED = ("java-vertx",)
+UNBOUNDED = ("java-vertx", "java-quarkus")
 """Servers whose framework reads pipelined requests without a bound."""
 
 TOO_LARGE = {

@@ -58,6 +58,8 @@ def test_a_copy_without_git_has_the_same_hash_until_a_source_changes(server: Ser
         (folder / extra).write_text("text", encoding="utf-8")
     copy = replace(server, folder=folder)
     assert source_hash(copy) == source_hash(server)
-    source = next(path for path in (folder / "src").rglob("*") if path.is_file())
+    assert server.manifest.build
+    *_, last = server.manifest.build.sources
+    source = next(path for path in (folder / last, *(folder / last).rglob("*")) if path.is_file())
     source.write_bytes(source.read_bytes() + b"\n")
     assert source_hash(copy) != source_hash(server)

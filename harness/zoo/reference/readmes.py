@@ -54,15 +54,18 @@ METRICS = {REQUESTS: "requests per second", CPU: "CPU per request", P99: "p99 la
 
 
 def render_entries(_: Sequence[StoredRun], catalog: Catalog) -> str:
-    """Render the table of all servers with their variants."""
-    body = [
-        [
-            f"[{server.name}]({server.name}/)",
-            "<br>".join(f"`{variant.name}`: {variant.description}" for variant in server.manifest.variants),
-        ]
-        for server in catalog.servers
-    ]
-    return render_table(Table("entries", ["server", "variants, and how each runs a request"], body, text=2))
+    """Render the table of all servers with their variants, and name those that are measured only on request."""
+    body, on_request = [], []
+    for server in catalog.servers:
+        link = f"[{server.name}]({server.name}/)"
+        variants = server.manifest.variants
+        if usual := [f"`{v.name}`: {v.description}" for v in variants if not v.on_request]:
+            body.append([link, "<br>".join(usual)])
+        if named := [f"`{v.name}`" for v in variants if v.on_request]:
+            on_request.append(f"{link} {', '.join(named)}")
+    table = render_table(Table("entries", ["server", "variants, and how each runs a request"], body, text=2))
+    more = f"\n\nMeasured only if named, or with `SERVER=all`: {' · '.join(on_request)}" if on_request else ""
+    return table + more
 
 
 def render_results(runs: Sequence[StoredRun], catalog: Catalog) -> str:

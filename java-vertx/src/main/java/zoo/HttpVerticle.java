@@ -8,12 +8,17 @@ import io.smallrye.mutiny.Uni;
 import io.smallrye.mutiny.unchecked.Unchecked;
 import io.smallrye.mutiny.vertx.MutinyHelper;
 import io.smallrye.mutiny.vertx.core.AbstractVerticle;
+import io.vertx.core.Future;
 import io.vertx.core.Vertx;
+import io.vertx.core.http.HttpConnection;
 import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServerOptions;
 import io.vertx.mutiny.core.buffer.Buffer;
 import io.vertx.mutiny.core.http.HttpServerRequest;
+import java.util.Collections;
 import java.util.Date;
+import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
@@ -32,6 +37,7 @@ final class HttpVerticle extends AbstractVerticle {
 
     private final Settings settings;
     private final UnaryOperator<Executor> executors;
+    private final Set<HttpConnection> refused = Collections.newSetFromMap(new WeakHashMap<>());
     private Executor eventLoop;
     private Executor executor;
     private CharSequence date;
@@ -58,9 +64,10 @@ final class HttpVerticle extends AbstractVerticle {
 
     private void handle(HttpServerRequest request) {
         REQUESTS.increment();
-        if (request.version() == null) {  // neither HTTP/1.0 nor 1.1
+        if (request.version() == null || refused.contains(request.getDelegate().connection())) {
             request.connection().closeAndForget();
         } else if (request.headers().contains(TRANSFER_ENCODING) && !isChunked(request)) {
+            refused.add(request.getDelegate().connection());  // the next request may come before it is closed
             request.response().setStatusCode(400).putHeader(CONNECTION, CLOSE).endAndForget("unknown coding");
             request.connection().closeAndForget();
         } else if (request.method() != HttpMethod.GET && request.method() != HttpMethod.HEAD) {
@@ -98,21 +105,26 @@ final class HttpVerticle extends AbstractVerticle {
         };
     }
 
-    /** Sleeps on the request's own thread; on the event loop, sets a timer instead. */
+    /** Sleeps on the request's own thread. On an event loop and in a verticle, a timer replaces this. */
     private Uni<Void> sleep(int ms, boolean lock) throws InterruptedException {
-        if (executor == null && ms > 0) {
+        if (executor != null) {
+            Work.sleep(ms, lock);
+        } else if (ms > 0 && context.isEventLoopContext()) {
             return Uni.createFrom().emitter(waiting -> vertx.setTimer(ms, timer -> waiting.complete(null)));
+        } else if (ms > 0) {
+            Future.await(vertx.getDelegate().timer(ms));  // lets the verticle's other requests run meanwhile
         }
-        Work.sleep(ms, lock);
         return Uni.createFrom().voidItem();
     }
 
     private Info info() {
         String variant = settings.variant();
-        Integer threads = variant.equals("platform") ? settings.maxThreads() : null;
-        return new Info("java-vertx", variant, executor == null ? "event-loop" : variant + "-thread", "Eclipse Vert.x",
+        boolean pool = variant.equals("platform");
+        String model = pool ? "platform-thread" : variant.equals("eventloop") ? "event-loop" : "virtual-thread";
+        return new Info("java-vertx", variant, model, "Eclipse Vert.x",
                 Vertx.class.getPackage().getImplementationVersion(),
-                vertx.isNativeTransportEnabled() ? "epoll" : "nio", threads, Integer.MAX_VALUE, settings.backlog());
+                vertx.isNativeTransportEnabled() ? "epoll" : "nio", pool ? settings.maxThreads() : null,
+                Integer.MAX_VALUE, settings.backlog());
     }
 
     private static int integer(HttpServerRequest request, String name, int max, String otherwise) {
@@ -134,6 +146,13 @@ final class HttpVerticle extends AbstractVerticle {
                 .putHeader(CONTENT_TYPE, reply.type)
                 .putHeader(CONTENT_LENGTH, Integer.toString(reply.length))
                 .putHeader(DATE, date);
+        if (reply.length != chunk && Thread.currentThread().isVirtual()) {
+            for (int at = 0; at < reply.length; at += chunk) {  // as the client reads
+                Future.await(response.getDelegate().write(
+                        reply.text.slice(0, Math.min(chunk, reply.length - at)).getDelegate()));
+            }
+            return response.end();
+        }
         return reply.length == chunk ? response.end(reply.text)
                 : response.send(Multi.createFrom().range(0, Math.ceilDiv(reply.length, chunk))  // as the client reads
                         .map(i -> reply.text.slice(0, Math.min(chunk, reply.length - i * chunk))));

@@ -1,6 +1,7 @@
 package zoo;
 
 import io.vertx.core.DeploymentOptions;
+import io.vertx.core.ThreadingModel;
 import io.vertx.core.VertxOptions;
 import io.vertx.core.file.FileSystemOptions;
 import io.vertx.mutiny.core.Vertx;
@@ -11,13 +12,13 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.UnaryOperator;
 import zoo.shared.Settings;
 
-/** Starts Vert.x with one of three thread models, and drains it on SIGTERM. */
+/** Starts Vert.x with one of four thread models, and drains it on SIGTERM. */
 final class Main {
 
-    /** Returns which executor handles the requests of an event loop: all that makes a variant. Null is the loop. */
+    /** Returns which executor handles the requests of an event loop: null is the verticle's own thread. */
     private static UnaryOperator<Executor> executors(Settings settings, boolean onLoop) {
         return switch (settings.variant()) {
-            case "eventloop" -> eventLoop -> null;
+            case "eventloop", "verticle" -> eventLoop -> null;
             case "platform" -> {
                 Executor pool = Executors.newFixedThreadPool(settings.maxThreads(),
                         Thread.ofPlatform().name("worker-", 0).factory());
@@ -43,7 +44,7 @@ final class Main {
     public static void main(String[] args) {
         System.setProperty("io.netty.bootstrap.extensions", "serviceload");  // finds ListeningSocket
         System.setProperty("vertx.disableWebsockets", "true");  // with them, Vert.x answers FTP/1.1 as FTP/1.1
-        Settings settings = Settings.read(8102, 200, "eventloop", "platform", "virtual");
+        Settings settings = Settings.read(8102, 200, "eventloop", "platform", "virtual", "verticle");
         var executors = executors(settings, Settings.choice("SCHEDULER", "shared", "loop").equals("loop"));
         int processors = Runtime.getRuntime().availableProcessors();
         Vertx vertx = Vertx.vertx(new VertxOptions()
@@ -53,7 +54,9 @@ final class Main {
                 .setFileSystemOptions(new FileSystemOptions().setFileCachingEnabled(false)));  // no cache folder
         try {
             vertx.deployVerticleAndAwait(() -> new HttpVerticle(settings, executors),
-                    new DeploymentOptions().setInstances(processors));
+                    new DeploymentOptions().setInstances(processors).setThreadingModel(
+                            settings.variant().equals("verticle") ? ThreadingModel.VIRTUAL_THREAD
+                                    : ThreadingModel.EVENT_LOOP));
         } catch (CompletionException failed) {
             throw Settings.exit(settings.authority() + ": " + failed.getCause().getMessage());
         }

@@ -1,0 +1,3 @@
+module server-zoo/go-nethttp
+
+go 1.26
