@@ -17,8 +17,9 @@ if [ ! -f "$library" ]; then
     echo "fetching async-profiler $async_profiler into .tools/bin"
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
-    mvn --quiet --batch-mode org.apache.maven.plugins:maven-dependency-plugin:3.8.1:unpack \
-        "-Dartifact=tools.profiler:async-profiler:$async_profiler" "-DoutputDirectory=$folder"
+    # the plugin leaves a folder of markers in the one it is run in
+    (cd "$folder" && mvn --quiet --batch-mode org.apache.maven.plugins:maven-dependency-plugin:3.8.1:unpack \
+        "-Dartifact=tools.profiler:async-profiler:$async_profiler" "-DoutputDirectory=$folder")
     mkdir -p "$(dirname "$library")"
     mv "$folder/$platform/libasyncProfiler.so" "$library"
 fi
