@@ -16,7 +16,8 @@ import pytest
 from zoo.cli.checkout import ROOT
 from zoo.core.host_facts import Jdk
 from zoo.core.manifest import Build, CatalogError, Language
-from zoo.host.build import BuildError, Project, build, build_environment, is_built, project_of
+from zoo.host.build import BuildError, Project, adopt, build, build_environment, is_built, project_of
+from zoo.host.jdk import PREBUILT
 
 JDK = Jdk(Path("/jdk"), Path("/jdk/bin/java"), "25.0.1", 25, "Someone")
 MAKE = "import pathlib; p = pathlib.Path('target/it'); p.parent.mkdir(exist_ok=True); p.write_text('made')"
@@ -48,6 +49,23 @@ def test_a_build_is_done_until_a_source_changes(tmp_path: Path) -> None:
     assert not is_built(it)
     build(it)
     assert is_built(it)
+
+
+def test_what_was_built_elsewhere_counts_as_built_there_until_a_source_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PREBUILT, "image")
+    it = scripted(tmp_path, MAKE)
+    with pytest.raises(BuildError, match=r"it: there is no .*/target/it"):
+        adopt(it)
+    subprocess.run(it.build.command, cwd=tmp_path, check=True)
+    adopt(it)
+    assert is_built(it)
+    with monkeypatch.context() as here:
+        here.delenv(PREBUILT)
+        assert not is_built(it), "another compiler"
+    (tmp_path / "lock").write_text("two", encoding="utf-8")
+    assert not is_built(it)
 
 
 @pytest.mark.parametrize("change", ["src/new", "lock", "server.toml"])

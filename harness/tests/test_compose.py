@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 CATALOG = load_catalog(ROOT)
 SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
 
+ZOO_IMAGE = (ROOT / "containers/zoo/Dockerfile").read_text(encoding="utf-8")
+
 DATABASES = ("postgres", "mariadb", "toxiproxy")
 """Services that java-jdbc measures with. They start only when named."""
 
@@ -54,7 +56,7 @@ def test_a_container_s_user_can_read_what_comes_from_a_clone_of_umask_077(path: 
 
 def test_every_entry_is_a_service_and_nothing_else_but_the_generator_and_the_databases() -> None:
     expected = {name_of(entry) for entry in CATALOG.entries}
-    assert set(SERVICES) == expected | {"generator", *DATABASES}
+    assert set(SERVICES) == expected | {"generator", "zoo", *DATABASES}
 
 
 @each_entry
@@ -90,9 +92,16 @@ def test_a_service_has_the_security_settings(service: dict[str, Any]) -> None:
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert service["deploy"]["resources"]["limits"]["pids"]
-    assert [(v["type"], v["target"]) for v in service["volumes"]] == [("tmpfs", "/tmp")]
     assert service["pull_policy"] == "never"
-    assert not {"privileged", "cap_add", "network_mode", "pid", "ipc", "user", "devices"} & set(service)
+    if service is SERVICES["zoo"]:
+        # it has no network, and writes only to the caller's results, as the caller
+        assert service["network_mode"] == "none"
+        assert service["user"] == "${ZOO_UID:-1000}:${ZOO_UID:-1000}"
+        assert service["volumes"] == ["${ZOO_RESULTS:-./results}:/opt/zoo/results"]
+    else:
+        assert [(v["type"], v["target"]) for v in service["volumes"]] == [("tmpfs", "/tmp")]
+        assert not {"network_mode", "user"} & set(service)
+    assert not {"privileged", "cap_add", "pid", "ipc", "devices"} & set(service)
 
 
 @each_entry
@@ -140,7 +149,17 @@ def test_all_images_have_the_same_base_and_user() -> None:
 def test_java_servers_share_one_runtime() -> None:
     # If the text differed, each image would have its own runtime and its own layer.
     texts = [dockerfile(s) for s in CATALOG.servers if s.manifest.language is Language.JAVA]
-    assert len({text[text.index("FROM ${BASE} AS jdk") : text.index("FROM jdk AS build")] for text in texts}) == 1
+    ends = [("FROM jdk AS build", text) for text in texts] + [("FROM ${BASE} AS java21", ZOO_IMAGE)]
+    assert len({text[text.index("FROM ${BASE} AS jdk") : text.index(end)] for end, text in ends}) == 1
+
+
+@each_server
+def test_the_image_of_all_servers_builds_each_with_its_command(server: Server) -> None:
+    assert server.manifest.build is not None
+    _, _, stage = ZOO_IMAGE.partition(f" AS {server.name}\n")
+    assert " ".join(server.manifest.build.command) in stage[: stage.index("\nFROM ")]
+    for product in server.manifest.build.makes:
+        assert f"COPY --from={server.name} /opt/zoo/{server.name}/{product} {server.name}/{product}\n" in ZOO_IMAGE
 
 
 @pytest.mark.parametrize("name", DATABASES)

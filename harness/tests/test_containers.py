@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import signal
 import socket
@@ -33,6 +34,9 @@ from zoo.runtime.server import HostedWithAgent
 
 pytestmark = pytest.mark.containers
 
+CALLER = 1234
+"""The user ID of somebody who runs the image `zoo`."""
+
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
@@ -51,6 +55,21 @@ def runtime(request: pytest.FixtureRequest, results: Path) -> Iterator[Container
     made = ContainerRuntime(Engine(), Resources(cpus=1.5, memory="1g"), sampler=getattr(request, "param", "auto"))
     yield made
     made.close()
+
+
+def test_the_image_zoo_measures_its_servers_as_an_ordinary_user(results: Path) -> None:
+    """Check the README's command for those who only have an engine: it ends, its files are the caller's, none stays."""
+    os.chown(results, CALLER, CALLER)
+    command = ["docker", "compose", "run", "--rm", "zoo"]
+    words = ["bench-quick", "--server", "rust-axum,java-tomcat", "--variant", "async", "--connections", "100"]
+    env = os.environ | {"ZOO_UID": str(CALLER), "ZOO_RESULTS": str(results)}
+    done = subprocess.run([*command, *words], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [run] = [folder for folder in results.iterdir() if folder.is_dir() and not folder.is_symlink()]
+    store = Store.open(run)
+    assert store.run().host.container
+    assert {record.entry for record in store.records()} >= {"rust-axum:async", "java-tomcat:async"}
+    assert {path.stat().st_uid for path in run.rglob("*")} == {CALLER}
 
 
 def start(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -21,7 +22,7 @@ from zoo.host import doctor, facts
 from zoo.host.build import Project, is_built, project_of, servers_to_build
 from zoo.host.doctor import Check
 from zoo.host.engine import Engine, EngineError
-from zoo.host.jdk import JdkError, find_jdk
+from zoo.host.jdk import PREBUILT, JdkError, find_jdk
 from zoo.load.vegeta import BUILT
 from zoo.report.section import Section, Table, mark_tables
 from zoo.report.text import terminal
@@ -94,13 +95,13 @@ def doctor_command(as_json: AsJson = False) -> None:
     except JdkError:
         jdk = None
     host, missing = facts.gather(jdk), machine.missing()
-    guest = doctor.virtual_host(host, missing, None if missing else machine.qemu_version(), machine.has_device())
     found = [
-        *doctor.checks(host, facts.minimum_rust(checkout.ROOT)),
+        *doctor.checks(host, facts.minimum_rust(checkout.ROOT), builds=PREBUILT not in os.environ),
         _check_generators(),
-        doctor.container_engine(host, _find_engine()),
-        guest,
     ]
+    if PREBUILT not in os.environ:
+        guest = doctor.virtual_host(host, missing, None if missing else machine.qemu_version(), machine.has_device())
+        found += [doctor.container_engine(host, _find_engine()), guest]
     if as_json:
         print_json("doctor", checks=found, worst=doctor.worst_state(found))
     else:
@@ -126,7 +127,12 @@ PARALLEL_BUILDS = 2
 """Number of simultaneous builds: while one build links or resolves dependencies, another can use the idle cores."""
 
 
-def build_command(server: Servers = None) -> None:
+def build_command(
+    server: Servers = None,
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="record what was built elsewhere as built", hidden=True)
+    ] = False,
+) -> None:
     """Build all servers whose sources changed, or those that are named.
 
     Examples:
@@ -135,6 +141,11 @@ def build_command(server: Servers = None) -> None:
     """
     entries = checkout.catalog().select(server or [ALL])
     condition = conditions.condition_of("process", entries, checkout.ROOT)
+    if adopt:
+        for one in servers_to_build(entries, [condition]):
+            if project := project_of(one, None):
+                building.adopt(project)
+        return
     build_all(servers_to_build(entries, [condition]), conditions.jdk_for(entries), display)
 
 

@@ -18,6 +18,7 @@ from zoo.core.condition import IN_IMAGES, Condition
 from zoo.core.errors import UserError
 from zoo.core.host_facts import Jdk
 from zoo.core.manifest import BUILD_FOLDER, Build, CatalogError, Entry, Language, Server
+from zoo.host.jdk import PREBUILT
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,8 @@ def _inherited_environment() -> dict[str, str]:
 
 def toolchain_text(project: Project) -> str:
     """Return the compiler and the build settings as text, which changes if one of them does."""
+    if elsewhere := os.environ.get(PREBUILT):
+        return elsewhere
     set_here = sorted(f"{name}={value}" for name, value in _inherited_environment().items() if SETTINGS.fullmatch(name))
     read = {str(path): path.read_text(encoding="utf-8", errors="replace") for path in _settings_files(project.folder)}
     return json.dumps([_compiler_version(project), set_here, read])
@@ -204,6 +207,14 @@ def build(project: Project) -> None:
     if _inputs_hash(project) != inputs:
         raise BuildError(f"{project.name}: its sources or build settings changed during the build: build it again")
     _stamp_file(project).write_text(inputs + products_hash(project), encoding="utf-8")
+
+
+def adopt(project: Project) -> None:
+    """Record products that were built elsewhere, from these sources, as built; `BuildError` if one is missing."""
+    missing = [str(product) for product in project.products if not product.exists()]
+    if missing:
+        raise BuildError(f"{project.name}: there is no {', '.join(missing)}")
+    _stamp_file(project).write_text(_inputs_hash(project) + products_hash(project), encoding="utf-8")
 
 
 @contextmanager

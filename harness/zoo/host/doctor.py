@@ -30,7 +30,7 @@ PORTS_WANTED = "15000 60999"
 MEMORY_WANTED_GB = 8
 MEMORY_NEEDED_GB = 2
 CORES_WANTED = 4
-HIGHEST_SERVER_PORT = 8_105
+HIGHEST_SERVER_PORT = 8_109
 SIGNS: dict[State, tuple[str, str]] = {"ok": ("ok", "green"), "warn": ("warn", "yellow"), "bad": ("BAD", "bold red")}
 
 ROOM = 76
@@ -82,19 +82,22 @@ class Check:
     fix: str | None = None
 
 
-def checks(facts: HostFacts, rust: str | None = None) -> list[Check]:
-    """Return all rows, limits first. `rust` is the oldest version of Rust that builds the servers."""
+def checks(facts: HostFacts, rust: str | None = None, *, builds: bool = True) -> list[Check]:
+    """Return all rows, limits first.
+
+    `rust` is the oldest version of Rust that builds the servers; `builds` is False if they were built elsewhere.
+    """
+    compilers = [_cargo(facts, rust), _tool(facts, "Maven", "maven", facts.tools.maven, "builds the Java servers")]
     return [
         _descriptors(facts),
         _ports(facts.limits.ports),
         _backlog(facts.limits),
         _threads(facts.limits),
         _cores(facts),
-        _memory(facts.memory_usable_kb),
+        _memory(facts),
         _clock(facts),
         _jdk(facts),
-        _cargo(facts, rust),
-        _tool(facts, "Maven", "maven", facts.tools.maven, "builds the Java servers"),
+        *(compilers if builds else []),
         _tool(facts, "wrk", "wrk", facts.tools.wrk, "generates the load for any number of connections"),
     ]
 
@@ -189,15 +192,24 @@ def _engine_fix(error: EngineError, family: str | None) -> str:
     return "sudo systemctl start docker"
 
 
-def _nofile_fix(family: str | None) -> str:
+MORE_FOR_THE_ENGINE = (
+    "if the engine runs in a virtual machine, give that more cores and memory (Docker Desktop: Settings, Resources; "
+    "Colima: colima start --cpu 4 --memory 8)"
+)
+
+
+def _nofile_fix(facts: HostFacts) -> str:
     """Return commands that raise the limit for this shell and its children, and permanently from the next login.
 
     The permanent one needs PAM to set limits. It names root because `*` does not include root. (A systemd service
-    would need LimitNOFILE=.)
+    would need LimitNOFILE=.) In a container, the engine decides.
     """
+    if facts.container:
+        limit = f'{{"Name": "nofile", "Soft": {NOFILE_WANTED}, "Hard": {NOFILE_WANTED}}}'
+        return f'in daemon.json of the engine: "default-ulimits": {{"nofile": {limit}}}'
     now = f"sudo prlimit --pid $$ --nofile={NOFILE_WANTED}:{NOFILE_WANTED}"
     keep = f"printf '%s - nofile {NOFILE_WANTED}\\n' '*' root | sudo tee /etc/security/limits.d/zoo.conf"
-    return now if family == "alpine" else f"{now}\n{keep}"
+    return now if facts.family == "alpine" else f"{now}\n{keep}"
 
 
 def _sysctl(name: str, value: str) -> str:
@@ -233,7 +245,7 @@ def _descriptors(facts: HostFacts) -> Check:
         return Check("file descriptors", "no hard limit", "every number of connections up to 25k", "ok")
     meaning, state = _describe_tiers((hard - SERVER_DESCRIPTORS) // 100 * 100)
     found = f"hard {hard:,}, soft {soft:,}" if soft is not None else f"hard {hard:,}"
-    return Check("file descriptors", found, meaning, state, None if state == "ok" else _nofile_fix(facts.family))
+    return Check("file descriptors", found, meaning, state, None if state == "ok" else _nofile_fix(facts))
 
 
 def _ports(ports: tuple[int, int] | None) -> Check:
@@ -242,7 +254,7 @@ def _ports(ports: tuple[int, int] | None) -> Check:
     low, high = ports
     meaning, state = _describe_tiers((high - low + 1 - SPARE_PORTS) // 100 * 100)
     if low <= HIGHEST_SERVER_PORT and state == "ok":
-        meaning, state = "an outgoing connection could take a server's port (8101-8105)", "warn"
+        meaning, state = "an outgoing connection could take a server's port (8101-8109)", "warn"
     fix = None if state == "ok" else _sysctl("net.ipv4.ip_local_port_range", PORTS_WANTED)
     return Check("local ports", f"{low}-{high} ({high - low + 1:,})", meaning, state, fix)
 
@@ -291,10 +303,11 @@ def _cores(facts: HostFacts) -> Check:
     if usable >= CORES_WANTED:
         return Check("cores", found, "enough for server and generator", "ok")
     meaning = "server and generator share them: req/s is a lower bound, CPU per request is still comparable"
-    return Check("cores", found, meaning, state)
+    return Check("cores", found, meaning, state, MORE_FOR_THE_ENGINE if facts.container else None)
 
 
-def _memory(kb: int | None) -> Check:
+def _memory(facts: HostFacts) -> Check:
+    kb, fix = facts.memory_usable_kb, MORE_FOR_THE_ENGINE if facts.container else None
     if kb is None:
         return Check("memory", "unknown", f"25k waiting requests may need {MEMORY_WANTED_GB} GB", "warn")
     gigabytes = kb / 1024 / 1024
@@ -302,8 +315,8 @@ def _memory(kb: int | None) -> Check:
     if gigabytes >= MEMORY_WANTED_GB * 0.95:
         return Check("memory", found, "enough for 25k; a JVM without -Xmx sizes its heap by it", "ok")
     if gigabytes >= MEMORY_NEEDED_GB * 0.95:
-        return Check("memory", found, "enough for 100 and 1k; at 25k a JVM may run out of heap", "warn")
-    return Check("memory", found, "too little for the JVM servers at 1k", "bad")
+        return Check("memory", found, "enough for 100 and 1k; at 25k a JVM may run out of heap", "warn", fix)
+    return Check("memory", found, "too little for the JVM servers at 1k", "bad", fix)
 
 
 def _clock(facts: HostFacts) -> Check:

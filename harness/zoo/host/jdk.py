@@ -35,6 +35,10 @@ HOW_TO_GET_ONE = (
 )
 
 
+PREBUILT = "ZOO_PREBUILT"
+"""Variable that says where the servers were built if this machine has no compilers for them, as in the image `zoo`."""
+
+
 class JdkError(UserError):
     """The failure to find a suitable JDK."""
 
@@ -76,9 +80,10 @@ def find_jdks() -> list[Jdk]:
 
 
 def read_jdk(home: Path) -> Jdk | None:
-    """Return the JDK at `home`; None if there is none, or only a runtime without a compiler."""
+    """Return the JDK at `home`; None if there is none, or only a runtime although servers are built here."""
     java = home / "bin" / "java"
-    if home == NOT_A_HOME or not _is_executable(java) or not _is_executable(home / "bin" / "javac"):
+    compiles = PREBUILT in os.environ or _is_executable(home / "bin" / "javac")
+    if home == NOT_A_HOME or not _is_executable(java) or not compiles:
         return None
     release = parse_release(read_text(home / "release"))
     # JAVA_RUNTIME_VERSION includes the build; older JDKs and some vendors have only JAVA_VERSION
