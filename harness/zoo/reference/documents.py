@@ -49,6 +49,9 @@ class Part:
 ZOO = "bench-all"
 """The name of the run of the whole zoo."""
 
+MODELS = "models"
+"""The name of the run of every variant, also of those that are measured only on request."""
+
 
 ANSWERED = ("java-liberty", "java-spring", "java-tomcat", "java-vertx")
 """Servers whose answer is committed."""
@@ -62,7 +65,7 @@ def _answer_part(server: str, blocks: slice = slice(None)) -> tuple[Sequence[str
     return (f"answers/{server}/*", *BEHIND_ANSWERS), partial(readmes.render_answer, server=server, blocks=blocks)
 
 
-EXPLAINED = ("java-liberty", "java-spring", "java-tomcat", "java-vertx", "rust-axum")
+EXPLAINED = ("java-helidon", "java-webflux", "java-liberty", "java-spring", "java-tomcat", "java-vertx", "rust-axum")
 """Servers whose README has the paragraphs of explanations."""
 
 
@@ -76,7 +79,8 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
         yield Part("docs/explanation/answers.md", name, *_answer_part(name))
     for server in catalog.servers:
         render = partial(readmes.render_server_results, server=server.name)
-        yield Part(f"{server.name}/README.md", "results", (ZOO, "scenarios/*"), render)
+        whole = MODELS if all(variant.on_request for variant in server.manifest.variants) else ZOO
+        yield Part(f"{server.name}/README.md", "results", (whole, "scenarios/*"), render)
     for name in EXPLAINED:
         yield Part(f"{name}/README.md", "explain", (f"explain/{name}*",), readmes.render_explanations)
     last_lines = partial(readmes.render_last_lines, server="java-vertx")
@@ -86,6 +90,7 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
     yield Part("docs/guides/databases.md", "profiles", (), lambda *_: databases.profiles())
     yield Part("docs/reference/results.md", "flags", (), findings.render_flags)
     yield Part("docs/explanation/findings.md", "results", (ZOO,), readmes.render_results)
+    yield Part("docs/explanation/findings.md", "models", (MODELS,), readmes.render_models)
     yield Part("docs/explanation/findings.md", "allocators", ("allocators",), findings.render_allocators)
     yield Part("docs/explanation/findings.md", "conditions", ("conditions/*",), findings.render_conditions)
     yield Part("docs/explanation/findings.md", "tier", ("vm-25k*",), findings.render_highest_tier)

@@ -28,6 +28,7 @@ from zoo.report.charts.figure import Figure
 from zoo.report.columns import COLUMNS, title_of
 from zoo.report.formatting import format_interval
 from zoo.report.page import svg
+from zoo.report.page.tables import ranking
 from zoo.report.section import NONE, SYNTHETIC, Table
 from zoo.report.sentences import last_lines
 from zoo.report.summary import Summary
@@ -46,6 +47,7 @@ TIER = "1k"
 """The number of connections at which documents quote `hello`."""
 
 CHARTS = Path("docs/charts")
+REPORT = "report.html"
 
 README_CHARTS = ("forest-model-hello-cpu-per-request",)
 """Names of the charts that the README shows."""
@@ -80,7 +82,7 @@ def render_results(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     return "\n\n".join(
         [
             *([render_table(table)] if body else []),
-            f"`hello` at 1,000 connections, 95% intervals. [Report]({whole.link}/report.html) of all "
+            f"`hello` at 1,000 connections, 95% intervals. [Report]({whole.link}/{REPORT}) of all "
             "entries and loads (download it and open it in a browser; [as "
             f"text]({whole.link}/report.md)). "
             f"{explain_medians(summary.run, list(summary.cells.rows.values()), catalog)}",
@@ -99,7 +101,7 @@ def render_files(runs: Sequence[StoredRun], catalog: Catalog) -> dict[Path, str]
     folder = whole.listing.path
     return {
         folder / "report.md": reports.render_markdown(whole.contents),
-        folder / "report.html": reports.render_html(whole.contents),
+        folder / REPORT: reports.render_html(whole.contents),
         **charts,
     }
 
@@ -145,7 +147,7 @@ def _list_cases(whole: StoredRun, others: Sequence[StoredRun], catalog: Catalog)
     }
     cpu_us = {e: seen.mean for e, row in rows.items() if (seen := row.cpu_s_per_million) and seen.mean is not None}
     yield _waiting_case(servers, catalog)
-    yield switch.fast_case(pairs, cpu_us), _render_source(f"{whole.link}/report.html", whole.run, catalog)
+    yield switch.fast_case(pairs, cpu_us), _render_source(f"{whole.link}/{REPORT}", whole.run, catalog)
     yield _database_case([one for one in others if one.listing.words[0] == "jdbc"])
     held = [one for one in servers if one.listing.name.startswith("scenarios/")]
     yield _memory_case(held, [server_name(pair.a) for pair in pairs], catalog)
@@ -262,7 +264,18 @@ def render_server_results(runs: Sequence[StoredRun], catalog: Catalog, server: s
     whole, *others = runs
     if server not in whole.summary.cells.servers:
         return ""
-    return render_variants(whole.summary, others, catalog, server, f"{whole.link}/report.html")
+    page = f"{whole.link}/{REPORT}" if (whole.folder / REPORT).exists() else whole.link
+    return render_variants(whole.summary, others, catalog, server, page)
+
+
+def render_models(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    """Render the run of every variant: virtual against platform threads by server, then all by CPU per request."""
+    [one] = runs
+    pairs = [pair for pair in one.summary.compared.pairs if pair.kind is Kind.MODEL]
+    lines = [f"- {pair.a} ÷ {pair.b}: CPU per request {format_comparison(pair.comparisons[CPU])}." for pair in pairs]
+    ranked = next(table for table in ranking(one.summary.cells) if table.title.startswith(COLUMNS[KEYS[-1]].title))
+    origin = f"[Run]({one.link}), {describe_rounds(one.run.plan)}: {describe_origin(one.run, catalog)}."
+    return "\n\n".join(["\n".join(lines), render_table(ranked), origin])
 
 
 def render_last_lines(runs: Sequence[StoredRun], catalog: Catalog, server: str) -> str:
