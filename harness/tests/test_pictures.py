@@ -13,7 +13,8 @@ from fontTools.fontBuilder import FontBuilder  # type: ignore[import-untyped]
 from fontTools.pens.ttGlyphPen import TTGlyphPen  # type: ignore[import-untyped]
 from fontTools.ttLib.tables._g_l_y_f import Glyph  # type: ignore[import-untyped]
 
-from zoo.report.charts.looks import DARK, GRID, INK, PAPER
+from zoo.core.manifest import Model
+from zoo.report.charts.looks import DARK, GRID, INK, MODEL_STYLES, OUTLINES, PAPER
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -86,3 +87,8 @@ def test_the_committed_documents_are_up_to_date_whatever_fonts_a_host_has(tmp_pa
 def test_the_numbers_of_a_picture_do_not_depend_on_the_last_digits_of_its_data() -> None:
     for path in sorted((REPOSITORY / "docs/charts").glob("*.svg")):
         assert not re.search(r"\d\.\d{4}", path.read_text(encoding="utf-8")), path
+
+
+def test_every_thread_model_has_a_colour_and_a_shape_that_a_legend_can_draw() -> None:
+    assert {model.value for model in Model} <= MODEL_STYLES.keys()
+    assert {shape for _, shape in MODEL_STYLES.values()} <= OUTLINES.keys()

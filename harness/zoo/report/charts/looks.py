@@ -63,6 +63,7 @@ OUTLINES = {
     "triangle-up": "M0-6L6 5H-6z",
     "triangle-down": "M0 6L6-5H-6z",
     "triangle-right": "M6 0L-5 6V-6z",
+    "triangle-left": "M-6 0L5 6V-6z",
     "diamond": "M0-7L5 0L0 7L-5 0z",
     "cross": "M-2-6h4v4h4v4h-4v4h-4v-4h-4v-4h4z",
 }
