@@ -177,8 +177,8 @@ down: compose ## Try: stop what `make up` and `docker compose up` started
 
 images: compose $(VENV)/.ready ## Develop: build all container images and print their sizes
 	@found=$$($(WITHOUT) $(HARNESS) list --services) || exit; \
-		docker compose --profile generator build $$(echo "$$found" | cut -d ' ' -f 1) generator
-	@docker compose --profile generator config --images | sort -u | while read -r image; do \
+		docker compose --profile generator --profile zoo build $$(echo "$$found" | cut -d ' ' -f 1) generator zoo
+	@docker compose --profile generator --profile zoo config --images | sort -u | while read -r image; do \
 		docker image inspect --format '{{.Size}}' "$$image" | awk -v image="$$image" '{ printf "  %4.0f MB  %s\n", $$1 / 1e6, image }'; done
 
 base-image: ## Develop: build the base of the images with debootstrap, where no registry is available (root, Debian or Ubuntu)

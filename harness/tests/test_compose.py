@@ -159,7 +159,7 @@ def test_the_image_of_all_servers_builds_each_with_its_command(server: Server) -
     _, _, stage = ZOO_IMAGE.partition(f" AS {server.name}\n")
     assert " ".join(server.manifest.build.command) in stage[: stage.index("\nFROM ")]
     for product in server.manifest.build.makes:
-        assert f"COPY --from={server.name} /opt/zoo/{server.name}/{product} {server.name}/{product}\n" in ZOO_IMAGE
+        assert f"COPY --from={server.name} /src/{product} {server.name}/{product}\n" in ZOO_IMAGE
 
 
 @pytest.mark.parametrize("name", DATABASES)
