@@ -78,8 +78,9 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
     for name in ANSWERED:
         yield Part("docs/explanation/answers.md", name, *_answer_part(name))
     for server in catalog.servers:
-        render = partial(readmes.render_server_results, server=server.name)
-        whole = MODELS if all(variant.on_request for variant in server.manifest.variants) else ZOO
+        on_request = all(variant.on_request for variant in server.manifest.variants)
+        whole, page = (MODELS, "") if on_request else (ZOO, f"/{readmes.REPORT}")
+        render = partial(readmes.render_server_results, server=server.name, page=page)
         yield Part(f"{server.name}/README.md", "results", (whole, "scenarios/*"), render)
     for name in EXPLAINED:
         yield Part(f"{name}/README.md", "explain", (f"explain/{name}*",), readmes.render_explanations)

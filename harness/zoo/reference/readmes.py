@@ -259,13 +259,15 @@ KEYS = ("rps", "p99_ms", "cpu_us_per_request")
 TITLES = ["variant", *map(title_of, (*KEYS, "kb_per_request"))]
 
 
-def render_server_results(runs: Sequence[StoredRun], catalog: Catalog, server: str) -> str:
-    """Render a server's results from the run of the whole zoo, and from the runs that measured waiting requests."""
+def render_server_results(runs: Sequence[StoredRun], catalog: Catalog, server: str, page: str) -> str:
+    """Render a server's results from one run, and from the runs that measured waiting requests.
+
+    `page` is the report in the folder of the first run, as `/report.html`; empty if there is none.
+    """
     whole, *others = runs
     if server not in whole.summary.cells.servers:
         return ""
-    page = f"{whole.link}/{REPORT}" if (whole.folder / REPORT).exists() else whole.link
-    return render_variants(whole.summary, others, catalog, server, page)
+    return render_variants(whole.summary, others, catalog, server, f"{whole.link}{page}")
 
 
 def render_models(runs: Sequence[StoredRun], catalog: Catalog) -> str:
