@@ -151,6 +151,8 @@ def test_java_servers_share_one_runtime() -> None:
     texts = [dockerfile(s) for s in CATALOG.servers if s.manifest.language is Language.JAVA]
     ends = [("FROM jdk AS build", text) for text in texts] + [("FROM ${BASE} AS java21", ZOO_IMAGE)]
     assert len({text[text.index("FROM ${BASE} AS jdk") : text.index(end)] for end, text in ends}) == 1
+    modules = re.findall(r"--add-modules (\S+)", ZOO_IMAGE)
+    assert modules[: len(modules) // 2] == modules[len(modules) // 2 :], "Java 21 has the same modules as Java 25"
 
 
 @each_server

@@ -94,12 +94,10 @@ def doctor_command(as_json: AsJson = False) -> None:
         jdk = find_jdk()
     except JdkError:
         jdk = None
-    host, missing = facts.gather(jdk), machine.missing()
-    found = [
-        *doctor.checks(host, facts.minimum_rust(checkout.ROOT), builds=PREBUILT not in os.environ),
-        _check_generators(),
-    ]
-    if PREBUILT not in os.environ:
+    host, builds = facts.gather(jdk), PREBUILT not in os.environ
+    found = [*doctor.checks(host, facts.minimum_rust(checkout.ROOT), builds=builds), _check_generators()]
+    if builds:
+        missing = machine.missing()
         guest = doctor.virtual_host(host, missing, None if missing else machine.qemu_version(), machine.has_device())
         found += [doctor.container_engine(host, _find_engine()), guest]
     if as_json:
