@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import builders
 import numpy as np
 import pytest
+from fakes import outcome
 from fixtures.scripted_server import ScriptedServer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zoo.bench.display import Display
-from zoo.bench.responses import SINGLE
+from zoo.bench.responses import SINGLE, has_too_many_bad
 from zoo.bench.window import Bench, Clock, Window
 from zoo.core.defaults import QUICK
 from zoo.core.histogram import TOLERANCE, Histogram
 from zoo.core.host_facts import Limits
 from zoo.core.run import Target
 from zoo.core.run_folder import Store
-from zoo.load.spec import LoadError
+from zoo.load.spec import LoadError, LoadSpec
 from zoo.load.wrk import Wrk
 from zoo.runtime.target import HostedTarget
 from zoo.stats.flags import REOPENED_LIMIT, count_reopened
@@ -153,6 +155,27 @@ def test_a_body_of_any_length_is_no_fault(server: ScriptedServer, tmp_path: Path
         return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (length, b"x" * length)
 
     assert failure(server, script, tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("requests", "status", "broken", "connections", "too_many"),
+    [
+        (55, 0, 1, 19_500, False),
+        (55, 0, 300, 19_500, True),
+        (55, 1, 0, 19_500, True),
+        (9, 0, 2, 100, True),
+        (100_000, 500, 400, 100, False),
+        (100_000, 600, 600, 100, True),
+        (0, 0, 10, 100, True),
+    ],
+)
+def test_failed_connections_are_a_share_of_the_requests_sent(
+    requests: int, status: int, broken: int, connections: int, too_many: bool
+) -> None:
+    spec = LoadSpec("http://localhost/", connections, 1.0, 6.0, 1)
+    made = outcome(spec, [[1_000, requests]] if requests else [], status=status)
+    made = replace(made, errors=made.errors.model_copy(update={"read": broken}))
+    assert has_too_many_bad(made) is too_many
 
 
 # --- connections

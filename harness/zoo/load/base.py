@@ -54,6 +54,11 @@ class LoadOutcome:
         return self.requests + self.errors.broken
 
     @property
+    def sent(self) -> int:
+        """Return the number of requests sent: those of `total`, and the one on each connection that still waits."""
+        return self.total + self.connections
+
+    @property
     def mean_bytes(self) -> float:
         return self.bytes / self.requests if self.requests else 0.0
 

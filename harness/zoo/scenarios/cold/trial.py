@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from zoo.bench.readings import sampling, server_facts
-from zoo.bench.responses import bad_responses, exceeds_bad_limit, find_bad_response
+from zoo.bench.responses import bad_responses, find_bad_response, has_too_many_bad
 from zoo.bench.trial import TrialCell
 from zoo.bench.warmup import until_steady, wait_closed
 from zoo.bench.window import Window
@@ -57,7 +57,7 @@ def _measure(cell: TrialCell, hosted: HostedServer, way: Start) -> Trial:
         delay_s = bench.clock.seconds() - listening_s
         cold = bench.send(hosted, load, on_tick=look)
         window.generator_cpu_s = cold.cpu_s
-    if not cold.goodput or cold.errors.connect or exceeds_bad_limit(cold.bad_responses, cold.total):
+    if not cold.goodput or cold.errors.connect or has_too_many_bad(cold):
         message = f"{cold.goodput:,} good responses, {cold.errors.total:,} errors right after the start"
         raise bad_responses(message, find_bad_response(hosted, load.url))
     info = hosted.probe()
