@@ -89,9 +89,21 @@ def test_a_worktree_has_the_commit_that_is_checked_out_there(own: Path) -> None:
     assert (found.commit, found.dirty) == (git(own, "rev-parse", "HEAD"), False)
 
 
-def test_without_git_the_reason_is_given(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("words", [(), ("pack-refs", "--all"), ("checkout", "--quiet", "--detach")])
+def test_without_git_the_commit_is_read_but_changes_are_unknown(
+    own: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = git(own, "rev-parse", "HEAD")
+    if words:
+        git(own, *words)
     monkeypatch.setenv("PATH", str(own))
-    assert revision(own).unknown == "git: No such file or directory"
+    found = revision(own)
+    assert (found.commit, found.dirty, found.unknown) == (commit, None, "git: No such file or directory")
+
+
+def test_without_git_and_a_checkout_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert revision(tmp_path).commit is None
 
 
 def test_a_run_without_a_commit_is_announced(

@@ -64,5 +64,6 @@ def acquire_run_lock(runs: Path) -> None:
     check_writable(runs)
     if stopped := [*run_lock.acquire_run_lock(ROOT), *orphans.remove_leftovers(Engine())]:
         console.print(f"stopped what a killed run had left running: {', '.join(stopped)}")
-    if unknown := revision(ROOT).unknown:
-        display.line(f"the run is stored without a commit: {unknown}")
+    found = revision(ROOT)
+    if found.commit is None:
+        display.line(f"the run is stored without a commit: {found.unknown}")

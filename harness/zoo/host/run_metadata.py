@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from zoo import __version__
+from zoo.host.files import read_text
 
 
 class NewRunMetadata(TypedDict):
@@ -59,10 +60,24 @@ def revision(root: Path) -> Revision:
         commit = _git(root, *trust, "rev-parse", "HEAD")
         changed = _git(root, *trust, "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)results")
     except OSError as error:
-        return Revision(None, None, f"git: {error.strerror}")
+        return Revision(_head(root / ".git"), None, f"git: {error.strerror}")
     except subprocess.CalledProcessError as error:
         return Revision(None, None, next(iter(error.stderr.splitlines()), "git failed"))
     return Revision(commit, bool(changed))
+
+
+def _head(git: Path) -> str | None:
+    """Read the commit from the files of a repository, for an image without git; None if it is not in them.
+
+    A branch is a file below refs/, or a line of packed-refs.
+    """
+    head = read_text(git / "HEAD").strip()
+    branch = head.removeprefix("ref: ")
+    if branch == head:
+        return head or None
+    packed = (line.split() for line in read_text(git / "packed-refs").splitlines())
+    commit = read_text(git / branch).strip()
+    return commit or next((words[0] for words in packed if words[1:] == [branch]), None)
 
 
 def _git(root: Path, *words: str) -> str:
