@@ -14,6 +14,7 @@ import yaml
 
 from zoo.core.manifest import Entry, Language, Server
 from zoo.core.manifest_files import load_catalog
+from zoo.host.network import NAMESPACE_SETTINGS
 from zoo.runtime import conditions
 from zoo.runtime.process import command
 
@@ -162,6 +163,10 @@ def test_the_image_of_all_servers_builds_each_with_its_command(server: Server) -
     assert " ".join(server.manifest.build.command) in stage[: stage.index("\nFROM ")]
     for product in server.manifest.build.makes:
         assert f"COPY --from={server.name} /src/{product} {server.name}/{product}\n" in ZOO_IMAGE
+
+
+def test_the_image_of_all_servers_has_the_settings_of_a_private_network() -> None:
+    assert {name.replace(".", "/"): value for name, value in SERVICES["zoo"]["sysctls"].items()} == NAMESPACE_SETTINGS
 
 
 @pytest.mark.parametrize("name", DATABASES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import secrets
 import signal
@@ -11,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -59,17 +60,51 @@ def runtime(request: pytest.FixtureRequest, results: Path) -> Iterator[Container
 
 def test_the_image_zoo_measures_its_servers_as_an_ordinary_user(results: Path) -> None:
     """Check the README's command for those who only have an engine: it ends, its files are the caller's, none stays."""
-    os.chown(results, CALLER, CALLER)
-    command = ["docker", "compose", "run", "--rm", "zoo"]
     words = ["bench-quick", "--server", "rust-axum,java-spring", "--variant", "async,virtual", "--connections", "100"]
-    env = os.environ | {"ZOO_UID": str(CALLER), "ZOO_RESULTS": str(results)}
-    done = subprocess.run([*command, *words], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    [run] = [folder for folder in results.iterdir() if folder.is_dir() and not folder.is_symlink()]
-    store = Store.open(run)
-    assert store.run().host.container
+    with image_zoo(results, *words) as running:
+        text, _ = running.communicate()
+    assert running.returncode == 0, text
+    store = only_run(results)
+    run = store.run()
+    assert run.host.container
+    assert run.host.container_engine == "docker"
+    assert run.commit is not None
     assert {record.entry for record in store.records()} >= {"rust-axum:async", "java-spring:virtual"}
-    assert {path.stat().st_uid for path in run.rglob("*")} == {CALLER}
+    assert {path.stat().st_uid for path in store.folder.rglob("*")} == {CALLER}
+
+
+def test_the_image_zoo_keeps_finished_cells_after_ctrl_c_and_leaves_no_container(results: Path) -> None:
+    with image_zoo(results, "bench", "--server", "rust-axum", "--connections", "100", "--rounds", "50") as running:
+        assert running.stdout is not None
+        lines = list(itertools.takewhile(lambda line: not line.startswith("round 1"), running.stdout))
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+        text = "".join([*lines, *running.stdout])
+    assert running.returncode == 130, text
+    assert only_run(results).records()
+    assert "--resume" in text
+    assert labelled("com.docker.compose.service=zoo") == []
+
+
+@contextmanager
+def image_zoo(results: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a command in the image of all servers, as a user who owns `results`."""
+    os.chown(results, CALLER, CALLER)
+    env = os.environ | {"ZOO_UID": str(CALLER), "ZOO_RESULTS": str(results)}
+    with subprocess.Popen(
+        ["docker", "compose", "run", "--rm", "zoo", *words],
+        cwd=ROOT,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as running:
+        yield running
+
+
+def only_run(results: Path) -> Store:
+    [run] = [folder for folder in results.iterdir() if folder.is_dir() and not folder.is_symlink()]
+    return Store.open(run)
 
 
 def start(

@@ -136,9 +136,12 @@ def _start_measuring(store: Store, catalog: Catalog) -> NoReturn:
     if planned.targets:
         _print_target_notes(planned.targets)
     elif planned.condition.network == "host":
-        console.print(
-            "unshare is not allowed here, so the run uses the host's network: its ports and counters are shared"
+        shared = (
+            "the container's own network, which has only loopback"
+            if network.is_loopback_only()
+            else "the host's network: its ports and counters are shared"
         )
+        console.print(f"unshare is not allowed here, so the run uses {shared}")
     private = "--private" if wrapper else "--no-private"
     command = [*(wrapper or []), *COMMAND, "measure", str(store.folder), private]
     sys.stdout.flush()

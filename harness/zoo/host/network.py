@@ -69,6 +69,11 @@ def namespace_command() -> list[str] | None:
     return words if done.returncode == 0 else None
 
 
+def is_loopback_only() -> bool:
+    """Return True if this process has no network beyond its own loopback, as in the image of all servers."""
+    return set(psutil.net_if_addrs()) == {"lo"}
+
+
 def namespace_limits(limits: Limits) -> Limits:
     """Return the host's limits as they are in the namespace."""
     low, high = NAMESPACE_SETTINGS["net/ipv4/ip_local_port_range"].split()
