@@ -237,7 +237,30 @@ class TestSystem:
         assert facts.parse_virtualization(text, "", "6.1.0") == "virtual machine"
         assert facts.parse_virtualization("", "QEMU Standard PC", "6.1.0") == "KVM/QEMU"
         assert facts.parse_virtualization("", "", "5.15-microsoft-standard-WSL2") == "WSL"
+        assert facts.parse_virtualization("", "", "6.10.14-linuxkit") == "virtual machine of Docker Desktop"
         assert facts.parse_virtualization("flags : fpu", "Dell Inc.", "6.1.0") is None
+
+    @pytest.mark.parametrize(
+        ("changes", "unknown"),
+        [
+            ({"virtualization": "virtual machine"}, True),
+            ({"virtualization": "virtual machine of Docker Desktop"}, True),
+            ({"architecture": "aarch64"}, True),
+            ({"virtualization": "KVM/QEMU"}, False),
+            ({}, False),
+            ({"virtualization": "virtual machine", "container": False}, False),
+        ],
+    )
+    def test_the_machine_below_a_container_may_be_unknown(self, changes: dict[str, object], unknown: bool) -> None:
+        assert bool(host(**{"container": True, **changes}).unknown_machine) is unknown
+
+    def test_a_container_names_its_engine(self) -> None:
+        engine = facts.parse_container_engine('engine="podman-5.4.2"\nname="zoo"\nrootless=1\n')
+        assert (
+            host(container=True, container_engine=engine).place
+            == "in a container (podman 5.4.2), no virtualization detected"
+        )
+        assert facts.parse_container_engine("") is None
 
     @pytest.mark.parametrize(
         ("fields", "family"),

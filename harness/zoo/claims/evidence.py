@@ -39,6 +39,7 @@ class MachineFacts:
     kernel: str
     descriptors: int | None
     cores_split: str = ""
+    unknown: str = ""
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -54,6 +55,7 @@ class MachineFacts:
             kernel=host.kernel,
             descriptors=host.limits.nofile_hard,
             cores_split=str(cores) if cores else "",
+            unknown=host.unknown_machine,
         )
 
 

@@ -13,6 +13,9 @@ from zoo.core.data import Data
 
 MINIMUM_JDK = 21
 
+GENERIC_VM = "virtual machine"
+"""The virtualization if a hypervisor shows, but not which, or not on what machine."""
+
 
 @dataclass(frozen=True)
 class Jdk:
@@ -196,6 +199,27 @@ class HostFacts(Data):
     jdks: list[JdkFacts]
     tools: Tools
     engine: EngineFacts | None = None
+    container_engine: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Describe the virtualization in words, and the container if the run took place in one."""
+        machine = self.virtualization or "no virtualization detected"
+        return f"in a container ({self.container_engine or 'unknown engine'}), {machine}" if self.container else machine
+
+    @property
+    def unknown_machine(self) -> str:
+        """Return a sentence if the run took place in a container on a machine without a name; otherwise empty.
+
+        A virtual machine shows its hypervisor in DMI fields or in processor flags. ARM processors have no such flag.
+        """
+        machine = self.virtualization or (GENERIC_VM if self.architecture.startswith(("aarch64", "arm")) else "")
+        if not self.container or GENERIC_VM not in machine:
+            return ""
+        return (
+            "The run took place in a container, and what machine is below it is unknown: other work on that machine "
+            "takes time and shows only as noise."
+        )
 
     @property
     def processors(self) -> str:

@@ -12,10 +12,13 @@ from pathlib import Path
 
 import psutil
 
-from zoo.core.host_facts import HostFacts, Jdk, JdkFacts, Limits, Tools, format_cores
+from zoo.core.host_facts import GENERIC_VM, HostFacts, Jdk, JdkFacts, Limits, Tools, format_cores
 from zoo.host.cgroup import parse_amount, read_cgroup, usable_cpus
 from zoo.host.files import read_text
 from zoo.host.jdk import find_jdks
+
+# Files that an engine puts into its containers.
+DOCKER_MARK, PODMAN_MARK = Path("/.dockerenv"), Path("/run/.containerenv")
 
 # Words in DMI fields, and the hypervisor that each one shows.
 HYPERVISORS = {
@@ -63,7 +66,8 @@ def gather(jdk: Jdk | None = None) -> HostFacts:
         distribution=name,
         family=family,
         virtualization=_virtualization(),
-        container=Path("/.dockerenv").exists() or Path("/run/.containerenv").exists(),
+        container=DOCKER_MARK.exists() or PODMAN_MARK.exists(),
+        container_engine=_container_engine(),
         cpu_model=parse_cpu_model(read_text("/proc/cpuinfo")) or platform.processor() or None,
         cores=os.cpu_count(),
         cores_usable=usable_cpus(limits.cgroup),
@@ -170,9 +174,17 @@ def parse_virtualization(cpuinfo: str, dmi: str, kernel: str) -> str | None:
     for word, name in HYPERVISORS.items():
         if word in dmi.lower():
             return name
+    if "linuxkit" in kernel.lower():
+        return f"{GENERIC_VM} of Docker Desktop"
     if re.search(r"^(?:flags|Features)\s*:.*\bhypervisor\b", cpuinfo, re.MULTILINE):
-        return "virtual machine"
+        return GENERIC_VM
     return None
+
+
+def parse_container_engine(containerenv: str) -> str | None:
+    """Return the engine in a file that Podman gives to its containers: `podman 5.4.2`."""
+    found = re.search(r'^engine="([^"-]+)-?([^"]*)"', containerenv, re.MULTILINE)
+    return " ".join(found.groups()).strip() if found else None
 
 
 def parse_choice(text: str) -> str | None:
@@ -206,6 +218,12 @@ def _sysctl(name: str) -> str:
 def _virtualization() -> str | None:
     dmi = " ".join(read_text(f"/sys/class/dmi/id/{name}").strip() for name in ("sys_vendor", "product_name"))
     return parse_virtualization(read_text("/proc/cpuinfo"), dmi, platform.release())
+
+
+def _container_engine() -> str | None:
+    if PODMAN_MARK.exists():
+        return parse_container_engine(read_text(PODMAN_MARK)) or "podman"
+    return "docker" if DOCKER_MARK.exists() else None
 
 
 def _turbo() -> bool | None:

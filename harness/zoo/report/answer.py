@@ -429,7 +429,9 @@ def _decisive(sides: Variants, found: Found) -> list[Comparison]:
 
 def _limits(sides: Variants, found: Found) -> list[str]:
     """Return what the sides share with the load generator, and the flags of their cells."""
-    told = list(dict.fromkeys(f"{capitalize(summary.run.cores)}." for summary in found.values()))
+    runs = [summary.run for summary in found.values()]
+    unknown = [run.host.unknown_machine for run in runs if run.host.unknown_machine]
+    told = list(dict.fromkeys([*(f"{capitalize(run.cores)}." for run in runs), *unknown]))
     rows = [row for summary in found.values() for row in summary.cells.rows.values() if row.entry in sides]
     raised = {flag for row in rows for flag, _ in row.flags}
     reduced = {

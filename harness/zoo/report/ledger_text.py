@@ -271,7 +271,8 @@ def _describe_machine(verdicts: Sequence[ClaimVerdict]) -> str:
     machine = archives[0].machine
     commits = len({archive.commit for archive in archives})
     runs = f"{len(archives)} run(s) of {commits} commit(s)"
-    return f"Measured on {_format_machine(machine)}, in {runs}, which each run names."
+    measured = f"Measured on {_format_machine(machine)}, in {runs}, which each run names."
+    return " ".join(dict.fromkeys([measured, *(a.machine.unknown for a in archives if a.machine.unknown)]))
 
 
 def _warn_of_shared_cores(verdicts: Sequence[ClaimVerdict]) -> list[str]:

@@ -53,8 +53,10 @@ class Summary:
         )
 
     @property
-    def synthetic_notes(self) -> list[str]:
-        return [f"{entry} is synthetic: {reason}." for entry, reason in self.synthetic.items()]
+    def notes(self) -> list[str]:
+        """Return which entries are synthetic, and whether the machine of the run is unknown."""
+        synthetic = [f"{entry} is synthetic: {reason}." for entry, reason in self.synthetic.items()]
+        return [*synthetic, *filter(None, [self.run.host.unknown_machine])]
 
     @property
     def one_round_lines(self) -> list[str]:

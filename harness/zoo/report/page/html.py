@@ -75,7 +75,7 @@ def render_page(contents: Contents, tools: ChartTools) -> str:
     first, more = _split_first_screen(contents.questions[0].groups if contents.questions else [])
     return ENVIRONMENT.get_template("page.html").render(
         run=run,
-        head=head_section(run, records, [*contents.raw_files.notes, *summary.synthetic_notes]).paragraphs,
+        head=head_section(run, records, [*contents.raw_files.notes, *summary.notes]).paragraphs,
         mark=mark,
         host=tables.host_line(run),
         cells=cells,

@@ -246,7 +246,7 @@ def host_line(run: Run) -> str:
             host.cpu_model or "unknown CPU",
             run.cores,
             format_memory(host.memory_kb),
-            host.virtualization or "no virtualization detected",
+            host.place,
             host.distribution or host.system,
             f"kernel {host.kernel}",
             f"JDK {run.plan.condition.jdk or 'none'}",

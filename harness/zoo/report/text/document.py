@@ -56,7 +56,7 @@ The last must not depend on how fast the host is.
 def report_sections(summary: Summary, notes: Sequence[str] = ()) -> list[Section]:
     """Return the whole report of a run; `notes` appear in its first section."""
     run, records = summary.run, summary.records
-    sections = [head_section(run, records, [*notes, *summary.synthetic_notes])]
+    sections = [head_section(run, records, [*notes, *summary.notes])]
     if summary.one_round_lines:
         cells = summary.cells
         limits = [f"{name}: {text}" for name in cells.scenarios for text in limit_sentences(cells, name)]
@@ -83,7 +83,8 @@ def head_section(run: Run, records: Sequence[Record], notes: Sequence[str] = ())
     plan = run.plan
     latest = newest_records(records)
     failed = sum(r.failure is not None for r in latest)
-    dirty = " with uncommitted changes" if run.dirty else ""
+    unsure = " or a change of it" if run.commit and run.dirty is None else ""
+    dirty = " with uncommitted changes" if run.dirty else unsure
     missing = plan.cells - len(latest)
     state = f"{len(latest) - failed} of {plan.cells} cells measured, {failed} failed"
     if missing > 0:
@@ -196,8 +197,7 @@ def _host_section(run: Run) -> Section:
     return Section(
         "Host",
         bullets=[
-            f"{host.cpu_model or 'unknown CPU'}, {run.cores}, {format_memory(host.memory_kb)}, "
-            f"{host.virtualization or 'no virtualization detected'}",
+            f"{host.cpu_model or 'unknown CPU'}, {run.cores}, {format_memory(host.memory_kb)}, {host.place}",
             f"{host.distribution or host.system}, kernel {host.kernel}, {host.libc or 'unknown libc'}",
             f"descriptors {limits.nofile_hard}, somaxconn {limits.somaxconn}, "
             f"ports {limits.port_low}-{limits.port_high}, max_map_count {limits.max_map_count}",
