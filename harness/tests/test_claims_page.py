@@ -82,7 +82,9 @@ def test_the_ledger_as_markdown_links_the_runs() -> None:
     found = ledger()
     text = render(told.ledger_sections(found, said(found), links=True))
     assert "1 holds, 1 not reproduced here, 2 not measured." in text
-    assert "| holds | as published | [1](../results/20260102-030405-full/) |" in text
+    assert "| holds (size: as published) | " in text
+    details = text.partition("<details>")[2]
+    assert "| [1](../results/20260102-030405-full/) |" in details
     assert "Server and generator share 2 cores, so requests per second depend on how they share them." in text
     assert "- Q4 not measured: there is no such machine" in text
     plain = render(told.ledger_sections(found, said(found)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from zoo.core.flag import Flag
@@ -98,13 +99,14 @@ def render_study(runs: Sequence[StoredRun], catalog: Catalog) -> str:
         viewed = [scenario_view.section(records) for _, scenario_view, records in view.records_by_view(one.records)]
         sections = [*viewed, *ratios]
         details = Section(
-            "",
+            "Tables",
             sections[0].paragraphs,
             [table for each in sections for table in each.tables],
             [text for each in sections for text in each.bullets],
         )
-        parts += [f"**{one.listing.asks}**", *_render_answers(one, one.records), _render_origin(one, catalog, server)]
-        parts.append(_render_folded("Tables", details))
+        origin = _render_origin(one, catalog, server)
+        answers = [f"**{one.listing.asks}**", *_render_answers(one, one.records), origin]
+        parts += render_body(Section("", answers, details=details))
     return "\n\n".join(parts)
 
 
@@ -139,9 +141,10 @@ def render_experiments(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     by_scenario: dict[str, list[str]] = {name: [] for name in view.views()}
     for one in runs:
         for name, scenario_view, records in view.records_by_view(one.records):
-            tables = _render_folded("Tables", scenario_view.section(records))
+            tables = replace(scenario_view.section(records), heading="Tables")
             pictures = [readmes.render_picture(figure, file) for file, figure in _first_chart(one).items()]
-            by_scenario[name] += [*_render_answers(one, records), *pictures, _render_origin(one, catalog), tables]
+            answers = [*_render_answers(one, records), *pictures, _render_origin(one, catalog)]
+            by_scenario[name] += render_body(Section(name, answers, details=tables))
     return "\n\n".join("\n\n".join([f"### {name}", *parts]) for name, parts in by_scenario.items() if parts)
 
 
@@ -170,10 +173,6 @@ def _render_answers(one: StoredRun, records: Sequence[Record]) -> list[str]:
 def _render_origin(one: StoredRun, catalog: Catalog, server: str | None = None) -> str:
     rounds = one.run.plan.rounds
     return f"[Committed run]({one.link}), {rounds} round(s): {describe_origin(one.run, catalog, server)}."
-
-
-def _render_folded(summary: str, section: Section) -> str:
-    return "\n\n".join([f"<details><summary>{summary}</summary>", *render_body(section), "</details>"])
 
 
 # --- the memory of each server with 25,000 waiting requests

@@ -24,6 +24,8 @@ ABOUT = (
     "interval decides, not the estimate alone."
 )
 
+DETAILS = "Published figures, accepted ranges, runs and reasons"
+
 RULE_FIGURES = {
     "ratio": "{of} ÷ {over}",
     "spread": "{of} ÷ {over}",
@@ -51,7 +53,7 @@ def ledger_sections(
     links: bool = False,
     explanations: Mapping[str, str] | None = None,
 ) -> list[Section]:
-    """Return a table with reasons for each article; `links` adds links to sources and runs.
+    """Return a table with one line for each claim, by article, and its details; `links` adds links to sources and runs.
 
     `explanations` are the links of the pages that show causes, by name; those of others are left out.
     """
@@ -72,36 +74,33 @@ def ledger_sections(
 def _article_section(
     article: Article, verdicts: Sequence[ClaimVerdict], explanations: Mapping[str, str], *, links: bool
 ) -> Section:
-    columns = ["claim", "claim text", "published", "accepted if", "measured here", "direction", "size"]
-    rows = []
+    lines, rows = [], []
     for v in verdicts:
         claim = v.claim
         claim_text = f"{claim.says} ([source]({claim.source}))" if links and claim.source else claim.says
-        row = [
-            claim.id,
-            claim_text,
-            format_published(claim),
-            format_accepted(claim),
-            format_measured(v),
-            v.word.value,
-            format_size(v.judgement),
-        ]
+        verdict = f"{v.word.value} (size: {v.judgement.size.value})" if v.judgement.size else v.word.value
+        lines.append([claim.id, claim_text, verdict, _format_first_figure(v)])
+        row = [claim.id, format_published(claim), format_accepted(claim), format_measured(v)]
         rows.append([*row, *([_link_runs(v, explanations)] if links else [])])
     reasons = [f"{v.claim.id} {v.word.value}: {reason}" for v in verdicts if (reason := explain_verdict(v))]
     archives = list(dict.fromkeys(archive for v in verdicts for archive in v.archives))
-    paragraphs = [text for text in (describe_origin(article), explain_differences(article, archives)) if text]
-    table = Table("", [*columns, *(["runs"] if links else [])], rows, 8)
+    differences = list(filter(None, [explain_differences(article, archives)]))
+    columns = ["claim", "published", "accepted if", "measured here", *(["runs"] if links else [])]
     title = article.title or article.about
     linked = f"[{title}]({article.link})" if links and article.link else title
-    return Section(f"{article.key}: {linked}", paragraphs, [table], reasons)
+    return Section(
+        f"{article.key}: {linked}",
+        [describe_origin(article)],
+        [Table("", ["claim", "claim text", "verdict", "measured here"], lines, 4)],
+        details=Section(DETAILS, differences, [Table("", columns, rows, 5)], reasons),
+    )
 
 
 def _link_runs(verdict: ClaimVerdict, explanations: Mapping[str, str]) -> str:
-    """Link the runs behind a verdict and the causes, and add whether the runs measured an earlier build of a server."""
+    """Link the runs behind a verdict and the causes."""
     links = ", ".join(f"[{number}]({archive.folder}/)" for number, archive in enumerate(verdict.archives, start=1))
-    runs = f"{links} (measured with an earlier build)" if is_of_earlier_build(verdict) else links
     causes = [f"[{name}]({explanations[name]})" for name in verdict.claim.explained_by if name in explanations]
-    return "; ".join(filter(None, [runs, ", ".join(causes)])) or NONE
+    return "; ".join(filter(None, [links, ", ".join(causes)])) or NONE
 
 
 def is_of_earlier_build(verdict: ClaimVerdict) -> bool:
@@ -145,6 +144,15 @@ def format_measured(verdict: ClaimVerdict) -> str:
     return "; ".join(texts) or NONE
 
 
+def _format_first_figure(verdict: ClaimVerdict) -> str:
+    """Return the first measured figure with what it is about: `requests, many ÷ few: ×0.82 [0.75, 0.90]`."""
+    found = ((part.rule, seen) for part in verdict.parts for seen, _ in part.figures if not seen.objection)
+    for rule, seen in found:
+        older = " (earlier build)" if is_of_earlier_build(verdict) else ""
+        return f"{_format_quantity(rule)}: {format_estimate(rule, seen)}{older}"
+    return NONE
+
+
 def format_estimate(rule: Rule, estimate: Estimate) -> str:
     """Format an estimate: `×1.21 [1.10, 1.33]` or `44.1 MB [43.8, 44.6]`; for a count, its value in each round."""
     if estimate.objection:
@@ -157,11 +165,16 @@ def format_estimate(rule: Rule, estimate: Estimate) -> str:
 
 def format_rule(rule: Rule) -> str:
     """Return what a rule demands: `requests, many ÷ few: 0.5 to 0.9`."""
-    sides = RULE_FIGURES.get(rule.rule, "{of}").format(**rule.model_dump()).replace("_", " ")
     aggregate = "highest minus lowest " if rule.rule == "spread" else "their mean " if rule.together else ""
-    return f"{rule.quantity}, {sides}: " + (
+    return f"{_format_quantity(rule)}: " + (
         f"{aggregate}{format_band(rule)}{_format_extent(rule)}" if rule.judged else "recorded"
     )
+
+
+def _format_quantity(rule: Rule) -> str:
+    """Return what a rule is about: `requests, many ÷ few`."""
+    sides = RULE_FIGURES.get(rule.rule, "{of}").format(**rule.model_dump()).replace("_", " ")
+    return f"{rule.quantity}, {sides}"
 
 
 def format_band(rule: Rule) -> str:

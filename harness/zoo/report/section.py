@@ -24,12 +24,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with the paragraphs, tables and bullets below it."""
+    """A heading with the paragraphs, tables and bullets below it, and details that a document folds."""
 
     heading: str
     paragraphs: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     bullets: list[str] = field(default_factory=list)
+    details: Section | None = None
 
 
 def mark_synthetic(text: str, entries: Collection[str]) -> str:

@@ -16,7 +16,7 @@ def render(sections: Sequence[Section]) -> str:
 
 
 def render_body(section: Section) -> list[str]:
-    """Return the paragraphs, tables and bullets below a section's heading."""
+    """Return the paragraphs, tables and bullets below a section's heading, and then its details, folded."""
     parts = list(section.paragraphs)
     for table in section.tables:
         if table.title:
@@ -24,6 +24,12 @@ def render_body(section: Section) -> list[str]:
         parts.append(render_table(table))
     if section.bullets:
         parts.append("\n".join(f"- {bullet}" for bullet in section.bullets))
+    if section.details:
+        parts += [
+            f"<details><summary>{section.details.heading}</summary>",
+            *render_body(section.details),
+            "</details>",
+        ]
     return parts
 
 
