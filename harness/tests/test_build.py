@@ -108,6 +108,16 @@ def test_a_product_that_something_else_replaced_is_built_again(tmp_path: Path) -
     assert not is_built(it)
 
 
+def test_a_library_that_is_gone_is_built_again(tmp_path: Path) -> None:
+    library = "lib = p.with_name('lib'); lib.mkdir(exist_ok=True); (lib / 'a.jar').write_text('made')"
+    it = project(tmp_path, sys.executable, "-c", f"{MAKE}; {library}".replace("/it", "/it.jar"), makes="target/it.jar")
+    build(it)
+    (tmp_path / "target" / "lib" / "a.jar").unlink()
+    assert not is_built(it)
+    build(it)
+    assert is_built(it)
+
+
 def test_a_product_from_before_the_build_is_refused_and_stays(tmp_path: Path) -> None:
     it = scripted(tmp_path, MAKE.replace("target/it", "elsewhere/it"))
     old = tmp_path / "target" / "it"

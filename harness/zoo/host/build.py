@@ -294,8 +294,10 @@ def _inputs_hash(project: Project) -> str:
 
 
 def products_hash(project: Project) -> str:
+    """Return a hash of the products, and of the libraries next to a jar even if the manifest does not list them."""
     products = project.products
-    files = [p for path in products for p in ([path] if path.is_file() else path.rglob("*"))]
+    libraries = [path.with_name("lib") for path in products if path.suffix == ".jar"]
+    files = {p for path in [*products, *libraries] for p in ([path] if path.is_file() else path.rglob("*"))}
     missing = [path.name for path in products if not path.exists()]
     return _hash_files(project.folder, (p for p in files if p.is_file() and p.name != STAMP), " ".join(missing))
 
