@@ -138,6 +138,16 @@ def test_power_stands_in_a_table_by_metric_and_load() -> None:
     assert table.rows[0][-1] == "4 of 4 (4)"
 
 
+def test_the_noise_between_processes_is_found_where_windows_have_none() -> None:
+    (table,) = method.noise_section(again(np.random.default_rng(8), rounds=400).pairs).tables
+    for row in table.rows:
+        between = float(row[4].removesuffix("%")) / 100
+        assert row[1:4] == ["1k", "400", "0.0%"], "a made-up record has one window"
+        assert between == pytest.approx(0.02 * np.sqrt(2), rel=0.15)
+        assert row[5] == f"±{100 * np.expm1(1.966 * between / 20):.1f}%"
+    assert [row[0] for row in table.rows] == [f"{e}, measured twice" for e in (JVM, NATIVE)]
+
+
 # --- a known slowdown
 
 

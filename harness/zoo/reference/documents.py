@@ -103,6 +103,7 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
     yield Part("docs/guides/swarm.md", "swarm-no-nat", ("swarm-one-node-no-nat",), runtimes)
     yield Part("docs/guides/swarm.md", "million", ("scenarios/*",), findings.render_million)
     yield Part("docs/explanation/certainty.md", "aa", ("aa", ZOO), findings.render_aa)
+    yield Part("docs/explanation/certainty.md", "noise", (ZOO,), findings.render_noise)
     yield Part("docs/explanation/certainty.md", "power", ("aa",), findings.render_power)
     yield Part(
         "docs/explanation/certainty.md", "slowdown", ("slowdown",), partial(findings.render_pairs, kind=Kind.VARIANT)

@@ -249,6 +249,13 @@ def render_aa(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     return text
 
 
+def render_noise(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    """Render the parts of the noise in `hello` for the pairs of thread models and the entries measured twice."""
+    [one] = runs
+    pairs = [p for p in one.summary.compared.pairs if p.scenario == HELLO.name and p.kind in (Kind.MODEL, Kind.AA)]
+    return render_quote(method.noise_section(pairs), render_source(one, catalog))
+
+
 def render_power(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     """Render how often the method would find a true difference in the same noise."""
     [one] = runs

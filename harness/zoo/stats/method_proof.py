@@ -88,7 +88,7 @@ def power(runs: Sequence[RunPairs], metric: Metric, tier: str, change: float) ->
         c for c in _aa_comparisons([_apply_change(one, metric, factor) for one in runs], tier) if c.metric is metric
     ]
     right = [c for c in found if c.ratio and c.ratio.differs and (c.ratio.value < 1) == (factor < 1)]
-    widths = [math.sqrt(c.ratio.high / c.ratio.low) - 1 for c in found if c.ratio and c.ratio.low and c.ratio.high]
+    widths = [c.ratio.half_width for c in found if c.ratio and c.ratio.low and c.ratio.high]
     called = sum(c.verdict.differs for c in right)
     return Power(
         metric, tier, change, len(found), len(right), called, statistics.median(widths) if widths else math.nan

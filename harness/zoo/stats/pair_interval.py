@@ -57,6 +57,11 @@ class Ratio:
             return None
         return self.low > 1 or self.high < 1
 
+    @property
+    def half_width(self) -> float:
+        """Return half the interval's width on the log scale, as a share (0.05: ±5%); infinite if it is unbounded."""
+        return math.sqrt(self.high / self.low) - 1 if self.low and self.high else math.inf
+
     def p_of(self, bound: float) -> float:
         """Return the two-sided p of "the ratio is `bound`"; 0 for all but paired ratios with an interval."""
         if self.sd_log is None or self.df is None or self.low is None or bound <= 0:

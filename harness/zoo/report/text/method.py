@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
+from zoo.core.entry_id import aa_id
 from zoo.core.run import Run
 from zoo.report.formatting import format_interval, format_percent
 from zoo.report.section import Section, Table
+from zoo.stats import rounds_for
 from zoo.stats.method_proof import CHANGES, SHORT, WIDTHS_OF, FalseAlarms, Power, Width, count_alarms, power
-from zoo.stats.metrics import METRICS, Metric
-from zoo.stats.pairs import Kind, RunPairs
+from zoo.stats.metrics import CPU, METRICS, Metric
+from zoo.stats.pairs import Kind, Pair, RunPairs
 
 PROJECTED_MIN = 60.0
 
@@ -55,6 +58,40 @@ def power_section(run: Run, runs: Sequence[RunPairs]) -> Section:
             "remains after Holm's correction over the pairs of one metric."
         ],
         [Table("True differences that were found", columns, rows, text=2)],
+    )
+
+
+TARGETS = {"100": 0.05, "1k": 0.08}
+"""Half-widths that CPU per request should be known to, by number of connections."""
+
+
+def noise_section(pairs: Sequence[Pair]) -> Section:
+    """Return the parts of the noise in CPU per request: for each pair, of its windows and between its processes."""
+    rows = []
+    for pair in pairs:
+        c, target = pair.comparisons.get(CPU), TARGETS.get(pair.tier)
+        if c is None or c.sample is None or c.ratio is None or c.ratio.sd_log is None or target is None:
+            continue
+        enough = rounds_for(c.ratio.sd_log, target, prior_df=(c.ratio.df or 0) - (c.ratio.rounds - 1))
+        row = [
+            f"{pair.a} ÷ {pair.b}" if pair.a != aa_id(pair.b) else f"{pair.b}, measured twice",
+            pair.tier,
+            str(c.ratio.rounds),
+            format_percent(math.sqrt(c.sample.window_variance), 1),
+            format_percent(math.sqrt(c.sample.process_variance), 1) if c.sample.process_variance > 0 else "none found",
+            f"±{format_percent(c.ratio.half_width, 1)}",
+            f"{enough} for ±{format_percent(target)}",
+        ]
+        rows.append(row)
+    columns = ["pair", "connections", "rounds", "windows", "processes", "half-width", "rounds needed"]
+    return Section(
+        "Noise",
+        [
+            "Standard deviations of one round's log-ratio of CPU per request: what its windows contribute, and what "
+            "comes on top between processes. Half-width: that of the 95% interval after these rounds. Rounds needed: "
+            "by the same noise, for the target at that number of connections."
+        ],
+        [Table("", columns, rows, text=2)],
     )
 
 
