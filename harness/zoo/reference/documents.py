@@ -13,7 +13,8 @@ from zoo.core import run as jvm_run
 from zoo.core.errors import UserError
 from zoo.core.manifest import Catalog
 from zoo.core.run import schema
-from zoo.reference import claims_page, findings, percentiles, readmes
+from zoo.reference import claims_page, conclusions, findings, percentiles, readmes
+from zoo.reference.conclusions import CONCLUSIONS
 from zoo.reference.runs import Reference, StoredRun
 from zoo.report import answer
 from zoo.report.section import mark_synthetic
@@ -90,12 +91,14 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
     yield Part("java-jdbc/README.md", "article", ("jdbc-article",), readmes.render_database_results)
     yield Part("docs/guides/databases.md", "profiles", (), lambda *_: databases.profiles())
     yield Part("docs/reference/results.md", "flags", (), findings.render_flags)
-    yield Part("docs/explanation/findings.md", "results", (ZOO,), readmes.render_results)
-    yield Part("docs/explanation/findings.md", "models", (MODELS,), readmes.render_models)
-    yield Part("docs/explanation/findings.md", "allocators", ("allocators",), findings.render_allocators)
-    yield Part("docs/explanation/findings.md", "conditions", ("conditions/*",), findings.render_conditions)
-    yield Part("docs/explanation/findings.md", "tier", ("vm-25k*",), findings.render_highest_tier)
-    yield Part("docs/explanation/findings.md", "experiments", ("scenarios/*",), findings.render_experiments)
+    for one in CONCLUSIONS:
+        yield Part(conclusions.DOCUMENT, one.marker, one.runs, partial(conclusions.render, conclusion=one))
+    yield Part("docs/reference/measurements.md", "results", (ZOO,), readmes.render_results)
+    yield Part("docs/reference/measurements.md", "models", (MODELS,), readmes.render_models)
+    yield Part("docs/reference/measurements.md", "allocators", ("allocators",), findings.render_allocators)
+    yield Part("docs/reference/measurements.md", "conditions", ("conditions/*",), findings.render_conditions)
+    yield Part("docs/reference/measurements.md", "tier", ("vm-25k*",), findings.render_highest_tier)
+    yield Part("docs/reference/measurements.md", "experiments", ("scenarios/*",), findings.render_experiments)
     yield Part("docs/explanation/liberty.md", "study", ("java-liberty/*",), findings.render_study)
     runtimes = partial(findings.render_pairs, engine=True)
     yield Part("docs/guides/containers.md", "cost", ("container-cost",), runtimes)
@@ -126,6 +129,7 @@ FILES = (
     (("answers/*", *BEHIND_ANSWERS), readmes.render_answer_files),
     (("scenarios/*",), findings.render_experiment_charts),
     (("vm-25k*",), findings.render_highest_tier_reports),
+    (tuple(one.runs[0] for one in CONCLUSIONS if one.chart), conclusions.render_charts),
 )
 """Groups of files that are generated as a whole: the runs they quote, as in `Part`, and the function that renders them.
 

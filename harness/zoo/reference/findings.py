@@ -160,7 +160,7 @@ def render_experiment_charts(runs: Sequence[StoredRun], catalog: Catalog) -> dic
 def _first_chart(one: StoredRun) -> dict[str, Figure]:
     """Return the first chart of a run of one scenario, by the name of its file; empty if there is none."""
     figures = one.contents.figures[:1] if len(one.run.plan.scenarios) == 1 else ()
-    return {one.listing.name.replace("/", "-"): figure for figure in figures}
+    return {readmes.chart_file(one, figure): figure for figure in figures}
 
 
 def _render_answers(one: StoredRun, records: Sequence[Record]) -> list[str]:

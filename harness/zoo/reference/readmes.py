@@ -90,6 +90,11 @@ def render_results(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     )
 
 
+def chart_file(one: StoredRun, figure: Figure) -> str:
+    """Return the name of the file with a figure of a run, without its suffix."""
+    return f"{one.listing.name.replace('/', '-')}-{figure.name}"
+
+
 def _readme_charts(whole: StoredRun) -> list[Figure]:
     return [figure for figure in whole.contents.figures if figure.name in README_CHARTS]
 
@@ -97,7 +102,7 @@ def _readme_charts(whole: StoredRun) -> list[Figure]:
 def render_files(runs: Sequence[StoredRun], catalog: Catalog) -> dict[Path, str]:
     """Render the reports of the run of the whole zoo, and the README's charts."""
     [whole] = runs
-    charts = {CHARTS / f"{f.name}.svg": svg.render_standalone(f) for f in _readme_charts(whole)}
+    charts = {CHARTS / f"{chart_file(whole, f)}.svg": svg.render_standalone(f) for f in _readme_charts(whole)}
     folder = whole.listing.path
     return {
         folder / "report.md": reports.render_markdown(whole.contents),
@@ -131,15 +136,17 @@ Found = tuple[switch.Case | None, str]
 def render_answers(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     """Render the charts and the table of the cases that were measured; the first run must be that of the whole zoo."""
     whole, *others = runs
-    found = [(case, source) for case, source in _list_cases(whole, others, catalog) if case]
+    found = [(case, source) for case, source in list_cases(whole, others, catalog) if case]
     if not found:
         return ""
     sources = " · ".join(f"{case.requests.partition(',')[0]} {source}" for case, source in found)
     table = render_table(switch.render_cases([case for case, _ in found]))
-    return "\n\n".join([*(render_picture(f, f.name) for f in _readme_charts(whole)), table, f"Runs: {sources}."])
+    return "\n\n".join(
+        [*(render_picture(f, chart_file(whole, f)) for f in _readme_charts(whole)), table, f"Runs: {sources}."]
+    )
 
 
-def _list_cases(whole: StoredRun, others: Sequence[StoredRun], catalog: Catalog) -> Iterator[Found]:
+def list_cases(whole: StoredRun, others: Sequence[StoredRun], catalog: Catalog) -> Iterator[Found]:
     servers = [one for one in others if one.listing.words[0] == "bench"]
     pairs = _quoted_pairs(whole)
     rows = {

@@ -79,7 +79,7 @@ def _article_section(
         claim = v.claim
         claim_text = f"{claim.says} ([source]({claim.source}))" if links and claim.source else claim.says
         verdict = f"{v.word.value} (size: {v.judgement.size.value})" if v.judgement.size else v.word.value
-        lines.append([claim.id, claim_text, verdict, _format_first_figure(v)])
+        lines.append([claim.id, claim_text, verdict, format_first_figure(v)])
         row = [claim.id, format_published(claim), format_accepted(claim), format_measured(v)]
         rows.append([*row, *([_link_runs(v, explanations)] if links else [])])
     reasons = [f"{v.claim.id} {v.word.value}: {reason}" for v in verdicts if (reason := explain_verdict(v))]
@@ -144,7 +144,7 @@ def format_measured(verdict: ClaimVerdict) -> str:
     return "; ".join(texts) or NONE
 
 
-def _format_first_figure(verdict: ClaimVerdict) -> str:
+def format_first_figure(verdict: ClaimVerdict) -> str:
     """Return the first measured figure with what it is about: `requests, many ÷ few: ×0.82 [0.75, 0.90]`."""
     found = ((part.rule, seen) for part in verdict.parts for seen, _ in part.figures if not seen.objection)
     for rule, seen in found:

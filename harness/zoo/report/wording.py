@@ -120,5 +120,5 @@ def capitalize(text: str) -> str:
 def describe_rounds(plan: PlanFacts) -> str:
     """Describe how many rounds a run has: `3 rounds`, or `2 rounds, up to 7 where a precision needed more`."""
     if not plan.later:
-        return f"{plan.rounds} rounds"
+        return "1 round" if plan.rounds == 1 else f"{plan.rounds} rounds"
     return f"{plan.common_rounds} rounds, up to {plan.rounds} where a precision needed more"

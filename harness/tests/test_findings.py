@@ -1,0 +1,137 @@
+"""Tests that the committed runs support the conclusions in docs/explanation/findings.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import pytest
+
+from zoo import ROOT
+from zoo.core.entry_id import condition_name
+from zoo.core.manifest_files import load_catalog
+from zoo.explain.files import read_paragraph
+from zoo.reference.claims_page import judge_claims, read_ledger
+from zoo.reference.conclusions import CONCLUSIONS, DOCUMENT, Conclusion
+from zoo.reference.documents import find_runs
+from zoo.reference.origin import quoted_database
+from zoo.reference.readmes import TIER, list_cases
+from zoo.reference.runs import Reference, StoredRun
+from zoo.scenarios.cold import view as cold
+from zoo.scenarios.hello import HELLO
+from zoo.scenarios.pool_size.view import switch_advice
+from zoo.stats.metrics import CPU, Word
+from zoo.stats.pairs import Comparison, Kind
+
+CATALOG = load_catalog(ROOT)
+MOST = 15
+
+
+@cache
+def reference() -> Reference:
+    return Reference(ROOT, CATALOG)
+
+
+def is_more(comparison: Comparison) -> bool:
+    verdict = comparison.verdict
+    return Word.MORE in (verdict.word, verdict.likely)
+
+
+def is_less(comparison: Comparison) -> bool:
+    verdict = comparison.verdict
+    return Word.LESS in (verdict.word, verdict.likely)
+
+
+def hold(*claims: str) -> bool:
+    """Return True if all of these claims hold."""
+    judged = [claim for claim in read_ledger(ROOT, CATALOG).claims if claim.id in claims]
+    verdicts, _ = judge_claims(judged, reference().folders, ROOT / "docs", CATALOG)
+    return len(verdicts) == len(claims) and all(verdict.word.value == "holds" for verdict in verdicts)
+
+
+def fast_requests_cost_more(runs: Sequence[StoredRun]) -> bool:
+    found = runs[0].summary.compared.of(Kind.MODEL)
+    pairs = [p.comparisons[CPU] for p in found if (p.scenario, p.tier) == (HELLO.name, TIER)]
+    return sum(map(is_more, pairs)) > len(pairs) / 2 and not any(map(is_less, pairs))
+
+
+def scheduler_takes_part(runs: Sequence[StoredRun]) -> bool:
+    texts = [read_paragraph(one.folder)[1] for one in runs]
+    return all("more CPU time" in text and "scheduler of threads and tasks" in text for text in texts)
+
+
+def servers_differ_more_than_models(runs: Sequence[StoredRun]) -> bool:
+    summary = runs[0].summary
+    rows = [row for row in summary.cells.rows.values() if row.model == "virtual-thread" and row.cpu_s_per_million]
+    costs = [row.cpu_s_per_million.median for row in rows if row.cpu_s_per_million]
+    ratios = [p.comparisons[CPU].ratio for p in summary.compared.of(Kind.MODEL)]
+    within = [max(ratio.value, 1 / ratio.value) for ratio in ratios if ratio]
+    return max(costs) / min(costs) > max(within)
+
+
+def waiting_needs_a_change(runs: Sequence[StoredRun]) -> bool:
+    pools = [one for one in runs if re.fullmatch(r"answers/.*/pools", one.listing.name)]
+    advised = [switch_advice(one.records) for one in pools]
+    return bool(pools) and all(a and a.action.startswith(("enlarge the pool", "switch")) for a in advised)
+
+
+def waiting_requests_differ_in_memory(runs: Sequence[StoredRun]) -> bool:
+    cases = [case for case, _ in list_cases(runs[0], runs[1:], CATALOG) if case]
+    [texts] = [case.by_server for case in cases if case.requests.startswith("hold")]
+    kb = {server: [float(number) for number in re.findall(r"([\d.]+) kB", text)] for server, text in texts.items()}
+    return max(kb["java-vertx"]) < 15 and min(kb["java-tomcat"] + kb["java-spring"]) > 100
+
+
+def virtual_threads_warm_up_sooner(runs: Sequence[StoredRun]) -> bool:
+    texts = {text.partition(",")[0]: text for text in cold.answers(runs[0].records)}
+
+    def reached(text: str, by: str) -> float:
+        found = re.search(rf"after ([\d.]+) s by {by}", text)
+        return float(found[1]) if found else float("inf")
+
+    servers = ("java-tomcat", "java-spring", "java-liberty")
+    return all(reached(texts[s], "virtual threads") < reached(texts[s], "the pool") for s in servers)
+
+
+def database_pool_hides_the_model(runs: Sequence[StoredRun]) -> bool:
+    found = quoted_database(one for one in runs if one.listing.words[0] == "jdbc")
+    return found is not None and found[0].ratio is not None and (found[0].ratio.high or 9) < 1.2
+
+
+def zgc_costs_and_headers_do_not(runs: Sequence[StoredRun]) -> bool:
+    pairs = runs[0].summary.compared.of(Kind.CONDITION)
+    zgc, compact = (
+        [p.comparisons[CPU] for p in pairs if condition_name(p.a) == name] for name in ("jvm=zgc", "jvm=compact")
+    )
+    return (
+        sum(map(is_more, zgc)) > len(zgc) / 2
+        and not any(map(is_less, zgc))
+        and not any(c.verdict.differs for c in compact)
+    )
+
+
+SUPPORT: dict[str, Callable[[Sequence[StoredRun]], bool]] = {
+    "fast": fast_requests_cost_more,
+    "why": scheduler_takes_part,
+    "servers": servers_differ_more_than_models,
+    "waiting": waiting_needs_a_change,
+    "arrivals": lambda _: hold("S1", "S2"),
+    "memory": waiting_requests_differ_in_memory,
+    "cold": virtual_threads_warm_up_sooner,
+    "database": database_pool_hides_the_model,
+    "async": lambda _: hold("T5", "T9"),
+    "conditions": zgc_costs_and_headers_do_not,
+}
+
+
+@pytest.mark.parametrize("conclusion", CONCLUSIONS, ids=lambda one: one.marker)
+def test_the_runs_support_each_conclusion(conclusion: Conclusion) -> None:
+    runs = find_runs(conclusion.runs, reference())
+    assert runs, "its run is not committed"
+    assert SUPPORT[conclusion.marker](runs), "the runs say otherwise: change the heading"
+
+
+def test_each_heading_is_a_conclusion() -> None:
+    text = (ROOT / DOCUMENT).read_text(encoding="utf-8")
+    assert len(re.findall(r"^## ", text, flags=re.MULTILINE)) == len(CONCLUSIONS) <= MOST

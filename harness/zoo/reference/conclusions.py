@@ -1,0 +1,173 @@
+"""The evidence below each conclusion in docs/explanation/findings.md.
+
+The document has the conclusions as headings. tests/test_findings.py checks that the committed runs support them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from zoo import ROOT
+from zoo.core.entry_id import condition_name, server_name
+from zoo.core.manifest import Catalog
+from zoo.reference.claims_page import judge_claims, read_ledger
+from zoo.reference.origin import describe_origin
+from zoo.reference.readmes import CHARTS, TIER, chart_file, list_cases, render_explanations, render_picture
+from zoo.reference.runs import Reference, StoredRun
+from zoo.report import view
+from zoo.report.charts.figure import Figure
+from zoo.report.formatting import format_number
+from zoo.report.ledger_text import format_first_figure
+from zoo.report.page import svg
+from zoo.report.wording import capitalize, describe_rounds, format_comparison, join_names
+from zoo.scenarios.hello import HELLO
+from zoo.stats.metrics import CPU
+from zoo.stats.pairs import Comparison, Kind
+
+Evidence = Callable[[Sequence[StoredRun], Catalog], str]
+
+DOCUMENT = "docs/explanation/findings.md"
+LEDGER = "docs/claims.md"
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """A conclusion: its place in the document, its runs, its evidence, its chart, and the claims about the same.
+
+    `runs` are names or patterns, as in `documents.Part`. `chart` is the name of a figure of the first run.
+    """
+
+    marker: str
+    runs: Sequence[str]
+    evidence: Evidence
+    chart: str = ""
+    claims: Sequence[str] = ()
+
+
+def render(runs: Sequence[StoredRun], catalog: Catalog, conclusion: Conclusion) -> str:
+    """Render the evidence, the chart, and the verdicts on the claims about the same."""
+    figure = _figure(runs[0], conclusion)
+    parts = [
+        conclusion.evidence(runs, catalog),
+        render_picture(figure, chart_file(runs[0], figure)) if figure else "",
+        _render_claims(conclusion.claims, catalog),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def render_charts(runs: Sequence[StoredRun], catalog: Catalog) -> dict[Path, str]:
+    """Render the charts of all conclusions whose run is one of these."""
+    figures = [(one, _figure(one, found)) for found in CONCLUSIONS for one in runs if one.listing.name == found.runs[0]]
+    return {
+        CHARTS / f"{chart_file(one, figure)}.svg": svg.render_standalone(figure) for one, figure in figures if figure
+    }
+
+
+def _figure(one: StoredRun, conclusion: Conclusion) -> Figure | None:
+    figures = one.contents.figures if conclusion.chart else ()
+    return next((figure for figure in figures if figure.name == conclusion.chart), None)
+
+
+def _render_claims(claims: Sequence[str], catalog: Catalog) -> str:
+    """Return a list of the articles' claims with their verdicts, each with a link to the page of all claims."""
+    judged = [claim for claim in read_ledger(ROOT, catalog).claims if claim.id in claims]
+    verdicts, _ = judge_claims(judged, Reference(ROOT, catalog).folders, ROOT / "docs", catalog)
+    return "\n".join(
+        f"- [{v.claim.id}]({LEDGER}) “{v.claim.says}” {capitalize(v.word.value)}: {format_first_figure(v)}."
+        for v in verdicts
+    )
+
+
+def _describe_run(one: StoredRun, catalog: Catalog) -> str:
+    rounds = describe_rounds(one.run.plan) + (", so no intervals" if one.run.plan.rounds == 1 else "")
+    return f"[Run]({one.link}), {rounds}: {describe_origin(one.run, catalog)}."
+
+
+def describe_certainty(comparisons: Iterable[Comparison]) -> str:
+    """Return how many of these comparisons are certain, and how many are probable."""
+    known = [c for c in comparisons if c.ratio is not None]
+    certain, likely = sum(c.verdict.differs for c in known), sum(bool(c.verdict.likely) for c in known)
+    return f"Certain in {certain} of {len(known)} comparisons" + (f", probable in {likely}" if likely else "")
+
+
+def _render_fast(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    one = runs[0]
+    pairs = [p for p in one.summary.compared.of(Kind.MODEL) if (p.scenario, p.tier) == (HELLO.name, TIER)]
+    texts = [f"{format_comparison(pair.comparisons[CPU])} in {server_name(pair.a)}" for pair in pairs]
+    certainty = describe_certainty(pair.comparisons[CPU] for pair in pairs)
+    return (
+        f"CPU per request at {pairs[0].requested:,} connections, virtual threads vs. a pool of platform threads: "
+        f"{join_names(texts)}. {certainty}. {_describe_run(one, catalog)}"
+    )
+
+
+def _render_conditions(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    one = runs[0]
+    pairs = one.summary.compared.of(Kind.CONDITION)
+    lines = []
+    for name in dict.fromkeys(condition_name(pair.a) for pair in pairs):
+        under = [pair for pair in pairs if condition_name(pair.a) == name]
+        texts = [f"{format_comparison(pair.comparisons[CPU])} in {pair.b}" for pair in under]
+        certainty = describe_certainty(pair.comparisons[CPU] for pair in under)
+        lines.append(f"- CPU per request with `{name}`: {join_names(texts)}. {certainty}.")
+    return "\n".join([*lines, "", _describe_run(one, catalog)])
+
+
+def _render_models(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    one = runs[0]
+    costs = {
+        row.entry: (row.model, row.cpu_s_per_million.median)
+        for row in one.summary.cells.rows.values()
+        if row.cpu_s_per_million and row.entry not in catalog.synthetic
+    }
+    texts = []
+    for model in ("virtual-thread", "platform-thread"):
+        of = sorted((us, entry) for entry, (its, us) in costs.items() if its == model)
+        (low, cheapest), (high, dearest) = of[0], of[-1]
+        texts.append(
+            f"from {format_number(low)} µs ({cheapest}) to {format_number(high)} µs ({dearest}) "
+            f"on {model.replace('-', ' ')}s"
+        )
+    pairs = [pair.comparisons[CPU].ratio for pair in one.summary.compared.of(Kind.MODEL)]
+    within = [ratio.value for ratio in pairs if ratio]
+    return (
+        f"CPU per request goes {' and '.join(texts)}. Within one server, virtual threads take {min(within):.2f} to "
+        f"{max(within):.2f} times as much as its pool. {_describe_run(one, catalog)}"
+    )
+
+
+def _render_case(runs: Sequence[StoredRun], catalog: Catalog, requests: str) -> str:
+    """Render the case of the README whose requests are described with these first words."""
+    whole, *others = runs
+    for case, source in list_cases(whole, others, catalog):
+        if case and case.requests.startswith(requests):
+            lines = [f"- {server}: {text}" for server, text in case.by_server.items()]
+            return "\n".join([f"{capitalize(case.advice)}. Runs: {source}.", *(["", *lines] if lines else [])])
+    return ""
+
+
+def _render_answers(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    one = runs[0]
+    answers = view.answers(one.records, one.summary.compared.pairs)
+    return "\n".join([*(f"- {answer}" for answer in answers), "", _describe_run(one, catalog)])
+
+
+WHOLE = "bench-all"
+CASES = (WHOLE, "answers/*", "scenarios/*", "claims/*", "jdbc*")
+
+CONCLUSIONS = (
+    Conclusion("fast", (WHOLE,), _render_fast, "forest-model-hello-cpu-per-request", ("T1", "T3", "L1")),
+    Conclusion("why", ("explain/java-tomcat", "explain/java-spring", "explain/java-liberty"), render_explanations),
+    Conclusion("servers", ("models",), _render_models, "forest-model-hello-cpu-per-request"),
+    Conclusion("waiting", CASES, partial(_render_case, requests="wait")),
+    Conclusion("arrivals", ("scenarios/open",), _render_answers, "ok-open-400ps-4s-24k", ("S1", "S2", "S6")),
+    Conclusion("memory", CASES, partial(_render_case, requests="hold"), "", ("L6", "S7")),
+    Conclusion("cold", ("scenarios/cold",), _render_answers, "cold-cold-default-100-java-tomcat"),
+    Conclusion("database", CASES, partial(_render_case, requests="share"), "", ("D5", "D7", "D14")),
+    Conclusion("async", ("scenarios/service-5s",), _render_answers, "sweep-service-5s-java-tomcat", ("T5", "T9")),
+    Conclusion("conditions", ("conditions/jvm-hello",), _render_conditions, "forest-condition-hello-cpu-per-request"),
+)
+"""All conclusions, in the order of the document."""
