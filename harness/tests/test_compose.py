@@ -202,6 +202,8 @@ def resolved(*words: str) -> dict[str, Any]:
 
 @pytest.mark.skipif(not knows("compose", "config"), reason="needs docker with compose")
 def test_the_file_is_valid_for_compose() -> None:
-    services = resolved("compose", "--profile", "generator", "--profile", "jdbc", "config")["services"]
+    services = resolved("compose", "--profile", "generator", "--profile", "jdbc", "--profile", "zoo", "config")[
+        "services"
+    ]
     assert set(services) == set(SERVICES)
     assert {port["host_ip"] for s in services.values() for port in s.get("ports", [])} == {"127.0.0.1"}
