@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import os
+import pty
 import secrets
 import signal
 import socket
@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -74,32 +74,35 @@ def test_the_image_zoo_measures_its_servers_as_an_ordinary_user(results: Path) -
 
 
 def test_the_image_zoo_keeps_finished_cells_after_ctrl_c_and_leaves_no_container(results: Path) -> None:
-    with image_zoo(results, "bench", "--server", "rust-axum", "--connections", "100", "--rounds", "50") as running:
-        assert running.stdout is not None
-        lines = list(itertools.takewhile(lambda line: not line.startswith("round 1"), running.stdout))
-        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
-        text = "".join([*lines, *running.stdout])
+    ours, theirs = pty.openpty()
+    command = ("bench", "--server", "rust-axum", "--connections", "100", "--rounds", "50")
+    with os.fdopen(ours, "r+b", buffering=0) as terminal, image_zoo(results, *command, terminal=theirs) as running:
+        os.close(theirs)
+        text = b""
+        while b" left)" not in text:  # the line of a finished cell
+            text += terminal.read(4096)
+        terminal.write(b"\x03")
+        with suppress(OSError):  # the end of a terminal
+            while more := terminal.read(4096):
+                text += more
     assert running.returncode == 130, text
+    assert b"finished cells are kept. Continue with: docker compose run --rm zoo bench" in text
     assert only_run(results).records()
-    assert "--resume" in text
     assert labelled("com.docker.compose.service=zoo") == []
 
 
-@contextmanager
-def image_zoo(results: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a command in the image of all servers, as a user who owns `results`."""
+def image_zoo(results: Path, *words: str, terminal: int | None = None) -> subprocess.Popen[str]:
+    """Start a command in the image of all servers, as a user who owns `results`; by default its output is a pipe."""
     os.chown(results, CALLER, CALLER)
-    env = os.environ | {"ZOO_UID": str(CALLER), "ZOO_RESULTS": str(results)}
-    with subprocess.Popen(
+    return subprocess.Popen(
         ["docker", "compose", "run", "--rm", "zoo", *words],
         cwd=ROOT,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        env=os.environ | {"ZOO_UID": str(CALLER), "ZOO_RESULTS": str(results), "COLUMNS": "200"},
+        stdin=terminal,
+        stdout=subprocess.PIPE if terminal is None else terminal,
+        stderr=subprocess.STDOUT if terminal is None else terminal,
         text=True,
-        start_new_session=True,
-    ) as running:
-        yield running
+    )
 
 
 def only_run(results: Path) -> Store:

@@ -33,7 +33,7 @@ from zoo.core.run import PlanFacts, Target
 from zoo.core.run_folder import Store, StoreError
 from zoo.host import doctor, facts, network
 from zoo.host.build import servers_to_build, source_hash
-from zoo.host.jdk import find_jdk
+from zoo.host.jdk import PREBUILT, find_jdk
 from zoo.report.formatting import format_duration
 from zoo.report.text import soak_and_jvm, terminal
 from zoo.runtime import conditions, runtimes
@@ -174,17 +174,22 @@ def _measure(store: Store, catalog: Catalog) -> None:
         records = carry_out(checkout.ROOT, store, catalog, display)
     except KeyboardInterrupt:
         report.show_report(store, catalog, quiet=True)
-        console.print("\ninterrupted; finished cells are kept. Continue with: make bench RESUME=1")
+        console.print(f"\ninterrupted; finished cells are kept. Continue with: {_resume_command()}")
         raise typer.Exit(130) from None
     except StoreError as fault:
         raise StoreError(
-            f"{fault}; finished cells are kept. Fix this, then continue with: make bench RESUME=1"
+            f"{fault}; finished cells are kept. Fix this, then continue with: {_resume_command()}"
         ) from fault
     report.conclude_report(store, catalog)
     failed = sum(record.failure is not None for record in records)
     if failed:
         console.print(f"{failed} cell(s) failed; see the report and the logs in {checkout.format_path(store.raw)}")
         raise typer.Exit(1)
+
+
+def _resume_command() -> str:
+    """Return the command that continues the newest run; the image of all servers has no make."""
+    return "docker compose run --rm zoo bench --resume" if PREBUILT in os.environ else "make bench RESUME=1"
 
 
 def jvm_command(results: Results = None) -> None:
