@@ -13,6 +13,7 @@ from test_cli import MANIFEST
 from typer.testing import CliRunner
 
 from zoo.cli import app, checkout, child_process, claims, display
+from zoo.core.record import PROTOCOL
 from zoo.core.run_folder import Store
 from zoo.reference import runs
 
@@ -162,9 +163,9 @@ def test_a_verdict_is_printed_with_its_interval_however_narrow_the_terminal(
 def test_runs_of_another_protocol_are_left_out_and_named(root: Path) -> None:
     folder = kept(root)
     text = (folder / "run.json").read_text(encoding="utf-8")
-    (folder / "run.json").write_text(text.replace('"protocol": 5', '"protocol": 1', 1), encoding="utf-8")
+    (folder / "run.json").write_text(text.replace(f'"protocol": {PROTOCOL}', '"protocol": 1', 1), encoding="utf-8")
     _, out, _ = zoo("show")
-    assert "left out: tasks: protocol 1, but only 2 or 3 or 4 or 5 can be compared here" in out
+    assert "left out: tasks: protocol 1, but only 2 or 3 or 4 or 5 or 6 can be compared here" in out
     assert "2 not measured." in out
 
 

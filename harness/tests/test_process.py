@@ -232,6 +232,14 @@ def test_a_ctrl_c_of_the_terminal_does_not_reach_the_server(tmp_path: Path, star
     assert os.getpgid(hosted.pid) != os.getpgid(0)
 
 
+def test_a_server_shares_the_session_of_the_generator(tmp_path: Path, start: Starter) -> None:
+    # The kernel may divide the processors between sessions.
+    hosted = start(made(tmp_path, "ready(); time.sleep(60)"))
+    with subprocess.Popen(["sleep", "60"], process_group=0) as generator:  # as zoo.load.execute starts wrk
+        assert os.getsid(hosted.pid) == os.getsid(generator.pid) == os.getsid(0)
+        generator.kill()
+
+
 # --- stop
 
 

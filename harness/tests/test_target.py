@@ -21,6 +21,7 @@ from zoo.core.entry_id import is_target
 from zoo.core.run import Target
 from zoo.host.network import Listener, PortProcesses, is_local, match_listeners, resolve
 from zoo.load.spec import LoadSpec
+from zoo.runtime import target
 from zoo.runtime.target import Address, HostedTarget, TargetError, check, condition, listening_pids, targets
 
 NOWHERE = "http://192.0.2.1:9000/"
@@ -329,3 +330,18 @@ def test_without_a_process_a_server_lives_as_long_as_its_port(url: str) -> None:
 
 def test_a_process_that_listens_is_found(url: str) -> None:
     assert listening_pids(Target(url=url)) == {os.getpid()}
+
+
+@pytest.mark.parametrize(("autogroup", "apart"), [("1", True), ("0", False), (None, False)])
+def test_a_target_in_another_session_is_scheduled_apart_if_the_kernel_groups_sessions(
+    autogroup: str | None, apart: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = tmp_path / "sched_autogroup_enabled"
+    if autogroup is not None:
+        setting.write_text(f"{autogroup}\n", encoding="utf-8")
+    monkeypatch.setattr(target, "AUTOGROUP", str(setting))
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as other:
+        assert target.is_scheduled_apart(other.pid) is apart
+        other.kill()
+    assert not target.is_scheduled_apart(os.getpid())
+    assert not target.is_scheduled_apart(other.pid), "it has ended"

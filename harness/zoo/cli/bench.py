@@ -155,6 +155,11 @@ def _print_target_notes(targets_by_name: Mapping[str, Target]) -> None:
             known = ", ".join(map(str, sorted(targeting.listening_pids(target))))
             hint = f"; set PID={known}" if known else ""
             console.print(f"{name}: memory, CPU and threads are not measured because no process is named{hint}")
+        elif targeting.is_scheduled_apart(target.pid):
+            console.print(
+                f"{name} is in another session, and the kernel divides the processors between sessions first; "
+                "to prevent that: sudo sysctl -w kernel.sched_autogroup_enabled=0"
+            )
 
 
 def measure_command(

@@ -10,7 +10,7 @@ from zoo.core.entry_id import server_name
 from zoo.core.manifest import Catalog
 from zoo.core.record import Record
 from zoo.core.run_folder import Store
-from zoo.reference.origin import outdated_servers, quoted_database, usual_costs
+from zoo.reference.origin import has_earlier_protocol, outdated_servers, quoted_database, usual_costs
 from zoo.reference.runs import TABLE, Reference, StoredRun
 from zoo.report.answer import (
     Answer,
@@ -99,13 +99,16 @@ def committed_runs(root: Path, catalog: Catalog) -> list[StoredRun]:
 def read_answer(sides: Variants, found: Found, reference: Sequence[StoredRun], catalog: Catalog) -> Answer:
     """Return the answer from these runs; the committed runs in `reference` fill what they cannot.
 
-    The answer says so if a run measured an earlier build of the server.
+    The answer says so if a run measured an earlier build of the server, or by an earlier protocol.
     """
     pools = answer_block(records_of(found[POOLS].records, sides.server)) if POOLS in found else None
     made = make_answer(sides, found, [*([pools] if pools else []), *reference_blocks(sides, reference, catalog)])
-    if not any(sides.server in outdated_servers(summary.run, catalog) for summary in found.values()):
+    if any(sides.server in outdated_servers(summary.run, catalog) for summary in found.values()):
+        older = f"Measured with an earlier build of {sides.server}."
+    elif any(has_earlier_protocol(summary.run) for summary in found.values()):
+        older = "Measured with an earlier protocol."
+    else:
         return made
-    older = f"Measured with an earlier build of {sides.server}."
     return made.model_copy(update={"certainty": [*made.certainty, older]})
 
 

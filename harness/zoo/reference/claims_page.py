@@ -35,7 +35,7 @@ from zoo.scenarios.startup.spec import AOT_SINCE
 FOLDER = "claims"
 PROGRAMS = (JDBC, FLOOD, "jvm")
 """Scenarios whose entries are not servers of the catalog."""
-UNDERSTOOD = {"servers": {2, 3, 4, PROTOCOL}, "jvm": {1, 2}, "jdbc": {1, 2}}
+UNDERSTOOD = {"servers": {2, 3, 4, 5, PROTOCOL}, "jvm": {1, 2}, "jdbc": {1, 2}}
 """Protocols that can be judged, for each kind of run.
 
 Both sides of a ratio were measured with the same protocol, so several protocols are acceptable.

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from zoo.core import jdbc
 from zoo.core.entry_id import base_id, server_name
 from zoo.core.manifest import Catalog, Server
+from zoo.core.record import PROTOCOL
 from zoo.core.run import Run
 from zoo.host.build import source_hash
 from zoo.reference.runs import StoredRun
@@ -28,7 +30,10 @@ def preference_key(rounds: int, started_at: str) -> tuple[int, str]:
 
 
 def describe_origin(run: Run, catalog: Catalog, only: str | None = None) -> str:
-    """Describe machine, commit, JDK and any earlier build, without a full stop; `only` is the server that is quoted."""
+    """Describe machine, commit, JDK and whether build or protocol are earlier, without a full stop.
+
+    `only` is the server that is quoted.
+    """
     host = run.host
     facts = (
         f"{host.cpu_model}, {run.cores}, "
@@ -36,10 +41,18 @@ def describe_origin(run: Run, catalog: Catalog, only: str | None = None) -> str:
     )
     older = [name for name in outdated_servers(run, catalog) if only in (None, name)]
     if not older:
-        return facts
+        return f"{facts}. {EARLIER_PROTOCOL}" if has_earlier_protocol(run) else facts
     if not run.builds:
         return f"{facts}. **Measured with an earlier build**, whose hash the run did not keep"
     return f"{facts}. **Measured with an earlier build**: {', '.join(older)} changed since"
+
+
+EARLIER_PROTOCOL = "**Measured with an [earlier protocol](docs/explanation/method.md#one-session)**"
+
+
+def has_earlier_protocol(run: Run) -> bool:
+    """Return True if the method has changed since the run, so that its figures do not compare with those of today."""
+    return run.protocol < (jdbc.PROTOCOL if jdbc.measures_databases(run) else PROTOCOL)
 
 
 def outdated_servers(run: Run, catalog: Catalog) -> list[str]:

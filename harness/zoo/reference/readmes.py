@@ -16,6 +16,7 @@ from zoo.reference.origin import (
     changed_servers,
     describe_origin,
     explain_medians,
+    has_earlier_protocol,
     outdated_servers,
     preference_key,
     preferred_costs,
@@ -208,12 +209,14 @@ def _render_sources(sources: Iterable[tuple[str, Run, str]], catalog: Catalog) -
 
 
 def _render_source(link: str, run: Run, catalog: Catalog, only: set[str] | None = None) -> str:
-    """Render the link to a run, marked if it measured an earlier build of the quoted servers.
+    """Render the link to a run, marked if it measured an earlier build of the quoted servers or by an earlier protocol.
 
     `only` are the quoted servers; None means all servers of the run.
     """
     changed = outdated_servers(run, catalog)
-    older = ", earlier build" if changed and (only is None or only & set(changed)) else ""
+    older = ", earlier protocol" if has_earlier_protocol(run) else ""
+    if changed and (only is None or only & set(changed)):
+        older = ", earlier build"
     return f"([run]({link}){older})"
 
 

@@ -24,7 +24,7 @@ from zoo.host import run_lock
 from zoo.host.environment import base_environment
 from zoo.host.files import read_tail
 from zoo.host.network import any_free_port
-from zoo.runtime.process import kill_session, spawn
+from zoo.runtime.process import kill_group, spawn
 
 READY_S = 90.0
 STOP_S = 20.0
@@ -75,7 +75,7 @@ class Service:
         try:
             self._process.communicate(text.encode(), READY_S)
         except BaseException as error:
-            kill_session(self._process)
+            kill_group(self._process)
             if isinstance(error, subprocess.TimeoutExpired):
                 message = f"{self.name} did not finish within {READY_S:.0f} s"
                 raise RuntimeFailure("not_started", message, self._tail()) from None
@@ -100,7 +100,7 @@ class Service:
                 try:
                     self._process.wait(STOP_S)
                 except subprocess.TimeoutExpired:
-                    kill_session(self._process)
+                    kill_group(self._process)
             if self._process.stdin:
                 self._process.stdin.close()
 

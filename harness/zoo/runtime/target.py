@@ -19,6 +19,7 @@ from zoo.core.run import Target
 from zoo.core.samples import Samples
 from zoo.core.scenario import SCENARIOS
 from zoo.host import network
+from zoo.host.files import read_text
 from zoo.load.ab import Ab
 from zoo.load.vegeta import Vegeta
 from zoo.load.wrk import Wrk
@@ -218,6 +219,17 @@ def check(targets: Mapping[str, Target], scenarios: Sequence[str], *, remote: bo
             _check_sleep(name, at)
         if target.pid is not None:
             _check_process(name, at, target.pid)
+
+
+AUTOGROUP = "/proc/sys/kernel/sched_autogroup_enabled"
+
+
+def is_scheduled_apart(pid: int) -> bool:
+    """Return True if the kernel divides the processors between this process's session and that of the harness."""
+    try:
+        return read_text(AUTOGROUP).strip() == "1" and os.getsid(pid) != os.getsid(0)
+    except ProcessLookupError:
+        return False
 
 
 def listening_pids(target: Target) -> frozenset[int]:

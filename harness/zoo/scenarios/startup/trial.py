@@ -209,7 +209,7 @@ class _Server:
 
 @contextmanager
 def _run_server(launch: Launch, jdk: Jdk | None, grace_s: float) -> Iterator[_Server]:
-    """Run the entry's process in its own session. End it with SIGTERM, and with SIGKILL after the grace period."""
+    """Run the entry's process in its own process group. End it with SIGTERM, or SIGKILL after the grace period."""
     with run_lock.scratch_folder("start") as tmp:
         argv = start_command(launch, jdk, tmp)
         port = port_for(launch.entry)
