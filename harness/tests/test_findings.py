@@ -16,10 +16,9 @@ from zoo.reference.claims_page import judge_claims, read_ledger
 from zoo.reference.conclusions import CONCLUSIONS, DOCUMENT, Conclusion
 from zoo.reference.documents import find_runs
 from zoo.reference.origin import quoted_database
-from zoo.reference.readmes import TIER, list_cases
+from zoo.reference.readmes import fast_pairs, list_cases
 from zoo.reference.runs import Reference, StoredRun
 from zoo.scenarios.cold import view as cold
-from zoo.scenarios.hello import HELLO
 from zoo.scenarios.pool_size.view import switch_advice
 from zoo.stats.metrics import CPU, Word
 from zoo.stats.pairs import Comparison, Kind
@@ -51,8 +50,7 @@ def hold(*claims: str) -> bool:
 
 
 def fast_requests_cost_more(runs: Sequence[StoredRun]) -> bool:
-    found = runs[0].summary.compared.of(Kind.MODEL)
-    pairs = [p.comparisons[CPU] for p in found if (p.scenario, p.tier) == (HELLO.name, TIER)]
+    pairs = [pair.comparisons[CPU] for _, pair in fast_pairs(runs, CATALOG).values()]
     return sum(map(is_more, pairs)) > len(pairs) / 2 and not any(map(is_less, pairs))
 
 

@@ -9,8 +9,8 @@ from pydantic import Field
 from zoo.core.data import Data
 from zoo.core.run import RunFacts
 
-PROTOCOL = 1
-"""Version of this measurement's protocol."""
+PROTOCOL = 2
+"""Version of this measurement's protocol. Since version 2, servers are in the session of the generator."""
 
 
 class PlainWindow(Data):

@@ -94,14 +94,18 @@ def describe_certainty(comparisons: Iterable[Comparison]) -> str:
 
 
 def _render_fast(runs: Sequence[StoredRun], catalog: Catalog) -> str:
-    one = runs[0]
-    pairs = [p for p in one.summary.compared.of(Kind.MODEL) if (p.scenario, p.tier) == (HELLO.name, TIER)]
-    texts = [f"{format_comparison(pair.comparisons[CPU])} in {server_name(pair.a)}" for pair in pairs]
+    quoted = fast_pairs(runs, catalog)
+    pairs = [pair for _, pair in quoted.values()]
+    lines = [
+        f"- {server}: {format_comparison(pair.comparisons[CPU])}. {_describe_run(one, catalog)}"
+        for server, (one, pair) in quoted.items()
+    ]
     certainty = describe_certainty(pair.comparisons[CPU] for pair in pairs)
-    return (
-        f"CPU per request at {pairs[0].requested:,} connections, virtual threads vs. a pool of platform threads: "
-        f"{join_names(texts)}. {certainty}. {_describe_run(one, catalog)}"
+    heading = (
+        f"CPU per request at {pairs[0].requested:,} connections, virtual threads vs. a pool of platform threads. "
+        f"{certainty}."
     )
+    return "\n".join([heading, "", *lines])
 
 
 def _render_conditions(runs: Sequence[StoredRun], catalog: Catalog) -> str:
@@ -159,7 +163,7 @@ WHOLE = "bench-all"
 CASES = (WHOLE, "answers/*", "scenarios/*", "claims/*", "jdbc*")
 
 CONCLUSIONS = (
-    Conclusion("fast", (WHOLE,), _render_fast, "forest-model-hello-cpu-per-request", ("T1", "T3", "L1")),
+    Conclusion("fast", (WHOLE, "answers/*"), _render_fast, "forest-model-hello-cpu-per-request", ("T1", "T3", "L1")),
     Conclusion("why", ("explain/java-tomcat", "explain/java-spring", "explain/java-liberty"), render_explanations),
     Conclusion("servers", ("models",), _render_models, "forest-model-hello-cpu-per-request"),
     Conclusion("waiting", CASES, partial(_render_case, requests="wait")),

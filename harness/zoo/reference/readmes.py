@@ -8,11 +8,13 @@ from pathlib import Path
 from zoo.core.entry_id import server_name, with_condition
 from zoo.core.manifest import Catalog
 from zoo.core.run import Run
+from zoo.explain.data import PROTOCOL
 from zoo.explain.files import PAGE, read_paragraph
 from zoo.reference import reports
 from zoo.reference.answers import PAGE as ANSWER_PAGE
 from zoo.reference.answers import answer_files, read_answer, read_found, records_of, server_sides
 from zoo.reference.origin import (
+    EARLIER_PROTOCOL,
     changed_servers,
     describe_origin,
     explain_medians,
@@ -52,6 +54,9 @@ REPORT = "report.html"
 
 README_CHARTS = ("forest-model-hello-cpu-per-request",)
 """Names of the charts that the README shows."""
+
+FAST_RUNS = ("bench-all", "answers/")
+"""Beginnings of the names of runs that documents quote for fast requests."""
 
 METRICS = {REQUESTS: "requests per second", CPU: "CPU per request", P99: "p99 latency", PEAK_RSS: "peak memory"}
 
@@ -149,16 +154,44 @@ def render_answers(runs: Sequence[StoredRun], catalog: Catalog) -> str:
 
 def list_cases(whole: StoredRun, others: Sequence[StoredRun], catalog: Catalog) -> Iterator[Found]:
     servers = [one for one in others if one.listing.words[0] == "bench"]
-    pairs = _quoted_pairs(whole)
-    rows = {
-        row.entry: row for row in whole.summary.cells.rows.values() if (row.scenario, row.tier) == (HELLO.name, TIER)
-    }
-    cpu_us = {e: seen.mean for e, row in rows.items() if (seen := row.cpu_s_per_million) and seen.mean is not None}
+    fast = fast_pairs([whole, *servers], catalog)
+    pairs = [pair for _, pair in fast.values()]
     yield _waiting_case(servers, catalog)
-    yield switch.fast_case(pairs, cpu_us), _render_source(f"{whole.link}/{REPORT}", whole.run, catalog)
+    sources = ((one.link, one.run, server) for server, (one, _) in fast.items())
+    yield switch.fast_case(pairs, _fast_levels(fast.values())), _render_sources(sources, catalog)
     yield _database_case([one for one in others if one.listing.words[0] == "jdbc"])
     held = [one for one in servers if one.listing.name.startswith("scenarios/")]
     yield _memory_case(held, [server_name(pair.a) for pair in pairs], catalog)
+
+
+def fast_pairs(runs: Sequence[StoredRun], catalog: Catalog) -> dict[str, tuple[StoredRun, Pair]]:
+    """Return the pair of thread models that documents quote for fast requests, with its run, by server.
+
+    Runs of the current build and protocol come first, then `preference_key` decides.
+    """
+    found = [
+        (server_name(pair.a), one, pair)
+        for one in runs
+        if one.listing.name.startswith(FAST_RUNS) and HELLO.name in one.run.plan.scenarios
+        for pair in _quoted_pairs(one)
+    ]
+    found.sort(key=lambda item: (_is_current(item[1], item[0], catalog), *_preference(item[1], item[2])))
+    by_server = {server: (one, pair) for server, one, pair in found}
+    return dict(sorted(by_server.items()))
+
+
+def _preference(one: StoredRun, pair: Pair) -> tuple[int, str]:
+    return preference_key(pair.rounds, one.run.started_at)
+
+
+def _is_current(one: StoredRun, server: str, catalog: Catalog) -> bool:
+    return not has_earlier_protocol(one.run) and server not in outdated_servers(one.run, catalog)
+
+
+def _fast_levels(quoted: Iterable[tuple[StoredRun, Pair]]) -> dict[str, float]:
+    """Return the CPU time per request of both entries of each pair, in µs."""
+    rows = (one.summary.cells.rows[e, HELLO.name, TIER] for one, pair in quoted for e in (pair.a, pair.b))
+    return {r.entry: seen.mean for r in rows if (seen := r.cpu_s_per_million) and seen.mean is not None}
 
 
 def _waiting_case(runs: Sequence[StoredRun], catalog: Catalog) -> Found:
@@ -354,7 +387,9 @@ def render_explanations(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     for one in runs:
         found, text = read_paragraph(one.folder)
         changed = changed_servers(found.builds, [s for s in catalog.servers if s.name in found.builds])
-        older = f" **Measured with an earlier build**: {', '.join(changed)} changed since." if changed else ""
+        older = f" {EARLIER_PROTOCOL}." if found.protocol < PROTOCOL else ""
+        if changed:
+            older = f" **Measured with an earlier build**: {', '.join(changed)} changed since."
         page = f"[Page]({one.link}/{PAGE}) (download it and open it in a browser)"
         origin = f"{found.host.cpu_model or 'unknown processor'}, commit {(found.commit or 'unknown')[:12]}"
         texts.append(f"- {text} {page}: {origin}.{older}")
