@@ -592,7 +592,8 @@ def test_a_report_as_json_has_what_is_printed(root: Path) -> None:
     found = parsed("report", folder)
     assert found["run"] == "first"
     assert all(section["heading"] in printed for section in found["sections"])
-    assert all(section.keys() == {"heading", "paragraphs", "tables", "bullets"} for section in found["sections"])
+    keys = {"heading", "paragraphs", "tables", "bullets", "details"}
+    assert all(section.keys() == keys for section in found["sections"])
     assert any("rust-a:async" in row for section in found["sections"] for t in section["tables"] for row in t["rows"])
 
 

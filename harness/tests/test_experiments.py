@@ -399,9 +399,9 @@ def test_a_document_quotes_each_scenario_of_the_committed_runs(tmp_path: Path) -
             store.append(one)
     found = committed(tmp_path, "a", "b")
     text = render_experiments(found, builders.catalog())
-    assert re.findall(r"\((docs/charts/.*?)\)", text) == ["docs/charts/scenarios-a.svg"]
+    assert re.findall(r"\((docs/charts/.*?)\)", text) == ["docs/charts/scenarios-a-ramp-ramp-2s-100-java-a.svg"]
     charts = render_experiment_charts(found, builders.catalog())
-    assert [path.as_posix() for path in charts] == ["docs/charts/scenarios-a.svg"]
+    assert [path.as_posix() for path in charts] == ["docs/charts/scenarios-a-ramp-ramp-2s-100-java-a.svg"]
     assert all(chart.startswith("<svg") for chart in charts.values())
     for scenario in ("ramp", "held", "ab"):
         assert all(expected in text for expected in EXPECTED[scenario])

@@ -49,9 +49,9 @@ def hold(*claims: str) -> bool:
     return len(verdicts) == len(claims) and all(verdict.word.value == "holds" for verdict in verdicts)
 
 
-def fast_requests_cost_more(runs: Sequence[StoredRun]) -> bool:
+def cost_depends_on_the_server(runs: Sequence[StoredRun]) -> bool:
     pairs = [pair.comparisons[CPU] for _, pair in fast_pairs(runs, CATALOG).values()]
-    return sum(map(is_more, pairs)) > len(pairs) / 2 and not any(map(is_less, pairs))
+    return 0 < sum(map(is_more, pairs)) < len(pairs) and not any(map(is_less, pairs))
 
 
 def scheduler_takes_part(runs: Sequence[StoredRun]) -> bool:
@@ -110,7 +110,7 @@ def zgc_costs_and_headers_do_not(runs: Sequence[StoredRun]) -> bool:
 
 
 SUPPORT: dict[str, Callable[[Sequence[StoredRun]], bool]] = {
-    "fast": fast_requests_cost_more,
+    "fast": cost_depends_on_the_server,
     "why": scheduler_takes_part,
     "servers": servers_differ_more_than_models,
     "waiting": waiting_needs_a_change,

@@ -58,13 +58,13 @@ def test_every_listed_run_is_committed_unless_it_is_marked_as_not_measured() -> 
 
 
 def test_no_two_runs_of_one_cell_and_build_differ_in_opposite_directions() -> None:
-    """Compare only runs that stored the hashes of their builds."""
+    """Compare only runs of one protocol that stored the hashes of their builds."""
     found: dict[tuple[str, ...], dict[str, bool]] = {}
     for one in Reference(REPOSITORY, load_catalog(REPOSITORY)).matching("*"):
         if one.listing.words[0] == "bench" and one.run.builds:
             for pair in one.summary.compared.pairs:
                 builds = [one.run.builds.get(server_name(entry), "") for entry in (pair.a, pair.b)]
-                condition = one.run.plan.condition.model_dump_json()
+                condition = f"protocol {one.run.protocol}, {one.run.plan.condition.model_dump_json()}"
                 for metric, comparison in pair.comparisons.items():
                     if all(builds) and comparison.ratio and comparison.verdict.differs:
                         cell = (pair.kind, pair.a, pair.b, pair.scenario, pair.tier, metric.name, condition, *builds)

@@ -241,7 +241,7 @@ def test_charts_of_the_reference_run_are_shown_in_the_readme(root: Path) -> None
     reference(root, [*hello, *sleeping(VIRTUAL)])
     refresh_documents(root, at(root), write=True)
     charts = {path.name for path in (root / "docs" / "charts").iterdir()}
-    assert charts == {"forest-model-hello-cpu-per-request.svg"}
+    assert charts == {"bench-all-forest-model-hello-cpu-per-request.svg"}
     text = (root / "README.md").read_text(encoding="utf-8")
     pictures = re.findall(r"^!\[([^\[\]]+)\]\(docs/charts/([\w.-]+)\)$", text, re.MULTILINE)
     assert sorted(name for _, name in pictures) == sorted(charts)
@@ -253,7 +253,7 @@ def test_what_was_made_of_the_reference_run_is_stale_when_it_differs_or_is_not_w
     refresh_documents(root, at(root), write=True)
     html, chart = (
         root / COMMITTED / "bench-all" / "report.html",
-        root / CHARTS / "forest-model-hello-cpu-per-request.svg",
+        root / CHARTS / "bench-all-forest-model-hello-cpu-per-request.svg",
     )
     for path in (html, chart):
         path.write_text(path.read_text(encoding="utf-8").replace("java-a", "java-b"), encoding="utf-8")

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 
 from zoo import ROOT
-from zoo.core.entry_id import condition_name, server_name
+from zoo.core.entry_id import condition_name
 from zoo.core.manifest import Catalog
 from zoo.reference.claims_page import judge_claims, read_ledger
 from zoo.reference.origin import describe_origin
-from zoo.reference.readmes import CHARTS, TIER, chart_file, list_cases, render_explanations, render_picture
+from zoo.reference.readmes import CHARTS, chart_file, fast_pairs, list_cases, render_explanations, render_picture
 from zoo.reference.runs import Reference, StoredRun
 from zoo.report import view
 from zoo.report.charts.figure import Figure
@@ -23,7 +23,6 @@ from zoo.report.formatting import format_number
 from zoo.report.ledger_text import format_first_figure
 from zoo.report.page import svg
 from zoo.report.wording import capitalize, describe_rounds, format_comparison, join_names
-from zoo.scenarios.hello import HELLO
 from zoo.stats.metrics import CPU
 from zoo.stats.pairs import Comparison, Kind
 

@@ -147,9 +147,9 @@ def render_answers(runs: Sequence[StoredRun], catalog: Catalog) -> str:
         return ""
     sources = " · ".join(f"{case.requests.partition(',')[0]} {source}" for case, source in found)
     table = render_table(switch.render_cases([case for case, _ in found]))
-    return "\n\n".join(
-        [*(render_picture(f, chart_file(whole, f)) for f in _readme_charts(whole)), table, f"Runs: {sources}."]
-    )
+    pictures = [render_picture(f, chart_file(whole, f)) for f in _readme_charts(whole)]
+    chart = f"chart {_render_source(f'{whole.link}/{REPORT}', whole.run, catalog)} · " if pictures else ""
+    return "\n\n".join([*pictures, table, f"Runs: {chart}{sources}."])
 
 
 def list_cases(whole: StoredRun, others: Sequence[StoredRun], catalog: Catalog) -> Iterator[Found]:
