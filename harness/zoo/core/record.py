@@ -42,7 +42,8 @@ PROTOCOL = 6
 """Version of the measurement protocol; runs of different protocols are not comparable.
 
 Since version 6, a server is in the same session as the generator. The kernel may divide the processors between
-sessions (autogroup), so separate ones took 10 to 25% more CPU per request from a server that shares its cores.
+sessions (autogroup), so with separate ones, a server that shares its cores had more context switches and latency.
+
 Since version 5, servers start with environment variables that the harness chose and stored, and inherit none from the
 caller's shell. A load with more than 1% bad responses fails, and latency covers the good responses only.
 """

@@ -10,7 +10,7 @@ from zoo.core.entry_id import server_name
 from zoo.core.manifest import Catalog
 from zoo.core.record import Record
 from zoo.core.run_folder import Store
-from zoo.reference.origin import has_earlier_protocol, outdated_servers, quoted_database, usual_costs
+from zoo.reference.origin import describe_age, quoted_database, usual_costs
 from zoo.reference.runs import TABLE, Reference, StoredRun
 from zoo.report.answer import (
     Answer,
@@ -103,12 +103,11 @@ def read_answer(sides: Variants, found: Found, reference: Sequence[StoredRun], c
     """
     pools = answer_block(records_of(found[POOLS].records, sides.server)) if POOLS in found else None
     made = make_answer(sides, found, [*([pools] if pools else []), *reference_blocks(sides, reference, catalog)])
-    if any(sides.server in outdated_servers(summary.run, catalog) for summary in found.values()):
-        older = f"Measured with an earlier build of {sides.server}."
-    elif any(has_earlier_protocol(summary.run) for summary in found.values()):
-        older = "Measured with an earlier protocol."
-    else:
+    ages = {describe_age(summary.run, catalog, {sides.server}) for summary in found.values()} - {""}
+    if not ages:
         return made
+    of = f"build of {sides.server}" if "earlier build" in ages else "protocol"
+    older = f"Measured with an earlier {of}."
     return made.model_copy(update={"certainty": [*made.certainty, older]})
 
 
@@ -174,8 +173,8 @@ SMALL = 1.2
 
 
 def _source(runs: Iterable[StoredRun], server: str, catalog: Catalog) -> str:
-    older = any(server in outdated_servers(one.run, catalog) for one in runs)
-    return f"{REFERENCE}{', with an earlier build' if older else ''}"
+    ages = sorted({describe_age(one.run, catalog, {server}) for one in runs} - {""})
+    return ", with an ".join([REFERENCE, *ages[:1]])
 
 
 def write_answer(answer: Answer, folder: Path) -> Path:

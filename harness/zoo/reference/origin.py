@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from zoo.core import jdbc
@@ -53,6 +53,17 @@ EARLIER_PROTOCOL = "**Measured with an [earlier protocol](docs/explanation/metho
 def has_earlier_protocol(run: Run) -> bool:
     """Return True if the method has changed since the run, so that its figures do not compare with those of today."""
     return run.protocol < (jdbc.PROTOCOL if jdbc.measures_databases(run) else PROTOCOL)
+
+
+def describe_age(run: Run, catalog: Catalog, servers: Collection[str] | None = None) -> str:
+    """Return `earlier build` if a quoted server has changed since, `earlier protocol` if the method has; or nothing.
+
+    `servers` are the quoted ones; None means all servers of the run.
+    """
+    changed = outdated_servers(run, catalog)
+    if changed and (servers is None or set(servers) & set(changed)):
+        return "earlier build"
+    return "earlier protocol" if has_earlier_protocol(run) else ""
 
 
 def outdated_servers(run: Run, catalog: Catalog) -> list[str]:

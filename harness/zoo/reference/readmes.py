@@ -16,10 +16,9 @@ from zoo.reference.answers import answer_files, read_answer, read_found, records
 from zoo.reference.origin import (
     EARLIER_PROTOCOL,
     changed_servers,
+    describe_age,
     describe_origin,
     explain_medians,
-    has_earlier_protocol,
-    outdated_servers,
     preference_key,
     preferred_costs,
     quoted_database,
@@ -175,17 +174,13 @@ def fast_pairs(runs: Sequence[StoredRun], catalog: Catalog) -> dict[str, tuple[S
         if one.listing.name.startswith(FAST_RUNS) and HELLO.name in one.run.plan.scenarios
         for pair in _quoted_pairs(one)
     ]
-    found.sort(key=lambda item: (_is_current(item[1], item[0], catalog), *_preference(item[1], item[2])))
+    found.sort(key=lambda item: (not describe_age(item[1].run, catalog, {item[0]}), *_preference(*item[1:])))
     by_server = {server: (one, pair) for server, one, pair in found}
     return dict(sorted(by_server.items()))
 
 
 def _preference(one: StoredRun, pair: Pair) -> tuple[int, str]:
     return preference_key(pair.rounds, one.run.started_at)
-
-
-def _is_current(one: StoredRun, server: str, catalog: Catalog) -> bool:
-    return not has_earlier_protocol(one.run) and server not in outdated_servers(one.run, catalog)
 
 
 def _fast_levels(quoted: Iterable[tuple[StoredRun, Pair]]) -> dict[str, float]:
@@ -246,11 +241,8 @@ def _render_source(link: str, run: Run, catalog: Catalog, only: set[str] | None 
 
     `only` are the quoted servers; None means all servers of the run.
     """
-    changed = outdated_servers(run, catalog)
-    older = ", earlier protocol" if has_earlier_protocol(run) else ""
-    if changed and (only is None or only & set(changed)):
-        older = ", earlier build"
-    return f"([run]({link}){older})"
+    age = describe_age(run, catalog, only)
+    return f"([run]({link}){f', {age}' if age else ''})"
 
 
 # --- the answer for one server

@@ -1,6 +1,6 @@
 """Statistical formulas, with their sources. Pure."""
 
-from zoo.stats.interval import AdjustedP, find_outlier, holm, rounds_for, sd_upper_bound
+from zoo.stats.interval import AdjustedP, find_outlier, holm, rounds_for, rounds_for_ratio, sd_upper_bound
 from zoo.stats.pair_interval import (
     Prior,
     Ratio,
@@ -20,6 +20,7 @@ __all__ = [
     "fit_prior",
     "holm",
     "rounds_for",
+    "rounds_for_ratio",
     "sd_upper_bound",
     "student_ratio",
     "t_quantile",

@@ -14,7 +14,7 @@ from zoo.core.record import Record
 from zoo.core.run import LaterRounds, PlanFacts, Run
 from zoo.core.scenario import SCENARIOS
 from zoo.core.windows import MANY
-from zoo.stats import rounds_for, sd_upper_bound
+from zoo.stats import rounds_for, rounds_for_ratio, sd_upper_bound
 from zoo.stats.metrics import CPU, REQUESTS, Metric
 from zoo.stats.pairs import Kind, Pair, compare
 
@@ -68,7 +68,7 @@ def find_needs(pairs: Iterable[Pair], wanted: float) -> list[Need]:
                     metric=metric,
                     sd_log=ratio.sd_log,
                     done=ratio.rounds,
-                    expected=rounds_for(ratio.sd_log, wanted, prior_df=(ratio.df or 0) - (ratio.rounds - 1)),
+                    expected=rounds_for_ratio(ratio, wanted),
                     assured=rounds_for(sd_upper_bound(ratio.sd_log, ratio.rounds), wanted),
                 )
             )

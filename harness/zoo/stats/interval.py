@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from scipy.special import bdtr, chdtri, ndtri, stdtrit
 
-from zoo.stats.pair_interval import CONFIDENCE, stdev, t_quantile, variance, welch
+from zoo.stats.pair_interval import CONFIDENCE, Ratio, stdev, t_quantile, variance, welch
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,13 @@ def rounds_for(sd_log: float, half_width: float, confidence: float = CONFIDENCE,
     while t_quantile(confidence, prior_df + n - 1) * sd_log / math.sqrt(n) > wanted:
         n += 1
     return n
+
+
+def rounds_for_ratio(ratio: Ratio, half_width: float) -> int:
+    """Return the rounds after which this paired ratio, with its prior, is expected to be known to ± half_width."""
+    if ratio.sd_log is None:
+        raise ValueError("only a paired ratio has a standard deviation")
+    return rounds_for(ratio.sd_log, half_width, prior_df=(ratio.df or 0) - (ratio.rounds - 1))
 
 
 def sd_upper_bound(sd: float, n: int, assurance: float = 0.80) -> float:

@@ -10,7 +10,7 @@ from zoo.core.entry_id import aa_id
 from zoo.core.run import Run
 from zoo.report.formatting import format_interval, format_percent
 from zoo.report.section import Section, Table
-from zoo.stats import rounds_for
+from zoo.stats import rounds_for_ratio
 from zoo.stats.method_proof import CHANGES, SHORT, WIDTHS_OF, FalseAlarms, Power, Width, count_alarms, power
 from zoo.stats.metrics import CPU, METRICS, Metric
 from zoo.stats.pairs import Kind, Pair, RunPairs
@@ -72,7 +72,7 @@ def noise_section(pairs: Sequence[Pair]) -> Section:
         c, target = pair.comparisons.get(CPU), TARGETS.get(pair.tier)
         if c is None or c.sample is None or c.ratio is None or c.ratio.sd_log is None or target is None:
             continue
-        enough = rounds_for(c.ratio.sd_log, target, prior_df=(c.ratio.df or 0) - (c.ratio.rounds - 1))
+        enough = rounds_for_ratio(c.ratio, target)
         row = [
             f"{pair.a} ÷ {pair.b}" if pair.a != aa_id(pair.b) else f"{pair.b}, measured twice",
             pair.tier,
