@@ -58,8 +58,9 @@ def test_of_equal_runs_of_a_database_cell_the_newest_is_quoted(tmp_path: Path) -
     assert "([run](results/reference/a))" in told(tmp_path)
 
 
-def test_of_several_runs_of_waiting_requests_the_one_with_most_rounds_is_quoted(tmp_path: Path) -> None:
-    commit_pools(tmp_path, "scenarios/pools", "2026-01-02T00:00:00+00:00", rounds=1, served=199)
+def test_waiting_requests_are_quoted_from_the_answer_with_most_rounds(tmp_path: Path) -> None:
+    commit_pools(tmp_path, "scenarios/pools", "2026-01-03T00:00:00+00:00", rounds=3, served=198)
+    commit_pools(tmp_path, "answers/fewer", "2026-01-02T00:00:00+00:00", rounds=1, served=199)
     commit_pools(tmp_path, "answers/pools", "2026-01-01T00:00:00+00:00", rounds=2, served=150)
     text = told(tmp_path)
     assert "switch to virtual threads: a pool of 200: 150, 78.1 MB; virtual threads: all" in text

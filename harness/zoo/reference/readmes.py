@@ -54,7 +54,10 @@ REPORT = "report.html"
 README_CHARTS = ("forest-model-hello-cpu-per-request",)
 """Names of the charts that the README shows."""
 
-FAST_RUNS = ("bench-all", "answers/")
+ANSWER_RUNS = "answers/"
+"""Beginning of the names of runs of `make answer`."""
+
+FAST_RUNS = ("bench-all", ANSWER_RUNS)
 """Beginnings of the names of runs that documents quote for fast requests."""
 
 METRICS = {REQUESTS: "requests per second", CPU: "CPU per request", P99: "p99 latency", PEAK_RSS: "peak memory"}
@@ -190,8 +193,12 @@ def _fast_levels(quoted: Iterable[tuple[StoredRun, Pair]]) -> dict[str, float]:
 
 
 def _waiting_case(runs: Sequence[StoredRun], catalog: Catalog) -> Found:
-    """Say what to do about requests that wait; `preference_key` selects the run that each server is quoted from."""
-    pools = [one for one in runs if POOL_SIZE.name in one.run.plan.scenarios and not one.run.plan.condition.env]
+    """Say what to do about requests that wait.
+
+    Each server is quoted from a run of `make answer`, which has the same load for all; `preference_key` selects one.
+    """
+    own = [one for one in runs if one.listing.name.startswith(ANSWER_RUNS)]
+    pools = [one for one in own if POOL_SIZE.name in one.run.plan.scenarios and not one.run.plan.condition.env]
     best = {
         server: one
         for one in sorted(pools, key=lambda one: preference_key(one.run.plan.rounds, one.run.started_at))
