@@ -31,7 +31,7 @@ BENCH = [
     *("--server", "rust-axum", "--variant", "hyper", "--quick"),
     *("--seed", "2"),  # an order that starts with hello, by which the tests know where a run is
 ]
-PATIENCE_S = 120
+PATIENCE_S = 600
 
 
 @pytest.fixture
