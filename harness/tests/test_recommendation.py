@@ -101,7 +101,7 @@ def test_memory_of_a_waiting_request_by_server() -> None:
 
 def test_a_server_without_a_text_in_a_case_has_a_dash_there() -> None:
     table = switch.render_cases(
-        [switch.Case("wait", "switch", {"java-b": "x"}), switch.Case("are fast", "stay", {"java-a": "y"})]
+        [switch.Situation("wait", "switch", {"java-b": "x"}), switch.Situation("are fast", "stay", {"java-a": "y"})]
     )
     assert table.columns == ["if your requests …", "then", "[java-a](java-a/)", "[java-b](java-b/)"]
     assert table.rows == [["**wait**", "switch", NONE, "x"], ["**are fast**", "stay", "y", NONE]]

@@ -137,7 +137,7 @@ def render_picture(figure: Figure, name: str) -> str:
 
 # --- should I switch?
 
-Found = tuple[switch.Case | None, str]
+Found = tuple[switch.Situation | None, str]
 """A case, None if nothing was measured, and its source."""
 
 

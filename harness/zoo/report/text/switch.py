@@ -15,7 +15,7 @@ from zoo.stats.pairs import Comparison, Pair
 
 
 @dataclass(frozen=True)
-class Case:
+class Situation:
     """One row of the table: what the requests are like, what to do then, and a text per server."""
 
     requests: str
@@ -23,7 +23,7 @@ class Case:
     by_server: Mapping[str, str] = field(default_factory=dict)
 
 
-def render_cases(cases: Sequence[Case]) -> Table:
+def render_cases(cases: Sequence[Situation]) -> Table:
     """Return the table of all cases, with a column for each server that has a text in any of them."""
     servers = sorted({server for case in cases for server in case.by_server})
     rows = [
@@ -43,31 +43,31 @@ class Advice:
     load: str
 
 
-def waiting_case(advice: Mapping[str, Advice]) -> Case | None:
+def waiting_case(advice: Mapping[str, Advice]) -> Situation | None:
     """Return the case of requests that wait, with the advice for each server; None if nothing was measured."""
     if not advice:
         return None
     actions = dict.fromkeys(one.action for one in advice.values())
     loads = dict.fromkeys(one.load for one in advice.values())
     texts = {server: f"{one.action}: {one.figures}" for server, one in advice.items()}
-    return Case(
+    return Situation(
         "wait, and more of them than the pool has threads", f"{' or '.join(actions)}: {' or '.join(loads)}", texts
     )
 
 
-def database_case(comparison: Comparison, connections: int, wire_ms: int) -> Case | None:
+def database_case(comparison: Comparison, connections: int, wire_ms: int) -> Situation | None:
     """Return the case of scarce database connections, from a run that compared executors without an HTTP server."""
     if comparison.ratio is None:
         return None
     heading = _summarize([comparison], "virtual threads {}do more", "virtual threads {}do less")
-    return Case(
+    return Situation(
         "share a small database pool",
         f"{heading}: queries per second with {connections} connections and {wire_ms} ms to the database, virtual "
         f"threads vs. a cached pool: {format_comparison(comparison, 'more', 'fewer')}",
     )
 
 
-def fast_case(pairs: Sequence[Pair], cpu_us: Mapping[str, float]) -> Case | None:
+def fast_case(pairs: Sequence[Pair], cpu_us: Mapping[str, float]) -> Situation | None:
     """Return the case of requests that do not wait; `cpu_us` is the CPU time per request of each entry."""
     known = {server_name(p.a): (p, c) for p in pairs if (c := p.comparisons.get(CPU)) and c.ratio}
     if not known:
@@ -78,7 +78,7 @@ def fast_case(pairs: Sequence[Pair], cpu_us: Mapping[str, float]) -> Case | None
         for server, (pair, comparison) in known.items()
     }
     load = f"at {pairs[0].requested:,} connections"
-    return Case("are fast", f"{advice}: CPU per request {load}, platform → virtual threads", texts)
+    return Situation("are fast", f"{advice}: CPU per request {load}, platform → virtual threads", texts)
 
 
 def _summarize(comparisons: Sequence[Comparison], more: str, less: str) -> str:
@@ -100,7 +100,7 @@ def _direction(comparison: Comparison) -> int:
     return 1 if ratio.value > 1 else -1
 
 
-def memory_case(costs: Mapping[str, Cost], servers: Sequence[str]) -> Case | None:
+def memory_case(costs: Mapping[str, Cost], servers: Sequence[str]) -> Situation | None:
     """Return the case of many waiting requests: kB for each, per server; other servers are named in the advice.
 
     A server with several variants has the figure of each.
@@ -113,7 +113,7 @@ def memory_case(costs: Mapping[str, Cost], servers: Sequence[str]) -> Case | Non
         by_server.setdefault(server, []).append(f"{format_number(cost.interval.value)} kB ({variant})")
     others = {entry: cost.interval.value for entry, cost in costs.items() if server_name(entry) not in servers}
     advice = "plan for the memory of each waiting request"
-    return Case(
+    return Situation(
         "hold thousands of connections open",
         f"{advice}; {format_by_server(others, ' kB')}" if others else advice,
         {server: ", ".join(texts) for server, texts in by_server.items() if server in servers},
