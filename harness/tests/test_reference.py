@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,6 +18,7 @@ from zoo.core.jdbc import FLOOD, plan_subjects
 from zoo.core.manifest_files import load_catalog
 from zoo.core.option import parse_options
 from zoo.core.plan import BenchOptions, make_plan
+from zoo.core.record import PROTOCOL
 from zoo.core.run_folder import Store
 from zoo.host.build import source_hash
 from zoo.reference import rerun, runs
@@ -229,6 +231,13 @@ def test_the_status_tells_current_runs_from_those_that_are_missing(root: Path) -
 def test_the_status_names_the_servers_that_changed_since(root: Path) -> None:
     (root / "rust-a" / "src" / "main").write_text("two\n", encoding="utf-8")
     assert re.fullmatch(r"a rust-a 2026-01-02 \d+", status()["a"])
+
+
+def test_the_status_names_the_method_if_the_protocol_is_earlier(root: Path) -> None:
+    path = root / COMMITTED / "a" / "run.json"
+    facts = {**json.loads(path.read_text(encoding="utf-8")), "protocol": PROTOCOL - 1}
+    path.write_text(json.dumps(facts), encoding="utf-8")
+    assert re.fullmatch(r"a the method 2026-01-02 \d+", status()["a"])
 
 
 def test_the_status_says_why_a_run_cannot_be_refreshed(root: Path) -> None:
