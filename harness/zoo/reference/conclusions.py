@@ -159,7 +159,7 @@ def _render_answers(runs: Sequence[StoredRun], catalog: Catalog) -> str:
 
 
 WHOLE = "bench-all"
-CASES = (WHOLE, "answers/*", "scenarios/*", "claims/*", "jdbc*")
+CASES = (WHOLE, "answers/*", "scenarios/*", "claims/*")
 
 CONCLUSIONS = (
     Conclusion("fast", (WHOLE, "answers/*"), _render_fast, "forest-model-hello-cpu-per-request", ("T1", "T3", "L1")),

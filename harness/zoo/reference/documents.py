@@ -57,7 +57,7 @@ MODELS = "models"
 ANSWERED = ("java-liberty", "java-spring", "java-tomcat", "java-vertx")
 """Servers whose answer is committed."""
 
-BEHIND_ANSWERS = ("scenarios/*", "jdbc*", "claims/jdbc*")
+BEHIND_ANSWERS = ("scenarios/*", "claims/jdbc*")
 """The runs that measured what an answer quotes of the reference machine."""
 
 
@@ -73,7 +73,7 @@ EXPLAINED = ("java-helidon", "java-webflux", "java-liberty", "java-spring", "jav
 def document_parts(catalog: Catalog) -> Iterator[Part]:
     """Yield all parts, including those of each server's README."""
     yield Part("README.md", "entries", (), readmes.render_entries)
-    yield Part("README.md", "switch", (ZOO, "answers/*", "scenarios/*", "claims/*", "jdbc*"), readmes.render_answers)
+    yield Part("README.md", "switch", (ZOO, "answers/*", "scenarios/*", "claims/*"), readmes.render_answers)
     yield Part("README.md", "answer", *_answer_part("java-spring", slice(2)))
     yield Part("docs/tutorial.md", "answer", *_answer_part("java-spring"))
     for name in ANSWERED:
@@ -87,8 +87,8 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
         yield Part(f"{name}/README.md", "explain", (f"explain/{name}*",), readmes.render_explanations)
     last_lines = partial(readmes.render_last_lines, server="java-vertx")
     yield Part("java-vertx/README.md", "schedulers", ("schedulers",), last_lines)
-    yield Part("java-jdbc/README.md", "results", ("jdbc",), readmes.render_database_results)
-    yield Part("java-jdbc/README.md", "article", ("jdbc-article",), readmes.render_database_results)
+    yield Part("java-jdbc/README.md", "results", ("claims/jdbc-executors",), readmes.render_database_results)
+    yield Part("java-jdbc/README.md", "article", ("claims/jdbc-eight-rounds",), readmes.render_database_results)
     yield Part("docs/guides/databases.md", "profiles", (), lambda *_: databases.profiles())
     yield Part("docs/reference/results.md", "flags", (), findings.render_flags)
     for one in CONCLUSIONS:
@@ -112,12 +112,6 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
         "docs/explanation/certainty.md", "slowdown", ("slowdown",), partial(findings.render_pairs, kind=Kind.VARIANT)
     )
     yield Part("docs/explanation/method.md", "designs", ("designs/*",), findings.render_designs)
-    yield Part(
-        "docs/explanation/method.md",
-        "first-turns",
-        ("first-turns/before", "first-turns/after"),
-        findings.render_first_windows,
-    )
     yield Part("docs/explanation/method.md", "cores-split", ("cores-split",), findings.render_pairs)
     yield Part("docs/explanation/method.md", "agreement", ("vm-10k-process", "vm-10k-guest"), findings.render_agreement)
     yield Part("docs/explanation/method.md", "percentiles", ("wrk-percentiles.json.gz",), percentiles.render)

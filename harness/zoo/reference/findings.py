@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from zoo.reference.runs import StoredRun
 from zoo.report import view
 from zoo.report.charts.figure import Figure
 from zoo.report.columns import COLUMNS
-from zoo.report.formatting import format_interval, format_spread
+from zoo.report.formatting import format_interval
 from zoo.report.page import svg
 from zoo.report.section import NONE, Section, Table
 from zoo.report.sentences import QUESTIONS
@@ -32,9 +32,8 @@ from zoo.report.text.markdown import render_body, render_table
 from zoo.report.text.planning import sizing_section
 from zoo.scenarios.hello import HELLO
 from zoo.stats.method_proof import short_runs, widths
-from zoo.stats.metrics import first_window_share
 from zoo.stats.pairs import Kind
-from zoo.stats.summary import Row, Spread, spread
+from zoo.stats.summary import Row
 
 PEAK = COLUMNS["rss_peak_mb"]
 
@@ -233,9 +232,6 @@ def _tier_cells(row: Row, report: str) -> list[str]:
 
 # --- results about the method itself
 
-WARM_UPS = {"before": "the load alone", "after": "the load, and `/info` after each window"}
-"""The requests of the warm-up, by run. The machine was busy during the second run, so no other document quotes it."""
-
 
 def render_aa(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     """Render the false differences of entries measured twice (A/A), followed by those of the run of the whole zoo."""
@@ -272,22 +268,6 @@ def render_designs(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     )
 
 
-def render_first_windows(runs: Sequence[StoredRun], catalog: Catalog) -> str:
-    """Render how warm servers are in their first window, with a warm-up without and with requests to `/info`."""
-    if len(runs) < len(WARM_UPS):
-        return ""
-    body, sources = [], []
-    for one in runs:
-        records = [r for r in one.records if r.scenario == HELLO.name]
-        for tier in dict.fromkeys(record.tier for record in records):
-            at = [record for record in records if record.tier == tier]
-            shares = (_first_share(at, jvm=jvm) for jvm in (True, False))
-            body.append([WARM_UPS[one.name], tier, *map(format_spread, shares)])
-        sources.append(f"[{one.name}]({one.link}): {describe_origin(one.run, catalog)}")
-    table = Table("share of the first window", ["warm-up time", "connections", "JVM", "native"], body, text=2)
-    return f"{render_table(table)}\n\n{'; '.join(sources)}."
-
-
 def render_agreement(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     """Render the memory per waiting request in a process next to that in a guest."""
     if len(runs) < 2:
@@ -310,9 +290,3 @@ def render_guest_table(process: Sequence[Row], guest: Sequence[Row]) -> str:
     cost = COLUMNS["kb_per_request"].title
     columns = ["entry", f"{cost}, process", f"{cost}, guest", "difference"]
     return render_table(Table("agreement", columns, body))
-
-
-def _first_share(records: Iterable[Record], *, jvm: bool) -> Spread | None:
-    """Return the first window's throughput relative to the others' mean, over the rounds of all JVM or native cells."""
-    seen = (record.measurement for record in records)
-    return spread(first_window_share(m) for m in seen if m is not None and m.is_jvm is jvm)
