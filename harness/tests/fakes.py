@@ -20,6 +20,7 @@ from zoo.core.samples import Hits, Noise, Samples, Switches, ThreadTimes
 from zoo.core.trial_results import AbResult
 from zoo.load.ab import AbSpec
 from zoo.load.base import LoadOutcome
+from zoo.load.slow_readers import Probes, ReadersSpec
 from zoo.load.spec import LoadSpec
 from zoo.load.vegeta import Attack, AttackResult
 from zoo.runtime.base import GeneratorProcessors, HostedServer, Launch
@@ -50,6 +51,7 @@ class FakeServer(HostedServer):
     generator: FakeGenerator
     attacker: FakeAttacker
     benchmarker: FakeBenchmarker
+    slow_readers: FakeSlowReaders
     running: bool = True
     graces: list[float] = field(default_factory=list)
     rss_kb: int = IDLE_KB
@@ -233,6 +235,7 @@ class FakeRuntime:
                 FakeGenerator(world),
                 FakeAttacker(world),
                 FakeBenchmarker(world),
+                FakeSlowReaders(world),
             )
         )
         world.most_running = max(world.most_running, len(world.running))
@@ -345,6 +348,21 @@ class FakeBenchmarker:
             cpu_s=1.0,
             version="2.3",
         )
+
+
+class FakeSlowReaders:
+    """Readers that each hold a thread of the pool, so that a pool with no more threads answers nobody else."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def pids(self) -> list[int]:
+        return []
+
+    def run(self, spec: ReadersSpec, on_tick: Callable[[float], None] | None = None) -> Probes:
+        pool = self._world.at(spec.url).pool
+        served = pool is None or spec.readers < pool
+        return Probes([2_000 if served else None] * round(spec.duration_s), cpu_s=0.1)
 
 
 class _Recording:

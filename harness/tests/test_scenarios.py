@@ -30,7 +30,15 @@ from zoo.core.record import Record, Trial
 from zoo.core.run import PlanFacts
 from zoo.core.run_folder import Store
 from zoo.core.samples import Noise
-from zoo.core.trial_results import AbResult, HeapResult, OpenResult, RampResult, ScaleResult, StartupResult
+from zoo.core.trial_results import (
+    AbResult,
+    HeapResult,
+    OpenResult,
+    RampResult,
+    ScaleResult,
+    SlowReadersResult,
+    StartupResult,
+)
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError
 from zoo.sample.noise import NoiseProbe
@@ -102,6 +110,7 @@ def seen(record: Record) -> Measurement:
         ("service", 2 * 3 * 7 * 3),
         ("cpu", 3 * 8 * 7 * 3),
         ("bytes", 3 * 9 * 6 * 1),
+        ("slow-readers", 3 * 1 * 4 * 1),
         ("open", 3 * 1 * 1 * 3),
         ("rate", 3 * 4 * 1 * 3),
         ("ab", 3 * 1 * 1 * 3),
@@ -408,6 +417,14 @@ def test_apache_bench_on_a_server_that_closes_connections_is_flagged(bed: Bed, c
     assert trial(bed.run(planned("ab", rounds=1))[0]).flags == flags
 
 
+def test_slow_readers_hold_the_threads_of_a_pool(bed: Bed) -> None:
+    found = {(r.entry, r.tier): trial(r).result for r in bed.run(planned("slow-readers", tiers=["100", "300"]))}
+    answered = {key: (one.answered, one.p50_us) for key, one in found.items() if isinstance(one, SlowReadersResult)}
+    assert answered.pop((PLATFORM, "300")) == (0, None)
+    assert set(answered.values()) == {(10, 2_000)}
+    assert len(answered) == 5
+
+
 def test_a_capacity_of_bad_responses_is_none(bed: Bed) -> None:
     bed.world.attack_fails = 1_000
     with pytest.raises(LoadError, match=r"1,000 of \S+ responses were bad: status 503"):
@@ -454,7 +471,7 @@ def test_starts_that_a_quota_or_a_hypervisor_slowed_down_are_flagged(
     assert {tuple(trial(record).flags) for record in records} == {(Flag.THROTTLED, Flag.STOLEN)}
 
 
-@pytest.mark.parametrize("scenario", ["ramp", "open", "ab"])
+@pytest.mark.parametrize("scenario", ["ramp", "open", "ab", "slow-readers"])
 def test_a_record_is_read_back_as_it_was_written(bed: Bed, scenario: str) -> None:
     records = bed.run(planned(scenario, rounds=1))
     assert Store.open(bed.store.folder).records() == records

@@ -20,6 +20,7 @@ from fakes import (
     FakeInstruments,
     FakeRuntime,
     FakeServer,
+    FakeSlowReaders,
     World,
     outcome,
 )
@@ -949,6 +950,7 @@ def target(bed: Bed) -> Target:
         FakeGenerator(world),
         FakeAttacker(world),
         FakeBenchmarker(world),
+        FakeSlowReaders(world),
     )
     made.home = "/page?x=1"
     world.servers.append(made)

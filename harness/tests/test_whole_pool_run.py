@@ -1,4 +1,7 @@
-"""Test of `pool-size` as a user runs it: real Tomcat, real vegeta, 300 requests. It needs java-tomcat built."""
+"""Tests of what a pool limits, as a user runs them: real Tomcat, real vegeta, real sockets.
+
+They need java-tomcat built.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +12,24 @@ from pathlib import Path
 
 import pytest
 
+from zoo.core.record import Record
 from zoo.core.run_folder import Store
-from zoo.core.trial_results import PoolSizeResult
+from zoo.core.trial_results import PoolSizeResult, SlowReadersResult
 
 pytestmark = pytest.mark.run
 
 BENCH = [
-    *(sys.executable, "-m", "zoo", "bench", "--runtime", "process", "--quick", "--scenario", "pool-size"),
+    *(sys.executable, "-m", "zoo", "bench", "--runtime", "process", "--quick", "--duration", "2"),
     *("--server", "java-tomcat", "--variant", "platform", "--variant", "virtual"),
-    *("--tiers", "300", "--duration", "2"),
 ]
 POOL = 50
 PATIENCE_S = 600
 
 
-def test_300_requests_at_once_by_pool_size(tmp_path: Path) -> None:
+def bench(folder: Path, *words: str) -> tuple[list[Record], str]:
+    """Return the records and the output of a run whose pools have `POOL` threads."""
     done = subprocess.run(
-        [*BENCH, "--results", str(tmp_path)],
+        [*BENCH, *words, "--results", str(folder)],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -33,8 +37,21 @@ def test_300_requests_at_once_by_pool_size(tmp_path: Path) -> None:
         env={**os.environ, "COLUMNS": "200", "MAX_THREADS": str(POOL)},
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    return Store.open(folder / "latest").records(), done.stdout
+
+
+def test_slow_readers_stop_a_pool_that_has_no_more_threads(tmp_path: Path) -> None:
+    records, output = bench(tmp_path, "--scenario", "slow-readers", "--connections", str(POOL))
+    found = {r.entry: r.trial.result for r in records if r.trial and isinstance(r.trial.result, SlowReadersResult)}
+    assert found["java-tomcat:platform"].answered == 0
+    assert found["java-tomcat:virtual"].answered > 0
+    assert "Requests answered within 1 s next to 50 slow readers, %: " in output
+
+
+def test_300_requests_at_once_by_pool_size(tmp_path: Path) -> None:
+    records, output = bench(tmp_path, "--scenario", "pool-size", "--connections", "300")
     found: dict[str, PoolSizeResult] = {}
-    for record in Store.open(tmp_path / "latest").records():
+    for record in records:
         assert record.trial is not None, record.failure
         assert isinstance(record.trial.result, PoolSizeResult)
         found[record.case] = record.trial.result
@@ -59,6 +76,6 @@ def test_300_requests_at_once_by_pool_size(tmp_path: Path) -> None:
         assert one.hello.cpu_us
     assert found["virtual"].stacks_kb is not None
     assert (found["all"].stacks_kb or 0) > found["virtual"].stacks_kb
-    assert "java-tomcat, 300 requests that wait 2 s at once: " in done.stdout
+    assert "java-tomcat, 300 requests that wait 2 s at once: " in output
     report = (tmp_path / "latest" / "report.md").read_text(encoding="utf-8")
     assert f"| java-tomcat:platform | {POOL} (now) | {POOL} |" in report

@@ -235,6 +235,22 @@ class AbResult(Data):
         return f"{self.requests_per_s:,.0f} req/s, {bad:,} of {self.requests:,} bad"
 
 
+class SlowReadersResult(Data):
+    """Small requests next to clients that read nothing of a large response."""
+
+    kind: Literal["slow-readers"] = "slow-readers"
+    readers: int
+    patience_s: float = Field(description="a response that begins later counts as unanswered")
+    requests: int
+    answered: int
+    p50_us: int | None = Field(description="until a response begins; null if more than half were unanswered")
+    cpu_s: float = Field(description="the generator's")
+
+    @property
+    def summary(self) -> str:
+        return f"{self.answered:,} of {self.requests:,} answered within {self.patience_s:g} s"
+
+
 class StartupResult(Data):
     """Starts of an entry, each measured from the start of its process or container to the first good response."""
 
@@ -347,6 +363,7 @@ Result = Annotated[
     | ScaleResult
     | OpenResult
     | AbResult
+    | SlowReadersResult
     | StartupResult
     | ColdResult
     | JdbcResult

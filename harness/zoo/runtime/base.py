@@ -15,6 +15,7 @@ from zoo.core.trial_results import AbResult
 from zoo.load.ab import Ab, AbSpec
 from zoo.load.base import Generator, Tool
 from zoo.load.execute import Executor
+from zoo.load.slow_readers import Probes, ReadersSpec, SlowReaders
 from zoo.load.vegeta import Attack, AttackResult, Vegeta
 from zoo.load.wrk import OVERRUN_S, Wrk
 from zoo.sample.instruments import Instruments
@@ -63,11 +64,12 @@ class HostedServer(ABC):
     generator: Generator
     attacker: Tool[Attack, AttackResult]
     benchmarker: Tool[AbSpec, AbResult]
+    slow_readers: Tool[ReadersSpec, Probes]
 
     def load_by(self, executor: Executor, overrun_s: float = OVERRUN_S) -> None:
         """Run the generators through this executor; wrk may take `overrun_s` longer than its load."""
         self.generator = Wrk(executor, overrun_s=overrun_s)
-        self.attacker, self.benchmarker = Vegeta(executor), Ab(executor)
+        self.attacker, self.benchmarker, self.slow_readers = Vegeta(executor), Ab(executor), SlowReaders(executor)
 
     @abstractmethod
     def probe(self) -> Info | None:

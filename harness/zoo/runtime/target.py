@@ -21,6 +21,7 @@ from zoo.core.scenario import SCENARIOS
 from zoo.host import network
 from zoo.host.files import read_text
 from zoo.load.ab import Ab
+from zoo.load.slow_readers import SlowReaders
 from zoo.load.vegeta import Vegeta
 from zoo.load.wrk import Wrk
 from zoo.runtime.base import HostedServer
@@ -110,6 +111,7 @@ class HostedTarget(HostedServer):
         self.instruments = TargetInstruments(self._at, target.pid)
         self.generator = Wrk(options=(f"-HHost: {self._at.host}",))
         self.attacker, self.benchmarker = Vegeta(host=self._at.host), Ab(host=self._at.host)
+        self.slow_readers = SlowReaders(host=self._at.host)
 
     def probe(self) -> Info | None:
         """Return `/info` if it matches the contract; a target need not have one.

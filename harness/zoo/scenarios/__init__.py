@@ -16,6 +16,7 @@ from zoo.scenarios.rate import RATE
 from zoo.scenarios.scale import SCALE
 from zoo.scenarios.service import SERVICE
 from zoo.scenarios.sleep import SLEEP
+from zoo.scenarios.slow_readers import SLOW_READERS
 from zoo.scenarios.startup import STARTUP
 
 ALL = (
@@ -29,6 +30,7 @@ ALL = (
     SERVICE,
     CPU,
     BYTES,
+    SLOW_READERS,
     OPEN,
     RATE,
     AB,
