@@ -24,7 +24,7 @@ from zoo.report.view import (
     View,
     dot_figure,
     dots,
-    median_answers,
+    join_by_server,
     median_column,
     peak_column,
     trial_section,
@@ -107,6 +107,20 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     return [Group("", figures)] if figures else []
 
 
+def answers(records: Sequence[Record]) -> list[str]:
+    """Return the median share of answered requests, by server and thread model."""
+    sentences = []
+    for level in list_loads(records):
+        shares = sorted(_shares(records, level).items())
+        texts = {entry: f"{statistics.median(each):.0f}% by" for entry, each in shares}
+        by_server = join_by_server(records, texts)
+        sentences += [
+            f"{server}, small requests answered within {PATIENCE_S:g} s next to {level[1]} slow readers: {text}."
+            for server, text in sorted(by_server.items())
+        ]
+    return sentences
+
+
 def _caption(level: LoadKey) -> str:
     return f"Requests answered within {PATIENCE_S:g} s next to {level[1]} slow readers, %"
 
@@ -117,6 +131,6 @@ SLOW_READERS = Scenario(
     program=program,
     trial=measure_cell,
     trial_s=lambda program: program.duration_s + 5,
-    view=View("Slow readers", SECTION, groups, median_answers(_shares, _caption)),
+    view=View("Slow readers", SECTION, groups, answers),
     rounds=1,
 )
