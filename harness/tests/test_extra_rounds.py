@@ -88,6 +88,14 @@ def test_the_budget_is_kept() -> None:
     assert "over the budget of" in at_its_end.text
 
 
+@pytest.mark.parametrize(("pace", "rounds"), [(0.5, 3), (1.0, 2), (2.0, 0)])
+def test_the_budget_allows_more_rounds_if_cells_take_less_time_than_estimated(pace: float, rounds: int) -> None:
+    plan = more_of(asked().plan, 2)
+    budget_s = estimate_seconds(blocks_of(plan), profile_of(plan), builders.catalog())
+    more = extra_rounds.plan_extra_rounds(asked(budget_s=budget_s), seen(NOISY), builders.catalog(), pace)
+    assert more.rounds == rounds
+
+
 def test_added_rounds_measure_only_what_is_not_known_well_enough() -> None:
     run = asked()
     wide = run.model_copy(update={"plan": run.plan.model_copy(update={"entries": [PLATFORM, VIRTUAL, "rust-n:bare"]})})

@@ -240,16 +240,21 @@ def carry_out(root: Path, store: Store, catalog: Catalog, display: Display) -> l
         }
         session = Session(catalog, runtimes, conditions, bench, running)
         done = blocks.measured_keys(store.records())
+        spent_s = estimated_s = 0.0
         while True:
             todo = blocks.remaining_blocks(blocks.blocks_of(run.plan), done)
             cells = sum(len(blocks.remaining_tiers(block, done)) * len(block.entries) for block in todo)
+            began_s = bench.clock.seconds()
+            estimated_s += estimate_seconds(todo, profile, catalog)
             with display.progress(estimate_seconds(todo, profile, catalog), cells):
                 for number, block in enumerate(todo, start=1):
                     session.run([block], done)
                     display.reached(estimate_seconds(todo[:number], profile, catalog))
+            spent_s += bench.clock.seconds() - began_s
             records = store.records()
             done = frozenset(record.key for record in records)
-            more = extra_rounds.plan_extra_rounds(run, records, catalog)
+            pace = spent_s / estimated_s if estimated_s else 1.0
+            more = extra_rounds.plan_extra_rounds(run, records, catalog, pace)
             if not more.rounds:
                 break
             run = run.model_copy(update={"plan": more.add_to(run.plan)})

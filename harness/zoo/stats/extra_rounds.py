@@ -94,10 +94,11 @@ class ExtraRounds:
         return _add_rounds(planned, self.rounds).model_copy(update={"later": [*planned.later, limits]})
 
 
-def plan_extra_rounds(run: Run, records: Sequence[Record], catalog: Catalog) -> ExtraRounds:
+def plan_extra_rounds(run: Run, records: Sequence[Record], catalog: Catalog, pace: float = 1.0) -> ExtraRounds:
     """Return the rounds that a finished run needs in addition, as far as the budget allows.
 
-    They measure the pairs that are not known to the precision, so that the budget is spent on these.
+    They measure the pairs that are not known to the precision, so that the budget is spent on these. `pace` is the time
+    that the cells took so far, divided by its estimate.
     """
     planned = run.plan
     if planned.precision is None or planned.budget_s is None:
@@ -112,7 +113,7 @@ def plan_extra_rounds(run: Run, records: Sequence[Record], catalog: Catalog) -> 
     entries = tuple(dict.fromkeys(name for need in missing for name in (need.a, need.b)))
     tiers = tuple(dict.fromkeys(need.tier for need in missing))
     chosen = ExtraRounds(min(wanted, AT_ONCE), "", entries, tiers)
-    while chosen.rounds and _seconds(chosen.add_to(planned), catalog) > planned.budget_s:
+    while chosen.rounds and pace * _seconds(chosen.add_to(planned), catalog) > planned.budget_s:
         chosen = replace(chosen, rounds=chosen.rounds - 1)
     minutes, needed = planned.budget_s / 60, f"{aim} in {len(missing)} more comparisons"
     if not chosen.rounds:
