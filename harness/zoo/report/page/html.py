@@ -23,7 +23,7 @@ from zoo.report.page.contents import Contents, figures_of
 from zoo.report.section import mark_synthetic
 from zoo.report.text import comparisons
 from zoo.report.text.document import head_section
-from zoo.report.wording import capitalize, format_comparison
+from zoo.report.wording import capitalize, describe_rounds, format_comparison
 from zoo.stats.pairs import Kind
 
 FIRST_SCREEN = 4
@@ -75,6 +75,7 @@ def render_page(contents: Contents, tools: ChartTools) -> str:
     first, more = _split_first_screen(contents.questions[0].groups if contents.questions else [])
     return ENVIRONMENT.get_template("page.html").render(
         run=run,
+        rounds=describe_rounds(run.plan),
         head=head_section(run, records, [*contents.raw_files.notes, *summary.notes]).paragraphs,
         mark=mark,
         host=tables.host_line(run),
