@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from zoo.claims.evidence import JVM_PROGRAM
 from zoo.core import jdbc
 from zoo.core.entry_id import base_id, server_name
 from zoo.core.manifest import Catalog, Server
 from zoo.core.record import PROTOCOL
-from zoo.core.run import Run
+from zoo.core.run import JVM_PROTOCOL, Run
+from zoo.explain.data import PROTOCOL as EXPLAIN_PROTOCOL
 from zoo.host.build import source_hash
 from zoo.reference.runs import StoredRun
 from zoo.report.section import Section
@@ -52,7 +54,18 @@ EARLIER_PROTOCOL = "**Measured with an [earlier protocol](docs/explanation/metho
 
 def has_earlier_protocol(run: Run) -> bool:
     """Return True if the method has changed since the run, so that its figures do not compare with those of today."""
-    return run.protocol < (jdbc.PROTOCOL if jdbc.measures_databases(run) else PROTOCOL)
+    return run.protocol < current_protocol("", map(server_name, run.plan.entries))
+
+
+def current_protocol(kind: str, names: Iterable[str]) -> int:
+    """Return the protocol by which a run of this kind is measured now; `names` has its servers or its program."""
+    if kind.startswith("explain"):
+        return EXPLAIN_PROTOCOL
+    return next((PROTOCOLS[name] for name in names if name in PROTOCOLS), PROTOCOL)
+
+
+PROTOCOLS = {JVM_PROGRAM: JVM_PROTOCOL, jdbc.PROGRAM: jdbc.PROTOCOL}
+"""Today's protocols of the programs that are no servers."""
 
 
 def describe_age(run: Run, catalog: Catalog, servers: Collection[str] | None = None) -> str:

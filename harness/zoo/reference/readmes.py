@@ -8,7 +8,6 @@ from pathlib import Path
 from zoo.core.entry_id import server_name, with_condition
 from zoo.core.manifest import Catalog
 from zoo.core.run import Run
-from zoo.explain.data import PROTOCOL
 from zoo.explain.files import PAGE, read_paragraph
 from zoo.reference import reports
 from zoo.reference.answers import PAGE as ANSWER_PAGE
@@ -16,6 +15,7 @@ from zoo.reference.answers import answer_files, read_answer, read_found, records
 from zoo.reference.origin import (
     EARLIER_PROTOCOL,
     changed_servers,
+    current_protocol,
     describe_age,
     describe_origin,
     explain_medians,
@@ -386,7 +386,7 @@ def render_explanations(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     for one in runs:
         found, text = read_paragraph(one.folder)
         changed = changed_servers(found.builds, [s for s in catalog.servers if s.name in found.builds])
-        older = f" {EARLIER_PROTOCOL}." if found.protocol < PROTOCOL else ""
+        older = f" {EARLIER_PROTOCOL}." if found.protocol < current_protocol(found.kind, ()) else ""
         if changed:
             older = f" **Measured with an earlier build**: {', '.join(changed)} changed since."
         page = f"[Page]({one.link}/{PAGE}) (download it and open it in a browser)"

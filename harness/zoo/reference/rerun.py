@@ -17,19 +17,15 @@ from zoo.core import blocks, budget, run_folder
 from zoo.core.entry_id import server_name
 from zoo.core.errors import BenchError, UserError
 from zoo.core.jdbc import JDBC, plan_subjects
-from zoo.core.jdbc import PROTOCOL as JDBC_PROTOCOL
 from zoo.core.manifest import Catalog
 from zoo.core.option import parse_options
 from zoo.core.plan import BenchOptions, make_plan
-from zoo.core.record import PROTOCOL
-from zoo.core.run import JVM_PROTOCOL
 from zoo.core.run_folder import write_atomically
-from zoo.explain.data import PROTOCOL as EXPLAIN_PROTOCOL
 from zoo.explain.files import copy_explanation, is_explanation
 from zoo.explain.options import ExplainOptions
 from zoo.host.build import program_hash
 from zoo.reference.claims_page import PROGRAM_OF
-from zoo.reference.origin import changed_servers
+from zoo.reference.origin import changed_servers, current_protocol
 from zoo.reference.runs import CommittedRun, TableError
 from zoo.runtime.conditions import condition_of, select_runtime, variations_of
 from zoo.scenarios.jdbc import spec as databases
@@ -48,9 +44,6 @@ UNFINISHED = FOR_CLAIMS / "unfinished"
 
 METHOD = "the method"
 """The entry among the changes of a run that was measured under an earlier protocol."""
-
-PROTOCOLS = {PROGRAM_OF["jvm"]: JVM_PROTOCOL, PROGRAM_OF["jdbc"]: JDBC_PROTOCOL}
-"""Today's protocols of the programs that are no servers."""
 
 
 @dataclass(frozen=True)
@@ -84,17 +77,10 @@ def build_of(run: CommittedRun, root: Path) -> ServerBuild:
     stale = changed_servers(kept_hashes, [server for server in run.catalog(root).servers if server.name in measured])
     programs = [name for name in PROGRAM_OF.values() if name in measured]
     stale += [name for name in programs if kept_hashes.get(name) != program_hash(root, name)]
-    protocol = _protocol_of_today(facts.get("kind", ""), measured)
+    protocol = current_protocol(facts.get("kind", ""), measured)
     if facts.get("protocol", protocol) < protocol:
         stale.append(METHOD)
     return ServerBuild(run, facts.get("started_at", ""), tuple(sorted(stale)))
-
-
-def _protocol_of_today(kind: str, measured: set[str]) -> int:
-    """Return the protocol under which a run of this kind, with these servers or this program, is measured now."""
-    if kind.startswith("explain"):
-        return EXPLAIN_PROTOCOL
-    return next((PROTOCOLS[name] for name in measured if name in PROTOCOLS), PROTOCOL)
 
 
 def _measured_programs(facts: dict[str, Any]) -> set[str]:
