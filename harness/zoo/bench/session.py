@@ -244,16 +244,17 @@ def carry_out(root: Path, store: Store, catalog: Catalog, display: Display) -> l
         while True:
             todo = blocks.remaining_blocks(blocks.blocks_of(run.plan), done)
             cells = sum(len(blocks.remaining_tiers(block, done)) * len(block.entries) for block in todo)
-            began_s = bench.clock.seconds()
-            estimated_s += estimate_seconds(todo, profile, catalog)
-            with display.progress(estimate_seconds(todo, profile, catalog), cells):
+            began_s, expected_s = bench.clock.seconds(), estimate_seconds(todo, profile, catalog)
+            with display.progress(expected_s, cells):
                 for number, block in enumerate(todo, start=1):
                     session.run([block], done)
                     display.reached(estimate_seconds(todo[:number], profile, catalog))
             spent_s += bench.clock.seconds() - began_s
+            estimated_s += expected_s
             records = store.records()
             done = frozenset(record.key for record in records)
-            pace = spent_s / estimated_s if estimated_s else 1.0
+            failed = any(record.failure for record in records)  # such a cell takes less time than one that is measured
+            pace = 1.0 if failed or not estimated_s else spent_s / estimated_s
             more = extra_rounds.plan_extra_rounds(run, records, catalog, pace)
             if not more.rounds:
                 break
