@@ -35,6 +35,13 @@ def test_what_does_not_begin_in_time_or_is_no_success_has_no_time(server: Script
     assert set(SlowReaders().run(spec(server.url, small, patience_s=0.2)).took_us) == {None}
 
 
+def test_a_large_response_that_is_no_success_is_a_failure(server: ScriptedServer) -> None:
+    missing = ReadersSpec(server.url, "/status/404", "/", readers=1, duration_s=0.5, patience_s=1)
+    with pytest.raises(LoadError) as caught:
+        SlowReaders().run(missing)
+    assert "GET /status/404 returned 404, expected 2xx" in caught.value.output
+
+
 def test_readers_that_cannot_connect_are_a_failure() -> None:
     with ScriptedServer() as gone:
         url = gone.url

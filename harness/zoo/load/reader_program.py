@@ -6,6 +6,8 @@ Each of READERS connections requests the path LARGE and reads nothing of the res
 again and again for SECONDS, each time on a new connection. The program prints the microseconds until each of these
 responses began as JSON; null if that took longer than PATIENCE seconds or the status was not 2xx.
 
+The program fails if a reader's response has another status than 2xx, because then nothing large is left to read.
+
 It needs no library, because it runs next to the server.
 """
 
@@ -26,6 +28,9 @@ SETTLE_S = 1.0
 
 CONNECT_S = 10.0
 
+STATUS = slice(9, 12)
+"""Place of the status in the first line of a response."""
+
 Address = tuple[str, int]
 
 
@@ -43,6 +48,15 @@ def begin_reader(address: Address, request: bytes) -> socket.socket:
     return reader
 
 
+def status_of(reader: socket.socket) -> bytes:
+    """Return the status of a response that has begun, without reading it; empty if none has begun."""
+    reader.setblocking(False)
+    try:
+        return reader.recv(STATUS.stop, socket.MSG_PEEK)[STATUS]
+    except BlockingIOError:
+        return b""
+
+
 def probe(address: Address, request: bytes, patience_s: float) -> int | None:
     """Return the microseconds until the response begins; None if it does not in time or its status is not 2xx."""
     began = time.monotonic()
@@ -53,16 +67,18 @@ def probe(address: Address, request: bytes, patience_s: float) -> int | None:
             head = connection.recv(RECEIVE_BUFFER)
     except OSError:
         return None
-    return round((time.monotonic() - began) * 1e6) if head[8:10] == b" 2" else None
+    return round((time.monotonic() - began) * 1e6) if head[STATUS].startswith(b"2") else None
 
 
 def main(at: str, header: str, large: str, small: str, readers: str, seconds: str, patience: str) -> None:
     host, _, port = at.rpartition(":")
     address, took = (host, int(port)), []
     with ExitStack() as stack:
-        for _ in range(int(readers)):
-            stack.enter_context(begin_reader(address, get(large, header)))
+        slow = [stack.enter_context(begin_reader(address, get(large, header))) for _ in range(int(readers))]
         time.sleep(SETTLE_S)
+        for status in filter(None, map(status_of, slow)):
+            if not status.startswith(b"2"):
+                sys.exit(f"GET {large} returned {status.decode('ascii', 'replace')}, expected 2xx")
         due = time.monotonic()
         end = due + float(seconds)
         while due < end:

@@ -29,6 +29,7 @@ from zoo.report.view import (
     peak_column,
     trial_section,
 )
+from zoo.report.wording import capitalize
 from zoo.stats.interval import mean_interval
 from zoo.stats.trials import Found, LoadKey, each_result, list_loads
 
@@ -101,7 +102,10 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
         figure
         for level in list_loads(records)
         for figure in dot_figure(
-            slug(*level), "Next to slow readers", _caption(level), dots(kinds, _shares(records, level), mean_interval)
+            slug(*level),
+            "Next to slow readers",
+            f"{capitalize(_subject(level))}, %",
+            dots(kinds, _shares(records, level), mean_interval),
         )
     ]
     return [Group("", figures)] if figures else []
@@ -114,15 +118,12 @@ def answers(records: Sequence[Record]) -> list[str]:
         shares = sorted(_shares(records, level).items())
         texts = {entry: f"{statistics.median(each):.0f}% by" for entry, each in shares}
         by_server = join_by_server(records, texts)
-        sentences += [
-            f"{server}, small requests answered within {PATIENCE_S:g} s next to {level[1]} slow readers: {text}."
-            for server, text in sorted(by_server.items())
-        ]
+        sentences += [f"{server}, {_subject(level)}: {text}." for server, text in sorted(by_server.items())]
     return sentences
 
 
-def _caption(level: LoadKey) -> str:
-    return f"Requests answered within {PATIENCE_S:g} s next to {level[1]} slow readers, %"
+def _subject(level: LoadKey) -> str:
+    return f"small requests answered within {PATIENCE_S:g} s next to {level[1]} slow readers"
 
 
 SLOW_READERS = Scenario(
