@@ -242,17 +242,19 @@ class FakeRuntime:
         return self._world.servers[-1]
 
 
-class FakeGenerator:
-    name = "fake"
-
+class FakeTool:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def version(self) -> str:
-        return "1"
-
     def pids(self) -> list[int]:
         return []
+
+
+class FakeGenerator(FakeTool):
+    name = "fake"
+
+    def version(self) -> str:
+        return "1"
 
     def run(self, spec: LoadSpec, on_tick: Callable[[float], None] | None = None) -> LoadOutcome:
         world = self._world
@@ -282,14 +284,8 @@ class FakeGenerator:
         return given or ideal(call, world.connecting(spec) if call.measured else 0.0)
 
 
-class FakeAttacker:
+class FakeAttacker(FakeTool):
     """Constant-rate generator whose responses arrive after the requested wait, or after 10 ms."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def pids(self) -> list[int]:
-        return []
 
     def run(self, attack: Attack, on_tick: Callable[[float], None] | None = None) -> AttackResult:
         self._world.attacks.append(attack)
@@ -324,14 +320,8 @@ class FakeAttacker:
         return AttackResult([hits], cpu_s=0.5, version="12.13.0")
 
 
-class FakeBenchmarker:
+class FakeBenchmarker(FakeTool):
     """ApacheBench stand-in that gets a response to every request."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def pids(self) -> list[int]:
-        return []
 
     def run(self, spec: AbSpec, on_tick: Callable[[float], None] | None = None) -> AbResult:
         return AbResult(
@@ -350,14 +340,8 @@ class FakeBenchmarker:
         )
 
 
-class FakeSlowReaders:
+class FakeSlowReaders(FakeTool):
     """Readers that each hold a thread of the pool, so that a pool with no more threads answers nobody else."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def pids(self) -> list[int]:
-        return []
 
     def run(self, spec: ReadersSpec, on_tick: Callable[[float], None] | None = None) -> Probes:
         pool = self._world.at(spec.url).pool
