@@ -70,7 +70,7 @@ def test_300_requests_at_once_by_pool_size(tmp_path: Path) -> None:
         assert one.rss_kb is not None
         assert one.heap_kb
         assert one.stacks_kb
-        assert one.heap_kb + one.stacks_kb < one.rss_kb
+        assert one.stacks_kb < one.rss_kb  # the heap in use may exceed RSS: allocation buffers need not be resident
         assert one.hello is not None, case
         assert one.hello.threads >= (one.pool or 0), "the pool was filled before the fast requests"
         assert one.hello.cpu_us

@@ -101,7 +101,9 @@ class PoolSizeResult(Data):
     grown_s: float | None = Field(description="until 99 % of those served in the first wait had a thread")
     threads: int | None = Field(description="most OS threads of the process")
     rss_kb: int | None = Field(description="of the server in one sample while the requests wait, as the next two")
-    heap_kb: int | None = Field(description="in use, garbage included; null without a JVM")
+    heap_kb: int | None = Field(
+        description="in use, with garbage and allocation buffers that need not be resident; null without a JVM"
+    )
     stacks_kb: int | None = Field(description="resident stacks and structures of platform threads")
     stopped_by: str = Field(default="", description="the limit that was reached")
     fix: str = Field(default="", description="the setting that raises it")

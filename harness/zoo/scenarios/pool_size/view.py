@@ -59,12 +59,6 @@ def _mb(read: Callable[[PoolSizeResult], int | None]) -> Text:
     return median_column(lambda result: None if (kb := read(result)) is None else kb / 1024)
 
 
-def _rest(result: PoolSizeResult) -> int | None:
-    if result.rss_kb is None or result.heap_kb is None or result.stacks_kb is None:
-        return None
-    return max(0, result.rss_kb - result.heap_kb - result.stacks_kb)
-
-
 def _cpu(rounds: Rounds) -> str:
     known = (record.trial.work for record, _ in rounds if record.trial)
     return format_spread(spread(work.cpu_s_per_million for work in known if work))
@@ -95,9 +89,8 @@ OUTCOME: Mapping[str, Text] = {
 MEMORY: Mapping[str, Text] = {
     "OS threads": median_column(lambda result: result.threads),
     "RSS while all wait MB": _mb(lambda result: result.rss_kb),
-    "heap MB": _mb(lambda result: result.heap_kb),
+    "heap in use MB": _mb(lambda result: result.heap_kb),
     "thread stacks MB": _mb(lambda result: result.stacks_kb),
-    "rest MB": _mb(_rest),
     "threads during `hello`": median_column(lambda result: result.hello.threads if result.hello else None),
     "limit that was reached": _stopped,
 }
