@@ -95,7 +95,7 @@ def virtual_threads_warm_up_sooner(runs: Sequence[StoredRun]) -> bool:
 
 def database_pool_hides_the_model(runs: Sequence[StoredRun]) -> bool:
     found = quoted_database(one for one in runs if one.listing.words[0] == "jdbc")
-    return found is not None and found[0].ratio is not None and (found[0].ratio.high or 9) < 1.2
+    return found is not None and found[1].ratio is not None and (found[1].ratio.high or 9) < 1.2
 
 
 def zgc_costs_and_headers_do_not(runs: Sequence[StoredRun]) -> bool:

@@ -49,13 +49,13 @@ def test_of_several_runs_of_a_database_cell_the_one_with_most_rounds_is_quoted(t
     commit_databases(tmp_path, "claims/old", "2026-01-01T00:00:00+00:00", rounds=8)
     commit_databases(tmp_path, "newer", "2026-01-02T00:00:00+00:00", rounds=3)
     commit_databases(tmp_path, "newest", "2026-01-03T00:00:00+00:00", rounds=3)
-    assert "([run](results/reference/claims/old))" in told(tmp_path)
+    assert "([run](results/reference/claims/old), earlier build)" in told(tmp_path)
 
 
 def test_of_equal_runs_of_a_database_cell_the_newest_is_quoted(tmp_path: Path) -> None:
     commit_databases(tmp_path, "z", "2026-01-02T00:00:00+00:00", rounds=3)
     commit_databases(tmp_path, "a", "2026-01-03T00:00:00+00:00", rounds=3)
-    assert "([run](results/reference/a))" in told(tmp_path)
+    assert "([run](results/reference/a), earlier build)" in told(tmp_path)
 
 
 def test_waiting_requests_are_quoted_from_the_answer_with_most_rounds(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from zoo.core.answer_runs import COLD, COST, HELD, PARTS, POOLS, WAITING
 from zoo.core.entry_id import server_name
+from zoo.core.jdbc import PROGRAM
 from zoo.core.manifest import Catalog
 from zoo.core.record import Record
 from zoo.core.run_folder import Store
@@ -119,7 +120,7 @@ def records_of(records: Iterable[Record], server: str) -> list[Record]:
 def reference_blocks(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[AnswerBlock]:
     """Return the blocks that committed runs fill: a cold start, the memory of waiting requests, and a database."""
     bench = [one for one in runs if one.listing.words[0] == "bench" and one.listing.name.startswith("scenarios/")]
-    return [*_memory(sides, bench, catalog), *_cold(sides, bench, catalog), *_database(runs)]
+    return [*_memory(sides, bench, catalog), *_cold(sides, bench, catalog), *_database(runs, catalog)]
 
 
 def _memory(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[AnswerBlock]:
@@ -140,12 +141,16 @@ def _cold(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[
     return []
 
 
-def _database(runs: Sequence[StoredRun]) -> list[AnswerBlock]:
+def _database(runs: Sequence[StoredRun], catalog: Catalog) -> list[AnswerBlock]:
     found = quoted_database([one for one in runs if one.listing.words[0] == "jdbc"])
-    return [database_block(*found)] if found else []
+    if found is None:
+        return []
+    one, comparison, connections, wire_ms = found
+    source = f"{_source([one], PROGRAM, catalog)}, without an HTTP server"
+    return [database_block(comparison, connections, wire_ms, source, one.link)]
 
 
-def database_block(comparison: Comparison, connections: int, wire_ms: int, link: str) -> AnswerBlock:
+def database_block(comparison: Comparison, connections: int, wire_ms: int, source: str, link: str) -> AnswerBlock:
     """Return what virtual threads gain over a cached pool of threads when few database connections are shared."""
     ratio = comparison.ratio
     assert ratio is not None
@@ -163,7 +168,7 @@ def database_block(comparison: Comparison, connections: int, wire_ms: int, link:
         verdict="a small gain" if gain and ratio.value < SMALL else "a gain" if gain else comparison.verdict.label,
         reason="virtual threads vs. a cached pool of threads",
         lines=[line],
-        source=f"{REFERENCE}, without an HTTP server",
+        source=source,
         run=link,
     )
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from zoo import ROOT
 from zoo.claims import evidence
 from zoo.claims.evidence import Archive
 from zoo.claims.ledger import CellSpec, Claim, Ledger, LedgerError, LedgerFile
@@ -25,8 +24,7 @@ from zoo.core.record import PROTOCOL
 from zoo.core.run_folder import Store, StoreError
 from zoo.core.scenario import ProgramOptions, bench_scenarios
 from zoo.explain.files import PAGE, is_explanation
-from zoo.host.build import program_hash
-from zoo.reference.origin import outdated_servers
+from zoo.reference.origin import changed_builds, outdated_servers
 from zoo.report import ledger_page
 from zoo.report.ledger_text import count_verdicts, ledger_sections
 from zoo.report.text.markdown import render
@@ -183,8 +181,8 @@ def _read_run(path: Path, link: str, catalog: Catalog) -> Archive:
             found = evidence.archive_of_servers(measured, store.records(), link, catalog.reference_id)
             return replace(found, outdated=frozenset(outdated_servers(measured, catalog)), records=records.name)
         found, name = evidence.archive_of_databases(measured, store.records(), link), PROGRAM
-    older = frozenset[str]() if run.get("builds", {}).get(name) == program_hash(ROOT, name) else frozenset({name})
-    return replace(found, program=name, outdated=older, records=records.name)
+    older = changed_builds(run.get("builds", {}), {name}, catalog)
+    return replace(found, program=name, outdated=frozenset(older), records=records.name)
 
 
 def _read_records(path: Path, protocol: int) -> list[dict[str, Any]]:

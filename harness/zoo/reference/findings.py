@@ -12,7 +12,7 @@ from zoo.core.record import Record
 from zoo.core.run import Soak
 from zoo.reference import readmes, reports
 from zoo.reference.origin import (
-    changed_servers,
+    changed_builds,
     describe_origin,
     explain_medians,
     render_quote,
@@ -113,7 +113,7 @@ def render_soak(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     """Render whether the servers' use of memory, threads and descriptors grew under load."""
     [one] = runs
     stored = Soak.model_validate_json(one.folder.read_text(encoding="utf-8"))
-    others = changed_servers(stored.builds, [server for server in catalog.servers if server.name in stored.builds])
+    others = changed_builds(stored.builds, stored.builds, catalog)
     older = f" **Measured with an earlier build**: {', '.join(others)} changed since." if others else ""
     origin_text = (
         f"[{stored.minutes:g} minutes]({one.link}), all servers at once: {stored.host.cpu_model}, "

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
+from zoo import ROOT
 from zoo.claims.evidence import JVM_PROGRAM
 from zoo.core import jdbc
 from zoo.core.entry_id import base_id, server_name
-from zoo.core.manifest import Catalog, Server
+from zoo.core.manifest import Catalog
 from zoo.core.record import PROTOCOL
 from zoo.core.run import JVM_PROTOCOL, Run
 from zoo.explain.data import PROTOCOL as EXPLAIN_PROTOCOL
-from zoo.host.build import source_hash
+from zoo.host.build import PROGRAM_SOURCES, program_hash, source_hash
 from zoo.reference.runs import StoredRun
 from zoo.report.section import Section
 from zoo.report.text.markdown import render_body, render_table
@@ -80,15 +83,15 @@ def describe_age(run: Run, catalog: Catalog, servers: Collection[str] | None = N
 
 
 def outdated_servers(run: Run, catalog: Catalog) -> list[str]:
-    """Return the run's servers whose sources have changed since the run, or all if the run stored no hashes."""
-    names = {server_name(entry) for entry in run.plan.entries}
-    measured = [server for server in catalog.servers if server.name in names]
-    return changed_servers(run.builds, measured) if run.builds else [server.name for server in measured]
+    """Return the run's servers, or its program, whose sources have changed since; all if the run stored no hashes."""
+    return changed_builds(run.builds, set(map(server_name, run.plan.entries)), catalog)
 
 
-def changed_servers(builds: Mapping[str, str], servers: Iterable[Server]) -> list[str]:
-    """Return the servers whose source hash differs from the stored one, or for which none was stored."""
-    return [server.name for server in servers if builds.get(server.name) != source_hash(server)]
+def changed_builds(stored: Mapping[str, str], names: Collection[str], catalog: Catalog, root: Path = ROOT) -> list[str]:
+    """Return the servers and programs, of these, whose source hash is not the stored one; none stored: it changed."""
+    now = {server.name: partial(source_hash, server) for server in catalog.servers if server.name in names}
+    now |= {name: partial(program_hash, root, name) for name in PROGRAM_SOURCES if name in names}
+    return [name for name, find_hash in now.items() if name not in stored or stored[name] != find_hash()]
 
 
 def explain_medians(run: Run, rows: Sequence[Row], catalog: Catalog) -> str:
@@ -143,20 +146,20 @@ CONNECTIONS, WIRE_MS = 10, 10
 """The connections and the milliseconds to the database that documents and answers quote."""
 
 
-def quoted_database(runs: Iterable[StoredRun]) -> tuple[Comparison, int, int, str] | None:
+def quoted_database(runs: Iterable[StoredRun]) -> tuple[StoredRun, Comparison, int, int] | None:
     """Return virtual threads compared with a cached pool, with few connections and a high network latency.
 
-    The result has the comparison, the connections, the milliseconds and the path of the run; None if no run has it.
+    The result has the run, the comparison, the connections and the milliseconds; None if no run has it.
     """
     found = []
     for committed in runs:
         pair = next((p for p in databases.compare(committed.records).of(Kind.MODEL) if _is_quoted(p)), None)
         if pair and (comparison := pair.comparisons.get(databases.OPS)) and comparison.ratio:
-            found.append((preference_key(pair.rounds, committed.run.started_at), comparison, committed.link))
+            found.append((preference_key(pair.rounds, committed.run.started_at), committed, comparison))
     if not found:
         return None
-    _, comparison, link = max(found, key=lambda one: one[0])
-    return comparison, CONNECTIONS, WIRE_MS, link
+    _, committed, comparison = max(found, key=lambda one: one[0])
+    return committed, comparison, CONNECTIONS, WIRE_MS
 
 
 def _is_quoted(pair: Pair) -> bool:

@@ -14,7 +14,7 @@ from zoo.reference.answers import PAGE as ANSWER_PAGE
 from zoo.reference.answers import answer_files, read_answer, read_found, records_of, server_sides
 from zoo.reference.origin import (
     EARLIER_PROTOCOL,
-    changed_servers,
+    changed_builds,
     current_protocol,
     describe_age,
     describe_origin,
@@ -161,7 +161,7 @@ def list_cases(whole: StoredRun, others: Sequence[StoredRun], catalog: Catalog) 
     yield _waiting_case(servers, catalog)
     sources = ((one.link, one.run, server) for server, (one, _) in fast.items())
     yield switch.fast_case(pairs, _fast_levels(fast.values())), _render_sources(sources, catalog)
-    yield _database_case([one for one in others if one.listing.words[0] == "jdbc"])
+    yield _database_case([one for one in others if one.listing.words[0] == "jdbc"], catalog)
     held = [one for one in servers if one.listing.name.startswith("scenarios/")]
     yield _memory_case(held, [server_name(pair.a) for pair in pairs], catalog)
 
@@ -214,13 +214,13 @@ def _waiting_case(runs: Sequence[StoredRun], catalog: Catalog) -> Found:
     return switch.waiting_case(advice), sources
 
 
-def _database_case(runs: Sequence[StoredRun]) -> Found:
+def _database_case(runs: Sequence[StoredRun], catalog: Catalog) -> Found:
     """Compare virtual threads with a cached pool, with few connections and a high network latency."""
     found = quoted_database(runs)
     if found is None:
         return None, ""
-    comparison, connections, wire_ms, link = found
-    return switch.database_case(comparison, connections, wire_ms), f"([run]({link}))"
+    one, comparison, connections, wire_ms = found
+    return switch.database_case(comparison, connections, wire_ms), _render_source(one.link, one.run, catalog)
 
 
 def _memory_case(runs: Sequence[StoredRun], servers: Sequence[str], catalog: Catalog) -> Found:
@@ -385,7 +385,7 @@ def render_explanations(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     texts = []
     for one in runs:
         found, text = read_paragraph(one.folder)
-        changed = changed_servers(found.builds, [s for s in catalog.servers if s.name in found.builds])
+        changed = changed_builds(found.builds, found.builds, catalog)
         older = f" {EARLIER_PROTOCOL}." if found.protocol < current_protocol(found.kind, ()) else ""
         if changed:
             older = f" **Measured with an earlier build**: {', '.join(changed)} changed since."

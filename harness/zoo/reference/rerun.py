@@ -23,9 +23,8 @@ from zoo.core.plan import BenchOptions, make_plan
 from zoo.core.run_folder import write_atomically
 from zoo.explain.files import copy_explanation, is_explanation
 from zoo.explain.options import ExplainOptions
-from zoo.host.build import program_hash
 from zoo.reference.claims_page import PROGRAM_OF
-from zoo.reference.origin import changed_servers, current_protocol
+from zoo.reference.origin import changed_builds, current_protocol
 from zoo.reference.runs import CommittedRun, TableError
 from zoo.runtime.conditions import condition_of, select_runtime, variations_of
 from zoo.scenarios.jdbc import spec as databases
@@ -73,10 +72,8 @@ def build_of(run: CommittedRun, root: Path) -> ServerBuild:
         return ServerBuild(run)
     data = file.read_bytes()
     facts = json.loads(gzip.decompress(data) if file.suffix == ".gz" else data)
-    kept_hashes, measured = facts.get("builds", {}), _measured_programs(facts)
-    stale = changed_servers(kept_hashes, [server for server in run.catalog(root).servers if server.name in measured])
-    programs = [name for name in PROGRAM_OF.values() if name in measured]
-    stale += [name for name in programs if kept_hashes.get(name) != program_hash(root, name)]
+    measured = _measured_programs(facts)
+    stale = changed_builds(facts.get("builds", {}), measured, run.catalog(root), root)
     protocol = current_protocol(facts.get("kind", ""), measured)
     if facts.get("protocol", protocol) < protocol:
         stale.append(METHOD)
