@@ -19,6 +19,7 @@ from zoo.reference.readmes import CHARTS, chart_file, fast_pairs, list_cases, re
 from zoo.reference.runs import Reference, StoredRun
 from zoo.report import view
 from zoo.report.charts.figure import Figure
+from zoo.report.columns import COLUMNS
 from zoo.report.formatting import format_number
 from zoo.report.ledger_text import format_first_figure
 from zoo.report.page import svg
@@ -95,16 +96,14 @@ def describe_certainty(comparisons: Iterable[Comparison]) -> str:
 def _render_fast(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     quoted = fast_pairs(runs, catalog)
     pairs = [pair for _, pair in quoted.values()]
-    lines = [
-        f"- {server}: {format_comparison(pair.comparisons[CPU])}. {_describe_run(one, catalog)}"
-        for server, (one, pair) in quoted.items()
-    ]
+    lines = [f"- {server}: {format_comparison(pair.comparisons[CPU])}." for server, (_, pair) in quoted.items()]
+    sources = dict.fromkeys(_describe_run(one, catalog) for one, _ in quoted.values())
     certainty = describe_certainty(pair.comparisons[CPU] for pair in pairs)
     heading = (
         f"CPU per request at {pairs[0].requested:,} connections, virtual threads vs. a pool of platform threads. "
         f"{certainty}."
     )
-    return "\n".join([heading, "", *lines])
+    return "\n".join([heading, "", *lines, "", *sources])
 
 
 def _render_conditions(runs: Sequence[StoredRun], catalog: Catalog) -> str:
@@ -158,6 +157,13 @@ def _render_answers(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     return "\n".join([*(f"- {answer}" for answer in answers), "", _describe_run(one, catalog)])
 
 
+def _render_requests(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    one, column = runs[0], COLUMNS["rps"]
+    rows = sorted(one.summary.cells.rows.values(), key=lambda row: row.entry)
+    lines = [f"- {row.entry} with {row.tier} connections: {column.text(row)} {column.title}." for row in rows]
+    return "\n".join([*lines, "", _describe_run(one, catalog)])
+
+
 WHOLE = "bench-all"
 CASES = (WHOLE, "answers/*", "scenarios/*", "claims/*")
 
@@ -170,7 +176,7 @@ CONCLUSIONS = (
     Conclusion("memory", CASES, partial(_render_case, requests="hold"), "", ("L6", "S7")),
     Conclusion("cold", ("scenarios/cold",), _render_answers, "cold-cold-default-100-java-tomcat"),
     Conclusion("database", CASES, partial(_render_case, requests="share"), "", ("D5", "D7", "D14")),
-    Conclusion("async", ("scenarios/service-5s",), _render_answers, "sweep-service-5s-java-tomcat", ("T5", "T9")),
+    Conclusion("async", ("scenarios/service-5s",), _render_requests, "sweep-service-5s-java-tomcat", ("T5", "T9")),
     Conclusion("conditions", ("conditions/jvm-hello",), _render_conditions, "forest-condition-hello-cpu-per-request"),
 )
 """All conclusions, in the order of the document."""
