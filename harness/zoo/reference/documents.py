@@ -115,6 +115,7 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
     yield Part("docs/explanation/method.md", "cores-split", ("cores-split",), findings.render_pairs)
     yield Part("docs/explanation/method.md", "agreement", ("vm-10k-process", "vm-10k-guest"), findings.render_agreement)
     yield Part("docs/explanation/method.md", "percentiles", ("wrk-percentiles.json.gz",), percentiles.render)
+    yield Part("CHANGELOG.md", "builds", ("builds/*",), findings.render_builds)
     yield Part("docs/contributing/tests.md", "soak", ("soak.json",), findings.render_soak)
 
 

@@ -32,7 +32,7 @@ from zoo.report.text.markdown import render_body, render_table
 from zoo.report.text.planning import sizing_section
 from zoo.scenarios.hello import HELLO
 from zoo.stats.method_proof import short_runs, widths
-from zoo.stats.pairs import Kind
+from zoo.stats.pairs import Kind, compare_named
 from zoo.stats.summary import Row
 
 PEAK = COLUMNS["rss_peak_mb"]
@@ -74,6 +74,20 @@ def render_pairs(
     section = comparisons.verdict_section(kind, one.summary.compared.of(kind), one.run.plan.rounds)
     version = one.run.host.engine.version if one.run.host.engine else "unknown"
     return render_quote(section, render_source(one, catalog, f"; engine {version}" if engine else ""))
+
+
+OLD = "old-"
+"""The names of servers that a run builds from earlier sources begin with this: `old-tomcat` for `java-tomcat`."""
+
+
+def render_builds(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    """Render each entry over itself as it was built earlier; both were loaded in alternating windows."""
+    cells = {key: cell for one in runs for key, cell in one.summary.cells.by_key.items()}
+    old = {entry: f"{OLD}{entry.partition('-')[2]}" for one in runs for entry in one.run.plan.entries}
+    named = [(Kind.CONDITION, new, before) for new, before in old.items() if not new.startswith(OLD)]
+    pairs = compare_named(named, cells).pairs
+    section = comparisons.verdict_section(Kind.CONDITION, pairs, max(one.run.plan.rounds for one in runs))
+    return render_quote(section, _render_runs(runs, catalog))
 
 
 def render_conditions(runs: Sequence[StoredRun], catalog: Catalog) -> str:
@@ -262,10 +276,15 @@ def render_power(runs: Sequence[StoredRun], catalog: Catalog) -> str:
 def render_designs(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     """Render the width of intervals by design, from one run for each pair and design."""
     found = [width for one in runs for width in widths(one.run, one.summary.compared)]
-    links = ", ".join(f"[{one.name}]({one.link})" for one in runs)
-    return render_quote(
-        method.design_section(found), f"Committed runs: {links}; {describe_origin(runs[0].run, catalog)}."
-    )
+    return render_quote(method.design_section(found), _render_runs(runs, catalog))
+
+
+def _render_runs(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    """Link committed runs, together if they share an origin, and describe it."""
+    links: dict[str, list[str]] = {}
+    for one in runs:
+        links.setdefault(describe_origin(one.run, catalog), []).append(f"[{one.name}]({one.link})")
+    return " ".join(f"Committed runs: {', '.join(of)}; {origin}." for origin, of in links.items())
 
 
 def render_agreement(runs: Sequence[StoredRun], catalog: Catalog) -> str:

@@ -112,8 +112,13 @@ def compare(
 def compare_cells(entries: Sequence[str], found: Mapping[Key, Cell], guests: Sequence[str] = ()) -> RunPairs:
     """Return the pairs of a run, from its cells. `entries` are in the plan's order: a server's default comes first."""
     models = {entry: cell.records[0].model for (entry, *_), cell in found.items()}
+    return compare_named(entry_pairs(entries, models, guests), found)
+
+
+def compare_named(named: Iterable[tuple[Kind, str, str]], found: Mapping[Key, Cell]) -> RunPairs:
+    """Return the pairs that are named by their two entries, from the cells of runs that measured both."""
     pairs: list[Pair] = []
-    for kind, a, b in entry_pairs(entries, models, guests):
+    for kind, a, b in named:
         entries_of_pair = (a,) if kind is Kind.AA else (a, b)
         for scenario, tier in {key[1:]: None for key in found if key[0] in entries_of_pair}:
             sides = found.get((a, scenario, tier), Cell()), found.get((b, scenario, tier), Cell())
