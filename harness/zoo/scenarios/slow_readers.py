@@ -100,7 +100,7 @@ def _shares(records: Sequence[Record], level: LoadKey) -> dict[str, list[float]]
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     figures = [
         figure
-        for level in list_loads(records)
+        for level in reversed(list_loads(records))  # documents show the first: where the answers differ most
         for figure in dot_figure(
             slug(*level),
             "Next to slow readers",
