@@ -188,6 +188,9 @@ def test_names_that_differ_between_starts_are_equal() -> None:
     assert normalize_frame("java/lang/Thread.run_[0]") == normalize_frame("java/lang/Thread.run_[j]")
     assert normalize_frame("zoo/Main$$Lambda.0x00000000530d0798.run") == normalize_frame("zoo/Main$$Lambda/0x1234.run")
     assert normalize_frame("ksys_write_[k]") == "ksys_write_[k]"
+    unpacked = "/tmp/zoo-1-2-server-ab/libnetty_transport_native_epoll_x86_645986368711128609550.so (deleted)"
+    assert normalize_frame(unpacked) == "libnetty_transport_native_epoll_x86_64.so"
+    assert normalize_frame("/usr/lib/jvm/lib/server/libjvm.so") == "/usr/lib/jvm/lib/server/libjvm.so"
 
 
 def test_mean_counts_missing_stacks_as_zero() -> None:

@@ -19,6 +19,9 @@ DIGITS = 4
 
 ADDRESS = re.compile(r"\$\$Lambda[./$0-9]*0x[0-9a-f]+")
 
+UNPACKED = re.compile(r"^/\S*/(lib\w*?(?:_64)?)\d{6,}\.so(?: \(deleted\))?")
+"""A library that a program unpacked from its jar; folder and number differ from start to start."""
+
 
 class FlameNode(TypedDict):
     """A frame of a differential flame graph.
@@ -45,8 +48,8 @@ def parse_collapsed(text: str) -> Counter[Stack]:
 
 
 def normalize_frame(frame: str) -> str:
-    """Return a frame without its compiler and without addresses of lambdas."""
-    return ADDRESS.sub("$$Lambda", ANNOTATION.sub("", frame))
+    """Return a frame without its compiler, addresses of lambdas, and the place of an unpacked library."""
+    return UNPACKED.sub(r"\1.so", ADDRESS.sub("$$Lambda", ANNOTATION.sub("", frame)))
 
 
 def collapse(stacks: Mapping[Stack, float]) -> str:
