@@ -44,12 +44,18 @@ def describe_origin(run: Run, catalog: Catalog, only: str | None = None) -> str:
         f"{host.cpu_model}, {run.cores}, "
         f"commit {(run.commit or 'unknown')[:12]}, JDK {run.plan.condition.jdk or 'none'}"
     )
+    age = describe_earlier(run, catalog, only)
+    return f"{facts}. {age}" if age else facts
+
+
+def describe_earlier(run: Run, catalog: Catalog, only: str | None = None) -> str:
+    """Say that the build or the protocol is an earlier one, without a full stop; empty if both are current."""
     older = [name for name in outdated_servers(run, catalog) if only in (None, name)]
     if not older:
-        return f"{facts}. {EARLIER_PROTOCOL}" if has_earlier_protocol(run) else facts
+        return EARLIER_PROTOCOL if has_earlier_protocol(run) else ""
     if not run.builds:
-        return f"{facts}. **Measured with an earlier build**, whose hash the run did not keep"
-    return f"{facts}. **Measured with an earlier build**: {', '.join(older)} changed since"
+        return "**Measured with an earlier build**, whose hash the run did not keep"
+    return f"**Measured with an earlier build**: {', '.join(older)} changed since"
 
 
 EARLIER_PROTOCOL = "**Measured with an [earlier protocol](docs/explanation/method.md#one-session)**"

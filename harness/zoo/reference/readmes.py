@@ -17,6 +17,7 @@ from zoo.reference.origin import (
     changed_builds,
     current_protocol,
     describe_age,
+    describe_earlier,
     describe_origin,
     explain_medians,
     preference_key,
@@ -333,7 +334,8 @@ def render_last_lines(runs: Sequence[StoredRun], catalog: Catalog, server: str) 
 def render_database_results(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     """Render each published table for which a database run has results."""
     [one] = runs
-    return databases.results(one.run, one.records, f"{one.link}")
+    results, age = databases.results(one.run, one.records, one.link), describe_earlier(one.run, catalog)
+    return f"{results} {age}." if age else results
 
 
 def render_variants(
