@@ -15,6 +15,7 @@ from zoo.explain.files import read_paragraph
 from zoo.reference.claims_page import judge_claims, read_ledger
 from zoo.reference.conclusions import CONCLUSIONS, DOCUMENT, Conclusion
 from zoo.reference.documents import find_runs
+from zoo.reference.findings import pair_builds
 from zoo.reference.origin import quoted_database
 from zoo.reference.readmes import fast_pairs, list_cases
 from zoo.reference.runs import Reference, StoredRun
@@ -134,3 +135,19 @@ def test_the_runs_support_each_conclusion(conclusion: Conclusion) -> None:
 def test_each_heading_is_a_conclusion() -> None:
     text = (ROOT / DOCUMENT).read_text(encoding="utf-8")
     assert len(re.findall(r"^## ", text, flags=re.MULTILINE)) == len(CONCLUSIONS) <= MOST
+
+
+def test_each_build_is_compared_with_its_earlier_one() -> None:
+    runs = reference().matching("builds/*")
+    earlier = {
+        (pair.b, pair.a.partition(":")[2]): pair.comparisons[CPU].ratio
+        for one in runs
+        for pair in one.summary.compared.of(Kind.GUEST)
+    }
+    pairs = pair_builds(runs)
+    assert len(pairs) == sum(len(one.run.plan.entries) for one in runs) / 2
+    for pair in pairs:
+        now, before = pair.comparisons[CPU].ratio, earlier[pair.a, pair.a.partition(":")[2]]
+        assert now is not None
+        assert before is not None
+        assert now.value == pytest.approx(1 / before.value)

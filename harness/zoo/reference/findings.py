@@ -32,7 +32,7 @@ from zoo.report.text.markdown import render_body, render_table
 from zoo.report.text.planning import sizing_section
 from zoo.scenarios.hello import HELLO
 from zoo.stats.method_proof import short_runs, widths
-from zoo.stats.pairs import Kind, compare_named
+from zoo.stats.pairs import Kind, Pair, compare_named
 from zoo.stats.summary import Row
 
 PEAK = COLUMNS["rss_peak_mb"]
@@ -82,12 +82,17 @@ OLD = "old-"
 
 def render_builds(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     """Render each entry over itself as it was built earlier; both were loaded in alternating windows."""
+    rounds = max(one.run.plan.rounds for one in runs)
+    section = comparisons.verdict_section(Kind.CONDITION, pair_builds(runs), rounds)
+    return render_quote(section, _render_runs(runs, catalog))
+
+
+def pair_builds(runs: Sequence[StoredRun]) -> list[Pair]:
+    """Return a pair for each entry: as it is built now, over its earlier build."""
     cells = {key: cell for one in runs for key, cell in one.summary.cells.by_key.items()}
     old = {entry: f"{OLD}{entry.partition('-')[2]}" for one in runs for entry in one.run.plan.entries}
     named = [(Kind.CONDITION, new, before) for new, before in old.items() if not new.startswith(OLD)]
-    pairs = compare_named(named, cells).pairs
-    section = comparisons.verdict_section(Kind.CONDITION, pairs, max(one.run.plan.rounds for one in runs))
-    return render_quote(section, _render_runs(runs, catalog))
+    return compare_named(named, cells).pairs
 
 
 def render_conditions(runs: Sequence[StoredRun], catalog: Catalog) -> str:
@@ -284,7 +289,7 @@ def _render_runs(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     links: dict[str, list[str]] = {}
     for one in runs:
         links.setdefault(describe_origin(one.run, catalog), []).append(f"[{one.name}]({one.link})")
-    return " ".join(f"Committed runs: {', '.join(of)}; {origin}." for origin, of in links.items())
+    return " ".join(f"Committed run{'s' * (len(of) > 1)}: {', '.join(of)}; {origin}." for origin, of in links.items())
 
 
 def render_agreement(runs: Sequence[StoredRun], catalog: Catalog) -> str:
