@@ -169,7 +169,9 @@ CASES = (WHOLE, "answers/*", "scenarios/*", "claims/*")
 
 CONCLUSIONS = (
     Conclusion("fast", (WHOLE, "answers/*"), _render_fast, "forest-model-hello-cpu-per-request", ("T1", "T3", "L1")),
-    Conclusion("why", ("explain/java-tomcat", "explain/java-spring", "explain/java-liberty"), render_explanations),
+    Conclusion(
+        "why", [f"explain/java-{name}" for name in ("tomcat", "spring", "liberty", "vertx")], render_explanations
+    ),
     Conclusion("servers", ("models",), _render_models, "forest-model-hello-cpu-per-request"),
     Conclusion("waiting", CASES, partial(_render_case, requests="wait")),
     Conclusion("arrivals", ("scenarios/open",), _render_answers, "ok-open-400ps-4s-24k", ("S1", "S2", "S6")),
