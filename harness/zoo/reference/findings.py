@@ -13,6 +13,7 @@ from zoo.core.run import Soak
 from zoo.reference import readmes, reports
 from zoo.reference.origin import (
     changed_builds,
+    describe_changed,
     describe_origin,
     explain_medians,
     render_quote,
@@ -133,7 +134,7 @@ def render_soak(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     [one] = runs
     stored = Soak.model_validate_json(one.folder.read_text(encoding="utf-8"))
     others = changed_builds(stored.builds, stored.builds, catalog)
-    older = f" **Measured with an earlier build**: {', '.join(others)} changed since." if others else ""
+    older = f" {describe_changed(others)}." if others else ""
     origin_text = (
         f"[{stored.minutes:g} minutes]({one.link}), all servers at once: {stored.host.cpu_model}, "
         f"{stored.host.processors}, commit {(stored.commit or 'unknown')[:12]}, JDK {stored.jdk}.{older}"

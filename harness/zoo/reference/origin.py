@@ -55,7 +55,12 @@ def describe_earlier(run: Run, catalog: Catalog, only: str | None = None) -> str
         return EARLIER_PROTOCOL if has_earlier_protocol(run) else ""
     if not run.builds:
         return "**Measured with an earlier build**, whose hash the run did not keep"
-    return f"**Measured with an earlier build**: {', '.join(older)} changed since"
+    return describe_changed(older)
+
+
+def describe_changed(names: Iterable[str]) -> str:
+    """Say that these servers have changed since a measurement, without a full stop."""
+    return f"**Measured with an earlier build**: {', '.join(names)} changed since"
 
 
 EARLIER_PROTOCOL = "**Measured with an [earlier protocol](docs/explanation/method.md#one-session)**"

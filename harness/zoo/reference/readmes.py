@@ -17,6 +17,7 @@ from zoo.reference.origin import (
     changed_builds,
     current_protocol,
     describe_age,
+    describe_changed,
     describe_earlier,
     describe_origin,
     explain_medians,
@@ -390,7 +391,7 @@ def render_explanations(runs: Sequence[StoredRun], catalog: Catalog) -> str:
         changed = changed_builds(found.builds, found.builds, catalog)
         older = f" {EARLIER_PROTOCOL}." if found.protocol < current_protocol(found.kind, ()) else ""
         if changed:
-            older = f" **Measured with an earlier build**: {', '.join(changed)} changed since."
+            older = f" {describe_changed(changed)}."
         page = f"[Page]({one.link}/{PAGE}) (download it and open it in a browser)"
         origin = f"{found.host.cpu_model or 'unknown processor'}, commit {(found.commit or 'unknown')[:12]}"
         texts.append(f"- {text} {page}: {origin}.{older}")
