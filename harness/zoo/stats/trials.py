@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from zoo.core.capacity import parse_count
 from zoo.core.record import Record, newest_records
 from zoo.core.samples import GENERATOR_FAULTS
 from zoo.core.trial_results import OpenResult
@@ -26,7 +27,9 @@ def newest_by_round(records: Iterable[Record]) -> list[Record]:
 
 
 def list_loads(records: Iterable[Record]) -> list[LoadKey]:
-    return sorted({(record.workload, record.tier) for record in records})
+    """Return the loads of these records by scenario, and then from few connections to many."""
+    loads = {(record.workload, record.tier) for record in records}
+    return sorted(loads, key=lambda load: (load[0], parse_count(load[1])))
 
 
 def results(records: Iterable[Record], level: LoadKey, kind: type[R]) -> dict[str, list[tuple[Record, R]]]:
