@@ -34,6 +34,7 @@ from zoo.report.charts.looks import (
 )
 from zoo.report.findings import GOOD, Finding
 from zoo.report.wording import format_comparison
+from zoo.stats import Ratio
 from zoo.stats.metrics import METRICS
 from zoo.stats.pairs import Kind
 
@@ -77,27 +78,30 @@ def _ratio_rows(cells: Cells, findings: Sequence[Finding]) -> list[Datum]:
             continue
         level = levels[f.pair.scenario, f.pair.tier]
         row = f"{_row_name(f, several=several)} · {_format_tier(level)}"
-        verdict = format_comparison(f.comparison)
-        data.append(
-            {
-                "row": row,
-                "entry": f.pair.a,
-                "tier": f.pair.tier,
-                "place": len(data),
-                "pair": f"{f.names}, {level.title}",
-                "ratio": round_figure(ratio.value),
-                "low": round_if_known(ratio.low),
-                "high": round_if_known(ratio.high),
-                "noise_low": None if f.band is None else round_figure(1 / f.band),
-                "noise_high": round_if_known(f.band),
-                "n": ratio.rounds,
-                "bound": f.is_lower_bound,
-                "side": f.side,
-                "verdict": verdict,
-                "text": f.figure,
-            }
-        )
+        pair = f"{f.names}, {level.title}"
+        names = {"entry": f.pair.a, "tier": f.pair.tier}
+        data.append(ratio_row(f, ratio, len(data), row, pair, bound=f.is_lower_bound, **names))
     return data
+
+
+def ratio_row(f: Finding, ratio: Ratio, place: int, row: str, pair: str, *, bound: bool, **names: str) -> Datum:
+    """Return the row of a ratio with its interval, its noise band, and texts for its tooltip; it contains `names`."""
+    return {
+        "row": row,
+        **names,
+        "place": place,
+        "pair": pair,
+        "ratio": round_figure(ratio.value),
+        "low": round_if_known(ratio.low),
+        "high": round_if_known(ratio.high),
+        "noise_low": None if f.band is None else round_figure(1 / f.band),
+        "noise_high": round_if_known(f.band),
+        "n": ratio.rounds,
+        "bound": bound,
+        "side": f.side,
+        "verdict": format_comparison(f.comparison),
+        "text": f.figure,
+    }
 
 
 def _row_name(f: Finding, *, several: bool) -> str:

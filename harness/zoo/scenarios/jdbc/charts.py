@@ -8,7 +8,7 @@ import altair as alt
 
 from zoo.core.jdbc import MODELS, JdbcCell
 from zoo.report.charts import forest
-from zoo.report.charts.dots import DOTS
+from zoo.report.charts.dots import DOTS, describe_rows, dot_row
 from zoo.report.charts.figure import (
     Datum,
     Drawing,
@@ -70,33 +70,14 @@ def _gains(records: Records) -> list[Figure]:
     for f in list_findings(compare(records), Kind.MODEL):
         if f.metric == OPS and f.ratio is not None:
             sides = {(f.pair.scenario, f.pair.tier, name) for name in (f.pair.a, f.pair.b)}
-            data.append(_gain_row(f, len(data), bound=bool(sides & limited)))
+            row = f"{f.pair.scenario} · {f.pair.tier}"
+            pair, bound = f"{row}, {f.pair.a} ÷ {f.pair.b}", bool(sides & limited)
+            ours = forest.ratio_row(f, f.ratio, len(data), row, pair, bound=bound)
+            data.append(ours | {"published": round_if_known(_published(f))})
     values_text = "; ".join(f"{d['row']}: {d['text']}, published {d['published'] or 'not'}" for d in data)
     caption = f"Right of 1: {VIRTUAL} is faster than {BASELINE}; hollow: the pool limited one side; ◇ as published"
     title = f"Operations per second, {VIRTUAL} ÷ {BASELINE}"
     return [Figure("gains", title, caption, f"{title}. {values_text}", _with_published(data))] if data else []
-
-
-def _gain_row(f: Finding, place: int, *, bound: bool) -> Datum:
-    assert f.ratio is not None
-    row = f"{f.pair.scenario} · {f.pair.tier}"
-    ratio = _published(f)
-    return {
-        "row": row,
-        "place": place,
-        "pair": f"{row}, {f.pair.a} ÷ {f.pair.b}",
-        "ratio": round_figure(f.ratio.value),
-        "low": round_if_known(f.ratio.low),
-        "high": round_if_known(f.ratio.high),
-        "noise_low": None if f.band is None else round_figure(1 / f.band),
-        "noise_high": round_if_known(f.band),
-        "n": f.ratio.rounds,
-        "bound": bound,
-        "side": f.side,
-        "verdict": f.comparison.verdict.text,
-        "text": f.figure,
-        "published": round_if_known(ratio),
-    }
 
 
 def _published(f: Finding) -> float | None:
@@ -184,48 +165,31 @@ def _executor_figures(question: tuple[str, str], found: dict[JdbcCell, DatabaseR
     data = [_executor_dot(row, place) for place, row in enumerate(ordered)]
     if not any(d["value"] is not None for d in data):
         return []
-    caption = f"{question[0]} · pool {question[1]}"
-    values_text = "; ".join(f"{d['entry']} {d['text']}" for d in data)
-    drawing = Drawing(DOTS, data)
-    title = "Operations per second by executor"
-    return [Figure(slug("executors", *question), title, caption, f"{title}, {caption}. {values_text}", drawing)]
+    caption, title = f"{question[0]} · pool {question[1]}", "Operations per second by executor"
+    description = describe_rows(f"{title}, {caption}", data)
+    return [Figure(slug("executors", *question), title, caption, description, Drawing(DOTS, data))]
 
 
 def _executor_dot(row: DatabaseRow, place: int) -> Datum:
     values, bound = row.values("ops_per_s"), row.median("bound_ops_per_s")
-    note = f"bound {format_number(bound)}" if bound is not None else ""
-    return {
-        "entry": row.cell.executor,
-        "place": place,
-        "kind": MODELS[row.cell.executor],
-        "value": round_figure(row.median("ops_per_s") or 0.0) if values else None,
-        "low": None,
-        "high": None,
-        "rounds": [round_figure(v) for v in values],
-        "bound": row.at_bound,
-        "note": note if values else "failed",
-        "text": " · ".join(format_number(v) for v in values) or "failed",
-        "flags": "at its limit" if row.at_bound else "none",
-    }
+    return dot_row(
+        place,
+        row.cell.executor,
+        MODELS[row.cell.executor],
+        values,
+        row.median("ops_per_s") if values else None,
+        bound=row.at_bound,
+        note="failed" if not values else "" if bound is None else f"bound {format_number(bound)}",
+        flags="at its limit" if row.at_bound else "none",
+    )
 
 
 def _flood(record: FloodRow, place: int) -> Datum:
-    result = record.result
+    flood, result = record.flood, record.result
     assert result is not None
-    megabytes = round_figure(result.peak_rss_kb / 1024)
-    return {
-        "entry": f"{record.flood.tasks:,} · {record.flood.executor}",
-        "place": place,
-        "kind": MODELS[record.flood.executor],
-        "value": megabytes,
-        "low": None,
-        "high": None,
-        "rounds": [megabytes],
-        "bound": result.outcome != "finished",
-        "note": result.outcome,
-        "text": format_number(megabytes),
-        "flags": result.outcome,
-    }
+    entry, mb, outcome = f"{flood.tasks:,} · {flood.executor}", result.peak_rss_kb / 1024, result.outcome
+    bound = outcome != "finished"
+    return dot_row(place, entry, MODELS[flood.executor], [mb], mb, bound=bound, note=outcome, flags=outcome)
 
 
 def _group(title: str, figures: list[Figure]) -> list[Group]:

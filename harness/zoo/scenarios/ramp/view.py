@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import altair as alt
 
 from zoo.core.entry_id import server_name
 from zoo.core.record import Record
 from zoo.core.run import Run
-from zoo.core.trial_results import RampResult
+from zoo.core.trial_results import ColdResult, RampResult
 from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, round_figure, slug
 from zoo.report.charts.looks import MODEL_STYLES, RULE, Chart, base_chart, colour_encoding, plain_axis
 from zoo.report.columns import title_of
@@ -35,7 +36,8 @@ TEXT = (
     "wait; it cannot be shorter than one wait. Plateau and last third: responses per second as a "
     "share of connections ÷ wait."
 )
-Rounds = dict[str, list[tuple[Record, RampResult]]]
+Timed = TypeVar("Timed", RampResult, ColdResult)
+"""A result with the time at which 95% of a rate was reached."""
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
@@ -44,8 +46,14 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     for level in list_loads(records):
         found = results(records, level, RampResult)
         servers = sorted({server_name(entry) for entry in found})
-        shares = [_figure(level, name, RAMP, "connections served, %", _shares(kinds, found, name)) for name in servers]
-        threads = [_figure(level, name, THREADS, "OS threads", _threads(kinds, found, name)) for name in servers]
+        shares = [
+            curve_figure(level, name, RAMP, "connections served, %", curve_rows(kinds, found, name, _shares))
+            for name in servers
+        ]
+        threads = [
+            curve_figure(level, name, THREADS, "OS threads", curve_rows(kinds, found, name, _threads))
+            for name in servers
+        ]
         title = f"{level[0]}, {level[1]} connections"
         if found:
             made.append(Group(f"{title}: share of connections answered within the last wait", shares))
@@ -53,7 +61,8 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
     return made
 
 
-def _format_t95(found: Found[RampResult]) -> str:
+def format_t95(found: Found[Timed]) -> str:
+    """Format the times over all rounds, and in how many rounds 95% was never reached."""
     never = sum(result.t95_s is None for _, result in found)
     text = format_spread(spread(result.t95_s for _, result in found))
     if never == len(found):
@@ -66,7 +75,7 @@ def _percent(share: float | None) -> float | None:
 
 
 COLUMNS: Columns[RampResult] = {
-    "t95 s": _format_t95,
+    "t95 s": format_t95,
     "plateau %": median_column(lambda r: _percent(r.plateau)),
     "last third %": median_column(lambda r: _percent(r.late)),
     title_of("threads_peak"): median_column(lambda r: max(r.threads, default=None)),
@@ -84,7 +93,7 @@ def answers(records: Sequence[Record]) -> list[str]:
     for level in list_loads(records):
         found = each_result(records, level, RampResult)
         for name, times in join_by_server(
-            records, {entry: _format_reached(each) for entry, each in found.items()}
+            records, {entry: format_reached(each) for entry, each in found.items()}
         ).items():
             one = next(each[0] for entry, each in found.items() if server_name(entry) == name)
             made.append(
@@ -94,7 +103,8 @@ def answers(records: Sequence[Record]) -> list[str]:
     return made
 
 
-def _format_reached(each: Sequence[RampResult]) -> str:
+def format_reached(each: Sequence[Timed]) -> str:
+    """Format the median time as the words before a variant: `after 2.2 s by`."""
     known = [r.t95_s for r in each if r.t95_s is not None]
     if len(known) < len(each):
         return f"not within {each[0].duration_s:g} s by"
@@ -107,7 +117,8 @@ def _served_percent(result: RampResult, at_s: float) -> float:
     return 100 * sum(result.windows[max(0, end - size) : end]) / result.connections
 
 
-def _figure(level: LoadKey, name: str, form: Form, what: str, data: list[Datum]) -> Figure:
+def curve_figure(level: LoadKey, name: str, form: Form, what: str, data: list[Datum]) -> Figure:
+    """Return the figure of a server's curves over the seconds of a load."""
     return Figure(
         slug(form.name, *level, name),
         f"{what}, {level[0]}",
@@ -117,38 +128,35 @@ def _figure(level: LoadKey, name: str, form: Form, what: str, data: list[Datum])
     )
 
 
-def _shares(kinds: Kinds, found: Rounds, of_server: str) -> list[Datum]:
+def curve_rows(
+    kinds: Kinds, found: Mapping[str, Found[Timed]], of_server: str, points: Callable[[Timed], Iterable[Datum]]
+) -> list[Datum]:
+    """Return the points of each variant of a server in each round."""
+    return [
+        {"entry": entry, "kind": kinds[entry], "round": record.round, **point}
+        for entry, rounds in sorted(found.items())
+        if server_name(entry) == of_server
+        for record, result in rounds
+        for point in points(result)
+    ]
+
+
+def _shares(result: RampResult) -> Iterable[Datum]:
     """Return the percentage of connections that got a response within the last delay, at the end of each window."""
-    return [
-        {
-            "entry": entry,
-            "kind": kinds[entry],
-            "round": record.round,
-            "s": round_figure(end * result.window_s),
-            "share": round_figure(_served_percent(result, end * result.window_s)),
-        }
-        for entry, rounds in found.items()
-        if server_name(entry) == of_server
-        for record, result in rounds
-        for end in thin_out(range(1, len(result.windows) + 1))
-    ]
+    ends = [end * result.window_s for end in thin_out(range(1, len(result.windows) + 1))]
+    return ({"s": round_figure(at), "share": round_figure(_served_percent(result, at))} for at in ends)
 
 
-def _threads(kinds: Kinds, found: Rounds, of_server: str) -> list[Datum]:
-    return [
-        {"entry": entry, "kind": kinds[entry], "round": record.round, "s": round_figure(at), "threads": count}
-        for entry, rounds in found.items()
-        if server_name(entry) == of_server
-        for record, result in rounds
-        for at, count in thin_out(list(zip(result.threads_t, result.threads, strict=True)))
-    ]
+def _threads(result: RampResult) -> Iterable[Datum]:
+    seen = thin_out(list(zip(result.threads_t, result.threads, strict=True)))
+    return ({"s": round_figure(at), "threads": count} for at, count in seen)
 
 
-def _served_chart() -> Chart:
-    """Return a chart of the percentage of connections served within the last delay over time; dashed: 95%."""
-    y = alt.Y("share:Q", scale=alt.Scale(domain=[0, 105]), axis=plain_axis("% served"))
-    limit = base_chart().mark_rule(color=RULE, strokeDash=[4, 3]).encode(y=alt.YDatum(95))
-    return alt.layer(limit, step_line(y, alt.Tooltip("share:Q", title="% served")))
+def share_chart(title: str, limit: float, scale: Any = alt.Undefined) -> Chart:  # noqa: ANN401 (altair's own default)
+    """Return a chart of a percentage over the seconds of a load; dashed: the limit to reach."""
+    y = alt.Y("share:Q", scale=scale, axis=plain_axis(title))
+    line = base_chart().mark_rule(color=RULE, strokeDash=[4, 3]).encode(y=alt.YDatum(limit))
+    return alt.layer(line, step_line(y, alt.Tooltip("share:Q", title=title)))
 
 
 def _threads_chart() -> Chart:
@@ -172,7 +180,7 @@ def step_line(y: alt.Y, tooltip: str | alt.Tooltip) -> alt.Chart:
     return line
 
 
-RAMP = Form("ramp", _served_chart, 170)
+RAMP = Form("ramp", lambda: share_chart("% served", 95, alt.Scale(domain=[0, 105])), 170)
 THREADS = Form("threads", _threads_chart, 110)
 
 VIEW = View("Ramp-up from rest", SECTION, groups, answers)
