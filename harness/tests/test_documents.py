@@ -60,6 +60,15 @@ def test_the_picture_of_the_layers_is_that_of_the_linter() -> None:
     assert [line.split()[0] for line in picture[1].splitlines()] == contract["layers"]
 
 
+def test_the_path_of_one_record_names_functions_that_exist() -> None:
+    path = read("docs/contributing/architecture.md").partition("## The path of one record")[2]
+    steps = re.findall(r"\| `([\w.]+)` \| \[`([\w/]+\.py)`\]", path)
+    assert len(steps) == path.count(".py`]")
+    for name, file in steps:
+        defined = re.findall(r"^ *(?:def|class) (\w+)", read(f"harness/zoo/{file}"), flags=re.MULTILINE)
+        assert set(name.split(".")) <= set(defined), name
+
+
 def test_every_flag_is_documented() -> None:
     text = read("docs/reference/results.md")
     assert [flag for flag in Flag if f"`{flag}`" not in text] == []
