@@ -238,20 +238,29 @@ def _memory_case(runs: Sequence[StoredRun], servers: Sequence[str], catalog: Cat
 
 
 def _render_sources(sources: Iterable[tuple[str, Run, str]], catalog: Catalog) -> str:
-    """Render the source of each run with the servers that are quoted from it."""
+    """Render the source of each run; several are named after the servers that are quoted from them."""
     by_link: dict[str, tuple[Run, set[str]]] = {}
     for link, run, server in sources:
         by_link.setdefault(link, (run, set()))[1].add(server)
-    return " ".join(_render_source(link, run, catalog, servers) for link, (run, servers) in by_link.items())
+    several = len(by_link) > 1
+    links = [
+        _render_link(", ".join(sorted(servers)) if several else "run", link, run, catalog, servers)
+        for link, (run, servers) in by_link.items()
+    ]
+    return f"({', '.join(links)})"
 
 
-def _render_source(link: str, run: Run, catalog: Catalog, only: set[str] | None = None) -> str:
+def _render_source(link: str, run: Run, catalog: Catalog) -> str:
+    return f"({_render_link('run', link, run, catalog)})"
+
+
+def _render_link(text: str, link: str, run: Run, catalog: Catalog, only: set[str] | None = None) -> str:
     """Render the link to a run, marked if it measured an earlier build of the quoted servers or by an earlier protocol.
 
     `only` are the quoted servers; None means all servers of the run.
     """
     age = describe_age(run, catalog, only)
-    return f"([run]({link}){f', {age}' if age else ''})"
+    return f"[{text}]({link}){f', {age}' if age else ''}"
 
 
 # --- the answer for one server
