@@ -555,13 +555,11 @@ def test_a_reference_run_fills_the_readme_and_is_seen_when_it_changes(tmp_path: 
     (tmp_path / "java-jdbc").mkdir()
     path = tmp_path / "java-jdbc" / "README.md"
     path.write_text("<!-- generated: results -->\n<!-- end -->\n", encoding="utf-8")
-    builders.list_runs(tmp_path, "claims/jdbc-executors", command="jdbc bench")
-    reference = run_of(two()).model_copy(update={"id": "jdbc-executors"})
+    builders.list_runs(tmp_path, "claims/jdbc", command="jdbc bench")
+    reference = run_of(two()).model_copy(update={"id": "jdbc"})
     store = measured(Store.create(tmp_path / "results/reference/claims", reference))
     assert path in refresh_documents(tmp_path, builders.catalog(), write=True)
-    assert "Measured in a [committed run](../results/reference/claims/jdbc-executors)" in path.read_text(
-        encoding="utf-8"
-    )
+    assert "Measured in a [committed run](../results/reference/claims/jdbc)" in path.read_text(encoding="utf-8")
     store.append(faster(store.records()[0], 2.0))
     assert refresh_documents(tmp_path, builders.catalog(), write=False) == [path]
 

@@ -87,8 +87,7 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
         yield Part(f"{name}/README.md", "explain", (f"explain/{name}*",), readmes.render_explanations)
     last_lines = partial(readmes.render_last_lines, server="java-vertx")
     yield Part("java-vertx/README.md", "schedulers", ("schedulers",), last_lines)
-    yield Part("java-jdbc/README.md", "results", ("claims/jdbc-executors",), readmes.render_database_results)
-    yield Part("java-jdbc/README.md", "article", ("claims/jdbc-eight-rounds",), readmes.render_database_results)
+    yield Part("java-jdbc/README.md", "results", ("claims/jdbc",), readmes.render_database_results)
     yield Part("docs/guides/databases.md", "profiles", (), lambda *_: databases.profiles())
     yield Part("docs/reference/results.md", "flags", (), findings.render_flags)
     for one in CONCLUSIONS:
