@@ -123,7 +123,7 @@ def curve_figure(level: LoadKey, name: str, form: Form, what: str, data: list[Da
         slug(form.name, *level, name),
         f"{what}, {level[0]}",
         name,
-        f"{what} by seconds since the load began, {name}, {level[0]}, {level[1]} connections. The table has the times.",
+        f"{what}, by seconds since the load began, {name}, {level[0]}, {level[1]} connections. The table has the times.",
         Drawing(form, data),
     )
 
