@@ -9,9 +9,9 @@ from zoo.core.record import Record
 from zoo.core.run import Run
 from zoo.core.trial_results import ColdResult, ThreadUse
 from zoo.report.charts.figure import Datum, Form, Group, round_figure
+from zoo.report.charts.over_time import curve_figure, curve_rows, format_reached, format_t95, share_chart
 from zoo.report.view import Columns, Kinds, View, join_by_server, median_column, thin_out, trial_section
 from zoo.scenarios.cold.analysis import REACHED, Times, served, until
-from zoo.scenarios.ramp.view import curve_figure, curve_rows, format_reached, format_t95, share_chart
 from zoo.stats.trials import Found, each_result, list_loads, results
 
 SOON_S, LATER_S = 10, 30

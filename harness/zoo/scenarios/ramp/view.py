@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
 
 import altair as alt
 
 from zoo.core.entry_id import server_name
 from zoo.core.record import Record
 from zoo.core.run import Run
-from zoo.core.trial_results import ColdResult, RampResult
-from zoo.report.charts.figure import Datum, Drawing, Figure, Form, Group, round_figure, slug
-from zoo.report.charts.looks import MODEL_STYLES, RULE, Chart, base_chart, colour_encoding, plain_axis
+from zoo.core.trial_results import RampResult
+from zoo.report.charts.figure import Datum, Form, Group, round_figure
+from zoo.report.charts.looks import Chart, plain_axis
+from zoo.report.charts.over_time import (
+    curve_figure,
+    curve_rows,
+    format_reached,
+    format_t95,
+    share_chart,
+    step_line,
+)
 from zoo.report.columns import title_of
-from zoo.report.formatting import format_number, format_spread
 from zoo.report.view import (
     Columns,
     Kinds,
@@ -27,8 +32,7 @@ from zoo.report.view import (
     thin_out,
     trial_section,
 )
-from zoo.stats.summary import spread
-from zoo.stats.trials import Found, LoadKey, each_result, list_loads, results
+from zoo.stats.trials import each_result, list_loads, results
 
 TEXT = (
     "All connections start at once on a server at rest, and every request waits. t95: the end of the "
@@ -36,8 +40,6 @@ TEXT = (
     "wait; it cannot be shorter than one wait. Plateau and last third: responses per second as a "
     "share of connections ÷ wait."
 )
-Timed = TypeVar("Timed", RampResult, ColdResult)
-"""A result with the time at which 95% of a rate was reached."""
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
@@ -59,15 +61,6 @@ def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
             made.append(Group(f"{title}: share of connections answered within the last wait", shares))
             made.append(Group(f"{title}: OS threads", threads))
     return made
-
-
-def format_t95(found: Found[Timed]) -> str:
-    """Format the times over all rounds, and in how many rounds 95% was never reached."""
-    never = sum(result.t95_s is None for _, result in found)
-    text = format_spread(spread(result.t95_s for _, result in found))
-    if never == len(found):
-        return "never"
-    return text if not never else f"{text}, never in {never} of {len(found)}"
 
 
 def _percent(share: float | None) -> float | None:
@@ -103,42 +96,10 @@ def answers(records: Sequence[Record]) -> list[str]:
     return made
 
 
-def format_reached(each: Sequence[Timed]) -> str:
-    """Format the median time as the words before a variant: `after 2.2 s by`."""
-    known = [r.t95_s for r in each if r.t95_s is not None]
-    if len(known) < len(each):
-        return f"not within {each[0].duration_s:g} s by"
-    return f"after {format_number(statistics.median(known))} s by"
-
-
 def _served_percent(result: RampResult, at_s: float) -> float:
     """Return the percentage of connections that got a response within the last delay."""
     end, size = round(at_s / result.window_s), max(1, round(result.delay_s / result.window_s))
     return 100 * sum(result.windows[max(0, end - size) : end]) / result.connections
-
-
-def curve_figure(level: LoadKey, name: str, form: Form, what: str, data: list[Datum]) -> Figure:
-    """Return the figure of a server's curves over the seconds of a load."""
-    return Figure(
-        slug(form.name, *level, name),
-        f"{what}, {level[0]}",
-        name,
-        f"{what}, by seconds since the load began, {name}, {level[0]}, {level[1]} connections. The table has the times.",
-        Drawing(form, data),
-    )
-
-
-def curve_rows(
-    kinds: Kinds, found: Mapping[str, Found[Timed]], of_server: str, points: Callable[[Timed], Iterable[Datum]]
-) -> list[Datum]:
-    """Return the points of each variant of a server in each round."""
-    return [
-        {"entry": entry, "kind": kinds[entry], "round": record.round, **point}
-        for entry, rounds in sorted(found.items())
-        if server_name(entry) == of_server
-        for record, result in rounds
-        for point in points(result)
-    ]
 
 
 def _shares(result: RampResult) -> Iterable[Datum]:
@@ -152,32 +113,9 @@ def _threads(result: RampResult) -> Iterable[Datum]:
     return ({"s": round_figure(at), "threads": count} for at, count in seen)
 
 
-def share_chart(title: str, limit: float, scale: Any = alt.Undefined) -> Chart:  # noqa: ANN401 (altair's own default)
-    """Return a chart of a percentage over the seconds of a load; dashed: the limit to reach."""
-    y = alt.Y("share:Q", scale=scale, axis=plain_axis(title))
-    line = base_chart().mark_rule(color=RULE, strokeDash=[4, 3]).encode(y=alt.YDatum(limit))
-    return alt.layer(line, step_line(y, alt.Tooltip("share:Q", title=title)))
-
-
 def _threads_chart() -> Chart:
     """Return a chart of the OS threads over time."""
     return step_line(alt.Y("threads:Q", axis=plain_axis("threads")), "threads:Q")
-
-
-def step_line(y: alt.Y, tooltip: str | alt.Tooltip) -> alt.Chart:
-    """Return a chart of a quantity over the seconds of a load, a line per entry and round."""
-    line: alt.Chart = (
-        base_chart()
-        .mark_line(strokeWidth=2, interpolate="step-after")
-        .encode(
-            x=alt.X("s:Q", title="s", axis=alt.Axis(tickCount=6, grid=False)),
-            y=y,
-            color=colour_encoding("kind", MODEL_STYLES),
-            detail=["entry:N", "round:N"],
-            tooltip=["entry:N", "round:N", alt.Tooltip("s:Q", title="s"), tooltip],
-        )
-    )
-    return line
 
 
 RAMP = Form("ramp", lambda: share_chart("% served", 95, alt.Scale(domain=[0, 105])), 170)
