@@ -415,6 +415,15 @@ def test_a_document_quotes_each_scenario_of_the_committed_runs(tmp_path: Path) -
     assert links == ["a", "b", "b"]
 
 
+def test_the_cost_of_a_held_connection_is_quoted_from_the_run_with_the_most_connections(tmp_path: Path) -> None:
+    for name, tiers, started_at in (("wide", ["100", "25k"], "2026-01-02"), ("newer", ["100", "10k"], "2026-01-03")):
+        made = builders.run([VIRTUAL], ["held"], tiers).model_copy(update={"id": name, "started_at": started_at})
+        store = Store.create(tmp_path / SCENARIOS, made)
+        for one in RECORDS["held"]:
+            store.append(one)
+    assert {one.run.id for one, _ in preferred_costs(committed(tmp_path, "wide", "newer")).values()} == {"wide"}
+
+
 def test_the_cost_of_a_held_connection_is_read_from_committed_runs_of_held_alone(tmp_path: Path) -> None:
     for name in ("held", "ramp"):
         store = Store.create(tmp_path / SCENARIOS, run(name).model_copy(update={"id": name}))

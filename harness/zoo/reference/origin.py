@@ -10,6 +10,7 @@ from pathlib import Path
 from zoo import ROOT
 from zoo.claims.evidence import JVM_PROGRAM
 from zoo.core import jdbc
+from zoo.core.capacity import parse_tier
 from zoo.core.entry_id import base_id, server_name
 from zoo.core.manifest import Catalog
 from zoo.core.record import PROTOCOL
@@ -137,13 +138,21 @@ HeldCosts = dict[tuple[str, str], tuple[StoredRun, Cost]]
 
 
 def preferred_costs(runs: Iterable[StoredRun]) -> HeldCosts:
-    """Return the costs that documents quote, one for each entry and quantity."""
+    """Return the costs that documents quote, one for each entry and quantity.
+
+    They come from the run with the most rounds and, among equals, the most connections, which determine a slope best;
+    then from the newest. Like `preference_key`, this does not look at the result.
+    """
     every = [
-        (preference_key(cost.interval.n, one.run.started_at), key, one, cost)
+        ((cost.interval.n, _highest_count(one.run), one.run.started_at), key, one, cost)
         for one in runs
         for key, cost in one.costs.items()
     ]
     return {key: (one, cost) for _, key, one, cost in sorted(every, key=lambda item: item[0])}
+
+
+def _highest_count(run: Run) -> int:
+    return max(parse_tier(name).connections for name in run.plan.connection_counts)
 
 
 def usual_costs(runs: Iterable[StoredRun]) -> HeldCosts:

@@ -82,7 +82,7 @@ THEME: dict[str, Any] = {
         "labelFontSize": 12,
         "titleFontSize": 12,
         "titleFontWeight": "normal",
-        "labelLimit": 240,
+        "labelLimit": 320,
     },
     "axisY": {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleY": -8, "titleX": -30},
     "text": {"color": INK, "fontSize": 12},
