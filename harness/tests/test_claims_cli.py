@@ -194,7 +194,7 @@ def test_run_asks_before_it_measures(typed: str, code: int, root: Path, monkeypa
     monkeypatch.setattr(claims, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
     done = CliRunner().invoke(app.app_for(["claims"]), ["claims", "run", "--claim", "Q1"], input=f"{typed}\n")
     assert done.exit_code == code
-    assert re.search(r"Measure 1 run\(s\) for about .+\? \[y/N\]", done.output)
+    assert re.search(r"Measure 1 run for about .+\? \[y/N\]", done.output)
     assert len(called) == (code == 0)
 
 

@@ -91,6 +91,14 @@ def test_the_ledger_as_markdown_links_the_runs() -> None:
     assert "](" not in plain
 
 
+def test_a_claim_is_shown_with_the_figure_that_decides_it() -> None:
+    holding, failing = {**RATIO, "quantity": "peak RSS", "at_most": 2}, {**RATIO, "at_least": 1.5, "at_most": 2}
+    made = {"article": {"key": "Q", "about": "Pools"}, "claims": [claim([holding, failing], PAIR)]}
+    found = Ledger((LedgerFile.model_validate(made),))
+    text = render(told.ledger_sections(found, said(found)))
+    assert "| not reproduced here | requests, virtual ÷ platform: ×0.74 " in text
+
+
 def test_the_ledger_links_the_explanations_that_there_are() -> None:
     first, *others = said(ledger())
     named = first.claim.model_copy(update={"explained_by": ["explain/a", "explain/b"]})

@@ -191,7 +191,7 @@ def test_plan_counts_cells_and_time_and_touches_nothing(root: Path) -> None:
         "plan", "--server", "rust-a", "--scenario", "hello", "--connections", "1k,100", "--rounds", "2", "--seed", "9"
     )
     assert code == 0
-    assert "8 cells = 2 entries × hello × 100, 1k connections × 2 round(s), about" in out
+    assert "8 cells = 2 entries × hello × 100, 1k connections × 2 rounds, about" in out
     assert "entries: rust-a:async, rust-a:platform" in out
     assert "order seed 9" in out
     assert sorted(root.rglob("*")) == before
@@ -212,7 +212,7 @@ def test_a_target_is_planned_alone_or_with_the_entries_that_are_named(root: Path
 def _plan_a_target(url: str, port: str) -> None:
     code, out, err = zoo("plan", "--target", url, "--seed", "9")
     assert (code, err) == (0, "")
-    assert "9 cells = 1 entries × hello × 100, 1k, 25k connections × 3 round(s), about" in out
+    assert "9 cells = 1 entry × hello × 100, 1k, 25k connections × 3 rounds, about" in out
     assert f"entries: target:{port}\ncondition: runtime process, network host" in out
     words = ["--target", url, "--variant", "rust-a:async", "--scenario", "sleep", "--aa"]
     out = zoo("plan", *words)[1]
@@ -360,7 +360,7 @@ def test_a_run_that_has_as_many_rounds_is_not_lengthened(root: Path) -> None:
     code, _, err = zoo("bench", "--resume", "--rounds", "3")
     assert (code, err) == (
         2,
-        "zoo: cannot resume: the run already has 3 round(s); give ROUNDS a larger number, the total of all rounds\n",
+        "zoo: cannot resume: give ROUNDS a number above 3, which the run already has; it is the total of all rounds\n",
     )
     assert (store.folder / "run.json").read_bytes() == before
 
@@ -455,7 +455,7 @@ def test_docs_says_what_is_stale_and_writes_it(root: Path) -> None:
 
 
 def test_the_whole_zoo_is_planned_with_a_a_and_a_part_of_it_when_asked(root: Path) -> None:
-    assert "24 cells = 4 entries × hello × 100, 1k connections × 3 round(s), and 6 of A/A (rust-a:async)" in " ".join(
+    assert "24 cells = 4 entries × hello × 100, 1k connections × 3 rounds, and 6 of A/A (rust-a:async)" in " ".join(
         zoo("plan", "--scenario", "hello", "--connections", "100,1k")[1].split()
     )
     assert "A/A" not in zoo("plan", "--server", "rust-a")[1]

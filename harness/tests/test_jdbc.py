@@ -265,14 +265,14 @@ def test_cells_are_chosen_by_the_names_that_a_plan_prints(store: Store) -> None:
     code, out, _ = zoo("jdbc", "plan", "--cell", "mariadb find-by-code none 10/100 cached")
     assert code == 0
     assert out.startswith("mariadb find-by-code none 10/100 cached, ")
-    assert "1 cells × 3 round(s) and 0 floods" in out
+    assert "1 cell × 3 rounds and 0 floods" in out
     code, _, said = zoo("jdbc", "plan", "--cell", "mariadb")
     assert (code, said) == (2, 'zoo: there is no cell "mariadb"; `zoo jdbc plan --profile article` lists them all\n')
 
 
 def test_floods_are_planned_alone(store: Store) -> None:
     _, out, _ = zoo("jdbc", "plan", "--profile", "medium", "--only-floods")
-    assert "0 cells × 3 round(s) and 6 floods" in out
+    assert "0 cells × 3 rounds and 6 floods" in out
 
 
 def test_another_server_keeps_its_own_limit() -> None:
@@ -582,7 +582,7 @@ def test_the_plan_names_cells_and_time(store: Store) -> None:
     code, out, _ = zoo("jdbc", "plan", "--profile", "article", "--pool", "10", "--latency", "wire-10")
     assert code == 0
     assert "postgresql find-by-code wire-10 10/100 virtual, " in out
-    assert re.search(r"10 cells × 3 round\(s\) and 0 floods, profile article, databases: process, about \d+ min", out)
+    assert re.search(r"10 cells × 3 rounds and 0 floods, profile article, databases: process, about \d+ min", out)
     said = zoo("jdbc", "plan", "--profile", "long")[2]
     assert said == 'zoo: there is no profile "long"; known: article, medium, short, smoke\n'
 
@@ -595,7 +595,7 @@ def test_a_run_that_needs_toxiproxy_ends_before_it_begins_where_there_is_none(
     code, _, said = zoo("jdbc", "bench", "--profile", "smoke", "--latency", "wire-10", "--results", str(tmp_path))
     assert code == 2
     assert re.match(
-        r"zoo: \d+ cell\(s\) need Toxiproxy for network latency, and it is missing: run make toxiproxy ", said
+        r"zoo: cells with network latency \(\d+\) need Toxiproxy, and it is missing: run make toxiproxy ", said
     )
     assert list(tmp_path.iterdir()) == []
 

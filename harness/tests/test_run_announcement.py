@@ -31,7 +31,7 @@ def _told(planned: PlanFacts) -> list[str]:
 
 def test_entries_that_share_all_loads_are_counted_once() -> None:
     assert _told(_planned("hello", "sleep")) == [
-        "24 cells = 3 entries × hello, sleep × 100, 1k connections × 2 round(s), about 2 min",
+        "24 cells = 3 entries × hello, sleep × 100, 1k connections × 2 rounds, about 2 min",
         "entries: java-a:virtual, java-a:platform, rust-a:async",
         "condition: JDK 25; order seed 7",
     ]
@@ -41,7 +41,7 @@ def test_a_load_counts_the_entries_that_it_applies_to_and_names_no_others() -> N
     planned = _planned("service")
     assert planned.cells == 8
     assert _told(planned)[:2] == [
-        "8 cells = 1 entries × service × 5s, 0ms × 1, 200 connections × 2 round(s), about 2 min",
+        "8 cells = 1 entry × service × 5s, 0ms × 1, 200 connections × 2 rounds, about 2 min",
         "entries: java-a:virtual",
     ]
 
@@ -50,8 +50,8 @@ def test_loads_of_several_groups_of_entries_add_up() -> None:
     planned = _planned("hello", "service", "startup")
     assert planned.cells == 2 * (3 * (2 + 1) + 1 * (2 * 2) + 2 * 1)
     assert _told(planned)[0] == (
-        "30 cells = (3 entries × hello × 100, 1k connections; startup × default × 1 connections; "
-        "1 entries × service × 5s, 0ms × 1, 200 connections; 2 entries × startup × aot × 1 connections) × 2 round(s), "
+        "30 cells = (3 entries × hello × 100, 1k connections; startup × default × 1 connection; "
+        "1 entry × service × 5s, 0ms × 1, 200 connections; 2 entries × startup × aot × 1 connection) × 2 rounds, "
         "about 2 min"
     )
 
@@ -59,7 +59,7 @@ def test_loads_of_several_groups_of_entries_add_up() -> None:
 def test_further_conditions_multiply_the_cells() -> None:
     planned = _planned("hello", variations={"heap=50m": Condition(jvm_flags=["-Xmx50m"])})
     first, _, last = _told(planned)
-    assert first == "24 cells = 3 entries under 2 conditions × hello × 100, 1k connections × 2 round(s), about 2 min"
+    assert first == "24 cells = 3 entries under 2 conditions × hello × 100, 1k connections × 2 rounds, about 2 min"
     assert last == "condition: JDK 25; and heap=50m; order seed 7"
 
 

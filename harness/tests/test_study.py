@@ -31,7 +31,7 @@ def test_a_sweep_has_its_answer_then_the_figures_and_comparisons(tmp_path: Path)
     )
     comparison = text.index("| java-a:virtual | cpu 0.5ms+2ms | 5 | 3 | ")
     figures = text.index("| java-a:virtual | 1,480 (740–2,220) | 1,480 (740–2,220) |")
-    where = text.index("[Committed run](results/reference/java-a/cpu), 3 round(s): Some CPU")
+    where = text.index("[Committed run](results/reference/java-a/cpu), 3 rounds: Some CPU")
     assert answer < where < text.index("<details><summary>Tables</summary>") < figures < comparison
 
 

@@ -179,7 +179,7 @@ def test_a_target_that_begins_to_redirect_is_a_failed_cell(tmp_path: Path) -> No
     assert record.failure.kind == "bad_responses"
     assert "HTTP/1.1 302 Found, Location: /login" in record.failure.message
     assert code == 1
-    assert "1 cell(s) failed" in output
+    assert "1 cell failed" in output
 
 
 def test_a_refused_target_leaves_no_run(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from zoo.core.run_folder import Store, StoreError
 from zoo.host import doctor, facts, network
 from zoo.host.build import servers_to_build, source_hash
 from zoo.host.jdk import PREBUILT, find_jdk
-from zoo.report.formatting import format_duration
+from zoo.report.formatting import format_count, format_duration
 from zoo.report.text import soak_and_jvm, terminal
 from zoo.runtime import conditions, runtimes
 from zoo.runtime import target as targeting
@@ -188,7 +188,8 @@ def _measure(store: Store, catalog: Catalog) -> None:
     report.conclude_report(store, catalog)
     failed = sum(record.failure is not None for record in records)
     if failed:
-        console.print(f"{failed} cell(s) failed; see the report and the logs in {checkout.format_path(store.raw)}")
+        logs = checkout.format_path(store.raw)
+        console.print(f"{format_count(failed, 'cell')} failed; see the report and the logs in {logs}")
         raise typer.Exit(1)
 
 

@@ -20,7 +20,7 @@ from zoo.core.manifest_files import load_catalog
 from zoo.reference import claims_page, rerun, runs
 from zoo.reference.rerun import TimedRun
 from zoo.reference.runs import CommittedRun
-from zoo.report.formatting import format_duration
+from zoo.report.formatting import format_count, format_duration
 from zoo.report.ledger_text import ledger_sections
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text import terminal
@@ -139,7 +139,7 @@ def _confirm(chosen: Sequence[TimedRun]) -> None:
         raise BenchError(
             f"nothing was measured: this takes about {duration}, and there is no terminal to ask; add --yes (YES=1)"
         )
-    if not typer.confirm(f"Measure {len(chosen)} run(s) for about {duration}?"):
+    if not typer.confirm(f"Measure {format_count(len(chosen), 'run')} for about {duration}?"):
         console.print("nothing was measured")
         raise typer.Exit(1)
 

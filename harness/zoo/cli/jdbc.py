@@ -32,7 +32,7 @@ from zoo.host.build import program_hash
 from zoo.host.engine import Engine, EngineError
 from zoo.host.jdk import find_jdk
 from zoo.host.run_metadata import new_run_metadata, now
-from zoo.report.formatting import format_duration
+from zoo.report.formatting import format_count, format_duration
 from zoo.runtime.databases import DATABASES
 from zoo.runtime.toxiproxy import find_toxiproxy
 from zoo.scenarios.jdbc import spec as plan
@@ -164,7 +164,7 @@ def _require_toxiproxy(planned: PlanFacts) -> None:
     found = "TOXIPROXY_URL" in os.environ or find_toxiproxy(checkout.ROOT / ".tools", os.environ)
     if delayed and planned.condition.runtime != "container" and not found:
         raise BenchError(
-            f"{len(delayed)} cell(s) need Toxiproxy for network latency, and it is missing: run make toxiproxy (needs "
+            f"cells with network latency ({len(delayed)}) need Toxiproxy, and it is missing: run make toxiproxy (needs "
             "Go), set TOXIPROXY=/path/to/toxiproxy-server, or leave these cells out with --latency none"
         )
 
@@ -203,7 +203,8 @@ def _announce(planned: PlanFacts, console: Console) -> None:
     profile, cells = plan.profile_of(planned), plan_subjects(planned)
     floods = sum(one.scenario == FLOOD for one in cells)
     console.print(
-        f"{len(cells) - floods} cells × {profile.rounds} round(s) and {floods} floods, profile {profile.name}, "
+        f"{format_count(len(cells) - floods, 'cell')} × {format_count(profile.rounds, 'round')} "
+        f"and {format_count(floods, 'flood')}, profile {profile.name}, "
         f"databases: {planned.condition.runtime}, about {format_duration(plan.seconds(planned))}",
         highlight=False,
     )
@@ -237,7 +238,8 @@ def _measure_and_report(store: Store, launcher: Launcher, databases: Databases, 
     show_report(store, catalog, quiet=False)
     failed = sum(record.failure is not None for record in newest_records(store.records()))
     if failed:
-        console.print(f"{failed} cell(s) failed; see the report and the logs in {checkout.format_path(store.raw)}")
+        logs = checkout.format_path(store.raw)
+        console.print(f"{format_count(failed, 'cell')} failed; see the report and the logs in {logs}")
         raise typer.Exit(1)
 
 

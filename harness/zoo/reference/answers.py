@@ -28,6 +28,7 @@ from zoo.report.answer import (
 )
 from zoo.report.page.answer import render_badge, render_page, render_picture
 from zoo.report.summary import Summary
+from zoo.report.wording import describe_rounds
 from zoo.scenarios.pool_size.view import answer_block
 from zoo.stats.pairs import Comparison
 
@@ -136,7 +137,7 @@ def _cold(sides: Variants, runs: Sequence[StoredRun], catalog: Catalog) -> list[
     """Return when each side reaches its full speed after a start under load, from the newest run that has both."""
     for one in sorted(runs, key=lambda one: one.run.started_at, reverse=True):
         if COLD in one.run.plan.scenarios and set(sides) <= set(one.run.plan.entries):
-            source = f"{_source([one], sides.server, catalog)}, {one.run.plan.rounds} round(s)"
+            source = f"{_source([one], sides.server, catalog)}, {describe_rounds(one.run.plan)}"
             return [cold_block(sides, records_of(one.records, sides.server), source, one.link)]
     return []
 

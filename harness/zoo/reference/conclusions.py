@@ -21,7 +21,7 @@ from zoo.report import view
 from zoo.report.charts.figure import Figure
 from zoo.report.columns import COLUMNS
 from zoo.report.formatting import format_number
-from zoo.report.ledger_text import format_first_figure
+from zoo.report.ledger_text import format_deciding_figure
 from zoo.report.page import svg
 from zoo.report.wording import capitalize, describe_rounds, format_comparison, join_names
 from zoo.stats.metrics import CPU
@@ -76,7 +76,7 @@ def _render_claims(claims: Sequence[str], catalog: Catalog) -> str:
     judged = [claim for claim in read_ledger(ROOT, catalog).claims if claim.id in claims]
     verdicts, _ = judge_claims(judged, Reference(ROOT, catalog).folders, ROOT / "docs", catalog)
     return "\n".join(
-        f"- [{v.claim.id}]({LEDGER}) “{v.claim.says}” {capitalize(v.word.value)}: {format_first_figure(v)}."
+        f"- [{v.claim.id}]({LEDGER}) “{v.claim.says}” {capitalize(v.word.value)}: {format_deciding_figure(v)}."
         for v in verdicts
     )
 

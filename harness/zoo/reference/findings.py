@@ -31,6 +31,7 @@ from zoo.report.sentences import QUESTIONS
 from zoo.report.text import comparisons, method, soak_and_jvm
 from zoo.report.text.markdown import render_body, render_table
 from zoo.report.text.planning import sizing_section
+from zoo.report.wording import describe_rounds
 from zoo.scenarios.hello import HELLO
 from zoo.stats.method_proof import short_runs, widths
 from zoo.stats.pairs import Kind, Pair, compare_named
@@ -190,8 +191,7 @@ def _render_answers(one: StoredRun, records: Sequence[Record]) -> list[str]:
 
 
 def _render_origin(one: StoredRun, catalog: Catalog, server: str | None = None) -> str:
-    rounds = one.run.plan.rounds
-    return f"[Committed run]({one.link}), {rounds} round(s): {describe_origin(one.run, catalog, server)}."
+    return f"[Committed run]({one.link}), {describe_rounds(one.run.plan)}: {describe_origin(one.run, catalog, server)}."
 
 
 # --- the memory of each server with 25,000 waiting requests

@@ -9,7 +9,7 @@ from itertools import takewhile
 from zoo.core.flag import Flag
 from zoo.core.measurement import Measurement
 from zoo.core.record import Record
-from zoo.report.formatting import format_interval, format_number, format_spread
+from zoo.report.formatting import format_count, format_interval, format_number, format_spread
 from zoo.report.section import NONE, Table
 from zoo.stats.interval import Interval
 from zoo.stats.summary import Cell, Row, Spread, cells, make_row
@@ -67,7 +67,7 @@ def flag_letter(flag: Flag) -> str:
 def _format_flags(row: Row) -> str:
     marks = [f"{flag_letter(flag)}×{count}" if count < row.measured else flag_letter(flag) for flag, count in row.flags]
     if row.failures:
-        marks.append(f"failed in {len(row.failures)} round(s): {row.failures[-1]}")
+        marks.append(f"failed in {format_count(len(row.failures), 'round')}: {row.failures[-1]}")
     marks += [f"{metric}: round {place} outlying" for metric, place in row.outliers]
     return " ".join(marks) or NONE
 

@@ -35,6 +35,11 @@ def format_number(value: float) -> str:
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
 
 
+def format_count(count: int, noun: str, plural: str | None = None) -> str:
+    """Format a number of things, whose plural ends in `s` if none is given: `1 round`, `3 rounds`."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def format_ratio(ratio: float) -> str:
     """Format a ratio with enough digits to distinguish values that differ by 2%: 1.21, 0.034, 12."""
     if abs(ratio) < 0.1:

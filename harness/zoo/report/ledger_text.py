@@ -9,7 +9,7 @@ from zoo.claims.evidence import Archive, MachineFacts
 from zoo.claims.ledger import Article, Claim, Ledger, PublishedFigure, Rule
 from zoo.claims.quantities import QUANTITIES
 from zoo.claims.verdicts import ClaimVerdict, ClaimWord, Judgement, RuleVerdict
-from zoo.report.formatting import format_interval, format_number, format_ratio
+from zoo.report.formatting import format_count, format_interval, format_number, format_ratio
 from zoo.report.section import NONE, Section, Table
 from zoo.report.wording import capitalize
 
@@ -79,7 +79,7 @@ def _article_section(
         claim = v.claim
         claim_text = f"{claim.says} ([source]({claim.source}))" if links and claim.source else claim.says
         verdict = f"{v.word.value} (size: {v.judgement.size.value})" if v.judgement.size else v.word.value
-        lines.append([claim.id, claim_text, verdict, format_first_figure(v)])
+        lines.append([claim.id, claim_text, verdict, format_deciding_figure(v)])
         row = [claim.id, format_published(claim), format_accepted(claim), format_measured(v)]
         rows.append([*row, *([_link_runs(v, explanations)] if links else [])])
     reasons = [f"{v.claim.id} {v.word.value}: {reason}" for v in verdicts if (reason := explain_verdict(v))]
@@ -144,13 +144,19 @@ def format_measured(verdict: ClaimVerdict) -> str:
     return "; ".join(texts) or NONE
 
 
-def format_first_figure(verdict: ClaimVerdict) -> str:
-    """Return the first measured figure with what it is about: `requests, many ÷ few: ×0.82 [0.75, 0.90]`."""
-    found = ((part.rule, seen) for part in verdict.parts for seen, _ in part.figures if not seen.objection)
-    for rule, seen in found:
-        older = " (earlier build)" if is_of_earlier_build(verdict) else ""
-        return f"{_format_quantity(rule)}: {format_estimate(rule, seen)}{older}"
-    return NONE
+def format_deciding_figure(verdict: ClaimVerdict) -> str:
+    """Return the first figure whose judgement is that of the claim: `requests, many ÷ few: ×0.82 [0.75, 0.90]`.
+
+    If no figure has the claim's judgement, the first one is returned.
+    """
+    broken = verdict.word in (ClaimWord.CONTRADICTED, ClaimWord.NOT_REPRODUCED)
+    word = ClaimWord.DOES_NOT if broken else verdict.word
+    known = [(part.rule, seen, its.word) for part in verdict.parts for seen, its in part.figures if not seen.objection]
+    if not known:
+        return NONE
+    rule, seen, _ = next((one for one in known if one[2] is word), known[0])
+    older = " (earlier build)" if is_of_earlier_build(verdict) else ""
+    return f"{_format_quantity(rule)}: {format_estimate(rule, seen)}{older}"
 
 
 def format_estimate(rule: Rule, estimate: Estimate) -> str:
@@ -283,7 +289,7 @@ def _describe_machine(verdicts: Sequence[ClaimVerdict]) -> str:
         return "No selected run has any of their cells."
     machine = archives[0].machine
     commits = len({archive.commit for archive in archives})
-    runs = f"{len(archives)} run(s) of {commits} commit(s)"
+    runs = f"{format_count(len(archives), 'run')} of {format_count(commits, 'commit')}"
     measured = f"Measured on {_format_machine(machine)}, in {runs}, which each run names."
     return " ".join(dict.fromkeys([measured, *(a.machine.unknown for a in archives if a.machine.unknown)]))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from zoo.core.entry_id import server_name
 from zoo.core.flag import Flag
 from zoo.core.run import PlanFacts
-from zoo.report.formatting import format_number
+from zoo.report.formatting import format_count, format_number
 from zoo.stats import Ratio
 from zoo.stats.metrics import Word
 from zoo.stats.pairs import Comparison
@@ -120,5 +120,5 @@ def capitalize(text: str) -> str:
 def describe_rounds(plan: PlanFacts) -> str:
     """Describe how many rounds a run has: `3 rounds`, or `2 rounds, up to 7 where a precision needed more`."""
     if not plan.later:
-        return "1 round" if plan.rounds == 1 else f"{plan.rounds} rounds"
+        return format_count(plan.rounds, "round")
     return f"{plan.common_rounds} rounds, up to {plan.rounds} where a precision needed more"

@@ -137,8 +137,8 @@ def extend_rounds(planned: PlanFacts, rounds: int) -> PlanFacts:
     """
     if rounds <= planned.rounds:
         raise BenchError(
-            f"cannot resume: the run already has {planned.rounds} round(s); give ROUNDS a "
-            "larger number, the total of all rounds"
+            f"cannot resume: give ROUNDS a number above {planned.rounds}, which the run already has; it is the total "
+            "of all rounds"
         )
     if any(SCENARIOS[name].measures_throughput for name in planned.scenarios):
         longer = _add_rounds(planned, rounds - planned.rounds)

@@ -9,7 +9,7 @@ from zoo.core.capacity import ALL_PORTS, USUAL_PORTS, generator_need, server_nee
 from zoo.core.entry_id import base_id
 from zoo.core.run import PlanFacts, Program, Run
 from zoo.report.columns import title_of
-from zoo.report.formatting import format_duration, format_number
+from zoo.report.formatting import format_count, format_duration, format_number
 from zoo.report.section import NONE, Section, Table
 from zoo.stats.extra_rounds import PLANNED, Need
 from zoo.stats.memory_per_request import Cost
@@ -26,9 +26,10 @@ def format_announcement(
         setting += f"; and {', '.join(planned.variations)}"
     measured = {entry for entries, _ in _list_loads(planned) for entry in entries}
     machine = f"\nmachine: {cores}" if cores else ""
-    other = "".join(f", of {name} {rounds}" for name, rounds in planned.rounds_of.items())
+    rounds = format_count(planned.rounds, "round")
+    other = "".join(f", of {name} {count}" for name, count in planned.rounds_of.items())
     return (
-        f"{plain} cells = {_format_loads(planned)} × {planned.rounds} round(s){other}{again}, "
+        f"{format_count(plain, 'cell')} = {_format_loads(planned)} × {rounds}{other}{again}, "
         f"about {format_duration(seconds)}{_format_extra_rounds(planned)}\n"
         f"entries: {', '.join(entry for entry in planned.entries if entry in measured)}\n"
         f"condition: {setting}; order seed {planned.seed}{_format_unaffected(planned)}"
@@ -71,20 +72,28 @@ def _format_entries(planned: PlanFacts, entries: Sequence[str]) -> str:
     Numbers of conditions differ because a JVM condition does not apply to native servers.
     """
     if not planned.variations:
-        return f"{len(entries)} entries"
+        return _count_entries(len(entries))
     under = Counter(1 + sum(base_id(one) == entry for one in planned.varied_entries) for entry in entries)
     (most, many), *fewer = sorted(under.items(), reverse=True)
-    return ", ".join([f"{many} entries under {most} conditions", *(f"{n} under {count}" for count, n in fewer)])
+    return ", ".join([f"{_count_entries(many)} under {most} conditions", *(f"{n} under {count}" for count, n in fewer)])
+
+
+def _count_entries(count: int) -> str:
+    return format_count(count, "entry", "entries")
+
+
+def _count_connections(tiers: Sequence[str]) -> str:
+    return f"{', '.join(tiers)} connection{'' if tiers == ['1'] else 's'}"
 
 
 def _list_loads(planned: PlanFacts) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield each load with the entries that it applies to."""
     plain = [name for name in planned.scenarios if name not in planned.programs]
     if plain:
-        yield tuple(planned.entries), f"{', '.join(plain)} × {', '.join(planned.tiers)} connections"
+        yield tuple(planned.entries), f"{', '.join(plain)} × {_count_connections(planned.tiers)}"
     for scenario, program in planned.programs.items():
         for entries, cases in _group_cases(planned, program).items():
-            words = [scenario, ", ".join(filter(None, cases)), f"{', '.join(program.tiers)} connections"]
+            words = [scenario, ", ".join(filter(None, cases)), _count_connections(program.tiers)]
             yield entries, " × ".join(filter(None, words))
 
 

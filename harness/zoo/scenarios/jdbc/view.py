@@ -10,6 +10,7 @@ from zoo.core.run import Run
 from zoo.report.columns import title_of
 from zoo.report.findings import BAD, GOOD, Finding, list_findings
 from zoo.report.formatting import (
+    format_count,
     format_duration,
     format_number,
     format_percent,
@@ -79,7 +80,7 @@ def conditions(run: Run) -> list[str]:
     used = plan.profile_of(run.plan)
     given_up = plan.OMISSIONS.get(used.name)
     return [
-        f"Profile {used.name}: {used.rounds} round(s). A round is one fork of JMH per cell, on a "
+        f"Profile {used.name}: {format_count(used.rounds, 'round')}. A round is one fork of JMH per cell, on a "
         f"fresh database, with {used.warmups} × {used.warmup_s} s of warm-up and {used.iterations} × "
         f"{used.iteration_s} s.",
         *([f"{given_up}."] if given_up else []),
