@@ -131,7 +131,7 @@ def test_plan_names_the_runs_that_are_missing_and_touches_nothing(root: Path) ->
 
 def test_plan_leaves_out_what_was_measured(root: Path) -> None:
     kept(root)
-    assert "0 of 1 runs for 1 claims are not measured on this machine." in zoo("plan", "--claim", "Q1")[1]
+    assert "0 of 1 runs for 1 claim are not measured on this machine." in zoo("plan", "--claim", "Q1")[1]
 
 
 def test_show_judges_the_runs_that_were_made_here(root: Path) -> None:
@@ -232,7 +232,7 @@ def test_an_interrupted_run_ends_the_whole_command_and_is_measured_again(
 ) -> None:
     bench_that(monkeypatch, child_process.INTERRUPTED)
     assert zoo("run", "--yes", "--claim", "Q1")[0] == 130
-    assert "1 of 1 runs for 1 claims are not measured" in zoo("plan", "--claim", "Q1")[1]
+    assert "1 of 1 runs for 1 claim are not measured" in zoo("plan", "--claim", "Q1")[1]
     bench_that(monkeypatch, 0)
     assert zoo("run", "--yes", "--claim", "Q1")[0] == 0
 

@@ -68,7 +68,7 @@ def test_a_run_may_be_given_more_rounds_of_what_measures_throughput() -> None:
 
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_a_run_is_not_given_fewer_rounds_than_it_has(rounds: int) -> None:
-    with pytest.raises(BenchError, match="the run already has 3 round"):
+    with pytest.raises(BenchError, match="give ROUNDS a number above 3, which the run already has"):
         extra_rounds.extend_rounds(asked().plan, rounds)
 
 

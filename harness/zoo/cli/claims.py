@@ -121,12 +121,13 @@ def _plan(selection: Selection) -> list[TimedRun]:
         minutes = NONE if time.impossible else f"{time.seconds / 60:.0f}"
         rows.append([run.name, " ".join(claim.id for claim in selection.claims if run.name in claim.runs), minutes])
     chosen = [(run, time) for run, time in missing if not time.impossible]
+    seconds = sum(time.seconds for _, time in chosen)
     summary = (
-        f"{len(missing)} of {len(selection.runs)} runs for {len(selection.claims)} claims are not measured on this "
-        f"machine. To measure them takes about {format_duration(sum(time.seconds for _, time in chosen))}."
+        f"{len(missing)} of {len(selection.runs)} runs for {format_count(len(selection.claims), 'claim')} are not "
+        f"measured on this machine. To measure them takes about {format_duration(seconds)}."
     )
     if reasons:
-        summary += f" {len(reasons)} runs cannot be measured here; the reasons are below the table."
+        summary += f" {format_count(len(reasons), 'run')} cannot be measured here; the reasons are below the table."
     table = Table("", ["run", "for", "minutes"], rows, text=2)
     terminal.print_sections([Section("Runs to measure", [summary], [table] if rows else [], reasons)], console)
     return chosen

@@ -14,7 +14,7 @@ from zoo.cli.display import console, display
 from zoo.core.defaults import REFERENCE_BUDGET_MIN
 from zoo.reference import rerun, runs
 from zoo.reference.rerun import REFRESHED, TimedBuild, TimedRun
-from zoo.report.formatting import format_duration
+from zoo.report.formatting import format_count, format_duration
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text import terminal
 
@@ -105,7 +105,7 @@ def _choose_runs(names: list[str] | None, budget: int) -> list[TimedRun]:
         env = "".join(f"{key}={value} " for key, value in run.env.items())
         display.line(f"{run.name}, {format_duration(each.seconds)}: {env}zoo {shlex.join(run.words)}")
     seconds = sum(each.seconds for _, each in chosen)
-    display.line(f"{len(chosen)} runs, about {format_duration(seconds)}; the machine should be idle")
+    display.line(f"{format_count(len(chosen), 'run')}, about {format_duration(seconds)}; the machine should be idle")
     return chosen
 
 
