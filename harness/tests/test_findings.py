@@ -90,7 +90,7 @@ def virtual_threads_warm_up_sooner(runs: Sequence[StoredRun]) -> bool:
         found = re.search(rf"after ([\d.]+) s by {by}", text)
         return float(found[1]) if found else float("inf")
 
-    servers = ("java-tomcat", "java-spring", "java-liberty")
+    servers = ("java-spring", "java-liberty")
     return all(reached(texts[s], "virtual threads") < reached(texts[s], "the pool") for s in servers)
 
 
