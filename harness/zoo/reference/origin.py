@@ -27,12 +27,13 @@ from zoo.stats.pairs import Comparison, Kind, Pair
 from zoo.stats.summary import Row
 
 
-def preference_key(rounds: int, started_at: str) -> tuple[int, str]:
+def preference_key(rounds: int, started_at: str, connections: int = 0) -> tuple[int, int, str]:
     """Return a sort key: if several runs have the same cell, documents quote the run with the greatest key.
 
-    That is the run with the most rounds and, among equals, the newest. This rule does not look at the result.
+    That is the run with the most rounds and, among equals, the newest. For a slope over several connection counts, the
+    highest of them comes before the newest, because it determines the slope best. The rule ignores the result.
     """
-    return rounds, started_at
+    return rounds, connections, started_at
 
 
 def describe_origin(run: Run, catalog: Catalog, only: str | None = None) -> str:
@@ -138,13 +139,9 @@ HeldCosts = dict[tuple[str, str], tuple[StoredRun, Cost]]
 
 
 def preferred_costs(runs: Iterable[StoredRun]) -> HeldCosts:
-    """Return the costs that documents quote, one for each entry and quantity.
-
-    They come from the run with the most rounds and, among equals, the most connections, which determine a slope best;
-    then from the newest. Like `preference_key`, this does not look at the result.
-    """
+    """Return the costs that documents quote, one for each entry and quantity."""
     every = [
-        ((cost.interval.n, _highest_count(one.run), one.run.started_at), key, one, cost)
+        (preference_key(cost.interval.n, one.run.started_at, _highest_count(one.run)), key, one, cost)
         for one in runs
         for key, cost in one.costs.items()
     ]

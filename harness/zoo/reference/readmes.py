@@ -184,7 +184,7 @@ def fast_pairs(runs: Sequence[StoredRun], catalog: Catalog) -> dict[str, tuple[S
     return dict(sorted(by_server.items()))
 
 
-def _preference(one: StoredRun, pair: Pair) -> tuple[int, str]:
+def _preference(one: StoredRun, pair: Pair) -> tuple[int, int, str]:
     return preference_key(pair.rounds, one.run.started_at)
 
 
