@@ -19,12 +19,11 @@ from zoo.reference.readmes import CHARTS, chart_file, fast_pairs, list_cases, re
 from zoo.reference.runs import Reference, StoredRun
 from zoo.report import view
 from zoo.report.charts.figure import Figure
-from zoo.report.columns import COLUMNS
 from zoo.report.formatting import format_number
 from zoo.report.ledger_text import format_deciding_figure
 from zoo.report.page import svg
 from zoo.report.wording import capitalize, describe_rounds, format_comparison, join_names
-from zoo.stats.metrics import CPU
+from zoo.stats.metrics import CPU, REQUESTS
 from zoo.stats.pairs import Comparison, Kind
 
 Evidence = Callable[[Sequence[StoredRun], Catalog], str]
@@ -158,9 +157,16 @@ def _render_answers(runs: Sequence[StoredRun], catalog: Catalog) -> str:
 
 
 def _render_requests(runs: Sequence[StoredRun], catalog: Catalog) -> str:
-    one, column = runs[0], COLUMNS["rps"]
-    rows = sorted(one.summary.cells.rows.values(), key=lambda row: row.entry)
-    lines = [f"- {row.entry} with {row.tier} connections: {column.text(row)} {column.title}." for row in rows]
+    one = runs[0]
+    pairs = [pair for pair in one.summary.compared.pairs if pair.comparisons[REQUESTS].ratio]
+    lines = []
+    for case in dict.fromkeys(pair.scenario for pair in pairs):
+        of_case = [pair for pair in pairs if pair.scenario == case]
+        texts = [f"{format_comparison(pair.comparisons[REQUESTS])} at {pair.tier}" for pair in of_case]
+        lines.append(
+            f"- Requests per second of {of_case[0].a} vs. {of_case[0].b} with `{case}`, by number of connections: "
+            f"{join_names(texts)}."
+        )
     return "\n".join([*lines, "", _describe_run(one, catalog)])
 
 
@@ -178,7 +184,7 @@ CONCLUSIONS = (
     Conclusion("memory", CASES, partial(_render_case, requests="hold"), "", ("L6", "S7")),
     Conclusion("cold", ("scenarios/cold",), _render_answers, "cold-cold-default-100-java-tomcat"),
     Conclusion("database", CASES, partial(_render_case, requests="share"), "", ("D5", "D7", "D14")),
-    Conclusion("async", ("scenarios/service-5s",), _render_requests, "sweep-service-5s-java-tomcat", ("T5", "T9")),
+    Conclusion("async", ("scenarios/service",), _render_requests, "sweep-service-50ms-java-tomcat", ("T5", "T9")),
     Conclusion("conditions", ("conditions/jvm-hello",), _render_conditions, "forest-condition-hello-cpu-per-request"),
 )
 """All conclusions, in the order of the document."""
