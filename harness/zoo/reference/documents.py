@@ -60,6 +60,9 @@ ANSWERED = ("java-liberty", "java-spring", "java-tomcat", "java-vertx")
 BEHIND_ANSWERS = ("scenarios/*", "claims/jdbc*")
 """The runs that measured what an answer quotes of the reference machine."""
 
+EXPERIMENTS = ("scenarios/*", "java-liberty/load", "java-liberty/ramp")
+"""The runs in the tables by scenario."""
+
 
 def _answer_part(server: str, blocks: slice = slice(None)) -> tuple[Sequence[str], RenderPart]:
     """Return the runs of a part with a server's answer, and the function that renders it."""
@@ -97,7 +100,7 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
     yield Part("docs/reference/measurements.md", "allocators", ("allocators",), findings.render_allocators)
     yield Part("docs/reference/measurements.md", "conditions", ("conditions/*",), findings.render_conditions)
     yield Part("docs/reference/measurements.md", "tier", ("vm-25k*",), findings.render_highest_tier)
-    yield Part("docs/reference/measurements.md", "experiments", ("scenarios/*",), findings.render_experiments)
+    yield Part("docs/reference/measurements.md", "experiments", EXPERIMENTS, findings.render_experiments)
     yield Part("docs/explanation/liberty.md", "study", ("java-liberty/*",), findings.render_study)
     runtimes = partial(findings.render_pairs, engine=True)
     yield Part("docs/guides/containers.md", "cost", ("container-cost",), runtimes)
@@ -121,7 +124,7 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
 FILES = (
     ((ZOO,), readmes.render_files),
     (("answers/*", *BEHIND_ANSWERS), readmes.render_answer_files),
-    (("scenarios/*",), findings.render_experiment_charts),
+    (EXPERIMENTS, findings.render_experiment_charts),
     (("vm-25k*",), findings.render_highest_tier_reports),
     (tuple(one.runs[0] for one in CONCLUSIONS if one.chart), conclusions.render_charts),
 )
