@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import operator
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from fixtures.scripted_server import OPENS_AFTER_S, ScriptedServer
 from waits import PATIENCE_S
 
+from zoo.load.execute import Job, LocalExecutor
 from zoo.load.spec import LoadError
 from zoo.load.vegeta import Attack, Vegeta, align_hits, classify_failure, command, count_processes, read_hits
 from zoo.scenarios.open.analysis import analyse
@@ -218,6 +220,15 @@ def test_results_with_a_gap_or_of_another_form_are_no_data(rows: list[list[str]]
 )
 def test_kinds_of_failures(status: int, error: str, kind: str) -> None:
     assert classify_failure(status, error) == kind
+
+
+def test_converting_results_uses_cpu_time_that_counts_separately() -> None:
+    work = [sys.executable, "-S", "-c", "sum(range(10_000_000))"]
+    writes = [sys.executable, "-S", "-c", "open('out', 'w').write('x')"]
+    job = Job([writes], window_s=PATIENCE_S, limit_s=PATIENCE_S, install="", results=["out"])
+    assert LocalExecutor().execute(job).convert_cpu_s == 0
+    done = LocalExecutor().execute(replace(job, convert={"out": work}))
+    assert done.convert_cpu_s > done.cpu_s > 0
 
 
 def test_the_version_is_the_one_of_the_module() -> None:

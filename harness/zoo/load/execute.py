@@ -60,7 +60,7 @@ class Job:
     convert: dict[str, list[str]] = field(default_factory=dict)
     """Commands that run afterwards, by the result that each reads.
 
-    A command is skipped if its result is empty. Its CPU time does not count.
+    A command is skipped if its result is empty. Its CPU time counts separately.
     """
     begin_at: float | None = None  # on the monotonic clock of the host where it runs; None: immediately
 
@@ -71,9 +71,10 @@ class ExecutionResult:
 
     output: str  # what the first command printed
     results: dict[str, str]  # packed contents of the files, by name
-    cpu_s: float  # user and system time
+    cpu_s: float  # user and system time of the commands
     busiest_thread: float  # share of a core
     began_s: float  # on the monotonic clock of the host where it ran
+    convert_cpu_s: float = 0.0  # user and system time of the conversions
 
     def open(self, name: str) -> TextIO:
         """Open a result; it is empty if the command wrote none."""
@@ -131,13 +132,14 @@ class LocalExecutor:
                 for number, command in enumerate(commands):
                     children.start(command, job.environment, folder / f".printed-{number}", folder)
                 children.follow(job.window_s, job.limit_s, on_tick)
-                self._convert(job, folder)
+                convert_cpu_s = self._convert(job, folder)
                 return ExecutionResult(
                     output=(folder / ".printed-0").read_text(encoding="utf-8", errors="replace"),
                     results={file: _pack_file(folder / file) for file in job.results},
                     cpu_s=children.cpu_s,
                     busiest_thread=busy.busiest(),
                     began_s=began_s,
+                    convert_cpu_s=convert_cpu_s,
                 )
             finally:
                 self._running.remove(children)
@@ -145,12 +147,15 @@ class LocalExecutor:
     def pids(self) -> list[int]:
         return [pid for children in list(self._running) for pid in children.pids()]
 
-    def _convert(self, job: Job, folder: Path) -> None:
+    def _convert(self, job: Job, folder: Path) -> float:
+        """Convert the results, and return the CPU time of that in seconds."""
+        before_s = _children_cpu_s()
         for file, words in job.convert.items():
             if (folder / file).stat().st_size:
                 done = _run_briefly([find_program(words[0], job.install), *words[1:]], CONVERT_S, folder)
                 if done.returncode:
                     raise LoadError("generator_failed", f"`{' '.join(words)}` failed", done.stderr[-2000:])
+        return _children_cpu_s() - before_s
 
 
 class Children:
@@ -291,6 +296,12 @@ def find_program(binary: str, install: str) -> str:
     if path is None:
         raise LoadError("generator_missing", f"{binary} {install}")
     return path
+
+
+def _children_cpu_s() -> float:
+    """Return the user and system time of all processes that this one started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _run_briefly(

@@ -71,6 +71,12 @@ class AttackResult:
     hits: list[Hits]  # one per process
     cpu_s: float  # sum over all processes
     version: str
+    convert_cpu_s: float = 0.0  # spent on the results after the load
+
+    @property
+    def total_cpu_s(self) -> float:
+        """Return the CPU time of the load and of converting its results, in seconds."""
+        return self.cpu_s + self.convert_cpu_s
 
 
 class Vegeta:
@@ -122,7 +128,7 @@ class Vegeta:
         )
         done = self._executor.execute(job, on_tick)
         found = [read_hits(csv.reader(done.open(table))) for table in tables]
-        return AttackResult(align_hits(found), done.cpu_s, self.version())
+        return AttackResult(align_hits(found), done.cpu_s, self.version(), done.convert_cpu_s)
 
 
 def command(attack: Attack, count: int = 1, number: int = 0, host: str | None = None) -> list[str]:

@@ -30,7 +30,7 @@ def measure_attack(cell: TrialCell, server: WarmServer, attack: Attack, share: f
     cell.show_phase(f"measuring at {attack.rate:,}/s")
     with cell.window(server) as window:
         given = server.hosted.attacker.run(attack)
-        window.generator_cpu_s = given.cpu_s
+        window.generator_cpu_s = given.total_cpu_s
     try:
         found = analyse(given.hits, attack.rate, attack.duration_s)
     except ValueError as error:

@@ -126,7 +126,7 @@ def _burst(cell: TrialCell, server: WarmServer, seen: _Seen, hello: IdlePool | N
     with cell.window(server) as window:
         seen.window = window
         attacked = hosted.attacker.run(attack, look)
-        window.generator_cpu_s = attacked.cpu_s
+        window.generator_cpu_s = attacked.total_cpu_s
     attacked = replace(attacked, hits=first_requests(attacked.hits, cell.block.case.wait_s))
     sent = sum(len(one.sent_us) for one in attacked.hits)
     if sent != connections.actual:

@@ -25,7 +25,7 @@ def measure_cell(cell: TrialCell) -> Trial:
         cell.show_phase("measuring")
         with cell.window(server) as window:
             attacked = server.hosted.attacker.run(attack)
-            window.generator_cpu_s = attacked.cpu_s
+            window.generator_cpu_s = attacked.total_cpu_s
         times = answers(attacked.hits)
         found = ramp(times, connections.actual, delay_s, duration_s)
         result = RampResult(
