@@ -112,7 +112,7 @@ def seen(record: Record) -> Measurement:
         ("bytes", 3 * 9 * 6 * 1),
         ("slow-readers", 3 * 1 * 4 * 1),
         ("open", 3 * 1 * 1 * 3),
-        ("rate", 3 * 6 * 1 * 3),
+        ("rate", 3 * 5 * 1 * 3),
         ("ab", 3 * 1 * 1 * 3),
         ("startup", 3 * 1 + 2 * 2),
         ("cold", (3 * 1 + 2 * 1) * 3),

@@ -21,7 +21,7 @@ from zoo.scenarios.open.trial import measure_attack
 from zoo.scenarios.open.view import ARRIVAL_COLUMNS, arrival_section, groups, over_made
 from zoo.stats.trials import list_loads, newest_results
 
-SHARES = (0.2, 0.22, 0.5, 0.7, 0.77, 0.9)
+SHARES = (0.2, 0.22, 0.5, 0.7, 0.9)
 """Fractions of the capacity. 0.22 is 10% more than 0.2.
 
 On cores that server and generator share, the generator keeps only low rates: where both are busy, it sends late.
