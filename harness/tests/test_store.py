@@ -163,7 +163,7 @@ def root(tmp_path: Path) -> Path:
         (tmp_path / server.name).mkdir()
         (tmp_path / server.name / "README.md").write_text(f"# {server.name}\n{RESULTS}", encoding="utf-8")
     (tmp_path / "README.md").write_text(README.format(results=""), encoding="utf-8")
-    builders.list_runs(tmp_path, "bench-all", "aa", "slowdown", "designs/jvm-rounds", "cores-split")
+    builders.list_runs(tmp_path, "bench-all", "aa", "slowdown", "designs/native-rounds", "cores-split")
     return tmp_path
 
 
@@ -280,7 +280,7 @@ def test_what_committed_runs_prove_stands_in_the_method(root: Path) -> None:
     run = builders.run([PLATFORM, VIRTUAL], ["hello"], ["1k"]).model_copy(
         update={"finished_at": "2026-01-02T03:14:05+00:00"}
     )
-    for folder in (COMMITTED / "aa", COMMITTED / "designs/jvm-rounds"):
+    for folder in (COMMITTED / "aa", COMMITTED / "designs/native-rounds"):
         made = Store.create(root / "made", run)
         for entry in (PLATFORM, VIRTUAL, aa_id(VIRTUAL)):
             for number, wobble in enumerate((1.0, 1.01, 0.99), 1):

@@ -60,7 +60,13 @@ ANSWERED = ("java-liberty", "java-spring", "java-tomcat", "java-vertx")
 BEHIND_ANSWERS = ("scenarios/*", "claims/jdbc*")
 """The runs that measured what an answer quotes of the reference machine."""
 
-EXPERIMENTS = ("scenarios/*", "java-liberty/load", "java-liberty/ramp")
+EXPERIMENTS = (
+    "scenarios/*",
+    "answers/java-tomcat/pools",
+    "java-liberty/cpu",
+    "java-liberty/load",
+    "java-liberty/ramp",
+)
 """The runs in the tables by scenario."""
 
 
