@@ -45,13 +45,22 @@ def pair(ratio: float, by: tuple[float, ...] = STEADY, tier: str = "1k") -> list
         (0.90, STEADY, R, UNSURE),
         (0.75, UNSTEADY, R, UNSURE),
         (0.95, UNSTEADY, OPEN, UNSURE),
-        (1.20, UNSTEADY, OPEN, SMALL),
+        (1.20, UNSTEADY, C, None),
         (0.75, (1.0,), OPEN, UNSURE),
     ],
 )
 def test_a_ratio(ratio: float, by: tuple[float, ...], word: ClaimWord, size: Size | None) -> None:
     found = said(claim([BELOW], PAIR), pair(ratio, by)).judgement
     assert (found.word, found.size) == (word, size)
+
+
+def test_a_claim_does_not_hold_without_its_size_even_if_the_direction_is_open() -> None:
+    found = said(claim([BELOW], PAIR), pair(1.2, UNSTEADY)).parts[0].judgement
+    assert found.reason == "the interval includes both directions, but not the published size"
+    two = said(claim([BELOW], GRID), [*pair(1.02, (0.98, 1.0, 1.02)), *pair(0.75, tier="100")])
+    assert two.word is C
+    by_chance = said(claim([BELOW], GRID), [*pair(1.2, UNSTEADY), *pair(0.75, tier="100")])
+    assert by_chance.word is OPEN
 
 
 def test_what_is_open_says_how_many_rounds_would_decide() -> None:
@@ -151,7 +160,8 @@ def test_a_cell_that_failed_by_no_fault_of_the_server_was_not_measured() -> None
         (200, STEADY, R),
         (-100, STEADY, C),
         (399, STEADY, R),
-        (100, UNSTEADY, OPEN),
+        (100, UNSTEADY, C),
+        (150, (0.7, 1.0, 1.3), OPEN),
         (347, (1.0,), OPEN),
     ],
 )
@@ -231,7 +241,7 @@ def test_a_gain(first: float, second: float, by: tuple[float, ...], word: ClaimW
         (0.7, 1.0, STEADY, R),
         (0.9, 1.0, STEADY, R),
         (0.99, 1.0, STEADY, C),
-        (0.95, 1.0, STEADY, OPEN),
+        (0.95, 1.0, STEADY, C),
         (0.7, 1.0, UNSTEADY, OPEN),
     ],
 )

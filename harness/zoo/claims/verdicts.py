@@ -47,11 +47,12 @@ class ClaimWord(StrEnum):
 
 MEANING = {
     ClaimWord.HOLDS: "the whole interval is on the published side, or within the band if only a band was published",
-    ClaimWord.DOES_NOT: "the whole interval is where the claim does not hold",
+    ClaimWord.DOES_NOT: "the interval excludes the claim",
     ClaimWord.CONTRADICTED: "it does not hold, and the test matches the article's in all essentials",
     ClaimWord.NOT_REPRODUCED: "it does not hold here, but the test differs from the article's; the reason is "
     "given next to it",
-    ClaimWord.OPEN: "the interval includes a bound, or the difference is within noise",
+    ClaimWord.OPEN: "the interval includes a bound of the claim, or both directions and the published size, or the "
+    "difference is within noise",
     ClaimWord.NOT_MEASURED: "no measurement can decide it",
     ClaimWord.RECORDED: "an absolute figure from another machine, shown but never judged",
 }
@@ -214,16 +215,20 @@ def _leave_open(rule: Rule, reason: str) -> Judgement:
 
 
 def _rounds_until_decided(rule: Rule, estimate: Estimate, low: float, high: float) -> int | None:
-    """Return the rounds until the interval no longer includes the bound that is nearest to the figure.
+    """Return the rounds until the interval excludes enough of its bounds to decide.
 
     The interval's half-width shrinks with the square root of their number, on the log scale for a ratio.
     """
-    side = _published_side(rule)
-    included = [bound for bound in ((side[1],) if side else _band(rule)) if low < bound < high]
-    if not included or not (math.isfinite(low) and math.isfinite(high)):
+    if not (math.isfinite(low) and math.isfinite(high)):
         return None
     scale = math.log if rule.rule in ("ratio", "gain") and low > 0 else float
-    distance = min(abs(scale(estimate.value) - scale(bound)) for bound in included)
+    side = _published_side(rule)
+    bounds = _band(rule) if side is None else (side[1], _nearest_published(rule, side[0]))
+    distances = [abs(scale(estimate.value) - scale(bound)) for bound in bounds if low < bound < high]
+    if not distances:
+        return None
+    # a direction is decided without its bound or without the published size, a band only without both of its bounds
+    distance = max(distances) if side else min(distances)
     half = (scale(high) - scale(low)) / 2
     return max(1, math.ceil(estimate.n * (half / distance) ** 2) - estimate.n) if distance > 0 else None
 
@@ -240,7 +245,20 @@ def _judge_direction(rule: Rule, low: float, high: float) -> Judgement:
         return Judgement(ClaimWord.DOES_NOT, f"the whole interval is within {100 * MARGIN:.0f}% of no difference")
     if sign * (far - bound) <= 0:
         return Judgement(ClaimWord.DOES_NOT)
+    if _misses_size(rule, sign, far):
+        return Judgement(ClaimWord.DOES_NOT, "the interval includes both directions, but not the published size")
     return Judgement(ClaimWord.OPEN, "the interval includes both directions", _judge_size(rule, sign, low, high))
+
+
+def _misses_size(rule: Rule, sign: int, far: float) -> bool:
+    """Return True if even the end of the interval on the published side, `far`, is short of the published size."""
+    return sign * (_nearest_published(rule, sign) - far) > 0
+
+
+def _nearest_published(rule: Rule, sign: int) -> float:
+    """Return the least of the sizes that count as published, the one nearest to no difference."""
+    least, most = _band(rule)
+    return least if sign > 0 else most
 
 
 def _judge_band(rule: Rule, low: float, high: float) -> Judgement:
@@ -326,7 +344,9 @@ def _p_value(rule: Rule, estimate: Estimate) -> float:
     if _shows_no_difference(rule, estimate.low, estimate.high):
         return max(estimate.ratio.p_of(1 + MARGIN), estimate.ratio.p_of(1 / (1 + MARGIN)))
     if side:
-        return estimate.ratio.p_of(side[1])
+        sign, bound = side
+        opposite = sign * ((estimate.high if sign > 0 else estimate.low) - bound) <= 0
+        return estimate.ratio.p_of(bound if opposite else _nearest_published(rule, sign))
     return estimate.ratio.p_of(
         (rule.contradicted_above or most) if estimate.low > most else (rule.contradicted_below or least)
     )
