@@ -104,7 +104,7 @@ answer: setup tools ## Try: recommend a pool size or a thread model for one serv
 	$(if $(SERVER),,$(error SERVER= must name a server))
 	@$(HARNESS) answer
 
-bench-liberty: setup tools ## Measure: measure Liberty's self-tuning pool and virtual threads for docs/explanation/liberty.md (over an hour)
+bench-liberty: setup tools ## Measure: measure Liberty's self-tuning pool and virtual threads for docs/explanation/liberty.md (about three hours)
 	@$(WITHOUT) $(HARNESS) reference run --no-replace 'java-liberty/*'
 
 bench: setup $(if $(filter open rate ramp ab pool-size,$(call list,$(SCENARIO))),tools) ## Measure: measure the servers and scenarios you select (SERVER=, SCENARIO=, …), or your own server (TARGET=URL PID=n, or ZOO=folder)
