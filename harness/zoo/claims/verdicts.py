@@ -245,14 +245,10 @@ def _judge_direction(rule: Rule, low: float, high: float) -> Judgement:
         return Judgement(ClaimWord.DOES_NOT, f"the whole interval is within {100 * MARGIN:.0f}% of no difference")
     if sign * (far - bound) <= 0:
         return Judgement(ClaimWord.DOES_NOT)
-    if _misses_size(rule, sign, far):
+    size = _judge_size(rule, sign, low, high)
+    if size is Size.SMALLER:
         return Judgement(ClaimWord.DOES_NOT, "the interval includes both directions, but not the published size")
-    return Judgement(ClaimWord.OPEN, "the interval includes both directions", _judge_size(rule, sign, low, high))
-
-
-def _misses_size(rule: Rule, sign: int, far: float) -> bool:
-    """Return True if even the end of the interval on the published side, `far`, is short of the published size."""
-    return sign * (_nearest_published(rule, sign) - far) > 0
+    return Judgement(ClaimWord.OPEN, "the interval includes both directions", size)
 
 
 def _nearest_published(rule: Rule, sign: int) -> float:
