@@ -82,9 +82,9 @@ case ${1:-} in
     qemu)
         if ! command -v qemu-system-x86_64 >/dev/null || ! command -v busybox >/dev/null; then
             qemu_packages
-            if ! qemu_is_sound && command -v apt-get >/dev/null; then
-                qemu_backport || true
-            fi
+        fi
+        if ! qemu_is_sound && command -v apt-get >/dev/null; then
+            qemu_backport || true
         fi
         echo "QEMU $(qemu_version)"
         qemu_is_sound ||

@@ -45,7 +45,7 @@ BY_HAND = {
     "docker": "install Docker Engine as described in its documentation",
     "compose": "install docker-compose-plugin (Docker's own packages), docker-compose-v2 (Ubuntu), docker-compose "
     "(Debian 13, Arch) or docker-cli-compose (Alpine)",
-    "qemu": "RUNTIME=vm needs Debian on x86_64 with the packages qemu-system-x86 and busybox-static",
+    "qemu": "make qemu, on Debian on x86_64",  # not apt-get alone, which may install a QEMU that crashes JVMs
 }
 
 INSTALL = {
@@ -57,10 +57,7 @@ INSTALL = {
 }
 
 PACKAGES = {
-    "debian": {
-        **{"jdk": "openjdk-21-jdk-headless", "maven": "maven", "wrk": "wrk", "docker": "docker.io"},
-        "qemu": "--no-install-recommends qemu-system-x86 busybox-static",
-    },
+    "debian": {"jdk": "openjdk-21-jdk-headless", "maven": "maven", "wrk": "wrk", "docker": "docker.io"},
     "fedora": {"jdk": "java-21-openjdk-devel", "cargo": "cargo", "maven": "maven"},
     "suse": {"jdk": "java-21-openjdk-devel", "cargo": "cargo", "maven": "maven", "docker": "docker"},
     "arch": {"jdk": "jdk21-openjdk", "cargo": "rust", "maven": "maven", "wrk": "wrk", "docker": "docker"},
