@@ -78,6 +78,14 @@ def test_the_page_needs_no_network_and_runs_no_script_but_its_own() -> None:
     assert not re.search(r'(?:src|href)="(?:https?:)?//', text)
 
 
+def test_the_ledger_names_all_machines() -> None:
+    one = archive(measured())
+    other = replace(one, machine=replace(one.machine, processor="Other CPU"))
+    verdicts = [verdict for run in (one, other) for verdict in judge_each(ledger().claims, {"a-run": run})]
+    text = render(told.ledger_sections(ledger(), verdicts))
+    assert "Measured on Some CPU, 2 cores and on Other CPU, 2 cores, in 2 runs of 1 commit." in text
+
+
 def test_the_ledger_as_markdown_links_the_runs() -> None:
     found = ledger()
     text = render(told.ledger_sections(found, said(found), links=True))

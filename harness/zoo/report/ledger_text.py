@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from zoo.claims.estimates import Estimate
@@ -287,10 +288,12 @@ def _describe_machine(verdicts: Sequence[ClaimVerdict]) -> str:
     archives = list(dict.fromkeys(archive for verdict in verdicts for archive in verdict.archives))
     if not archives:
         return "No selected run has any of their cells."
-    machine = archives[0].machine
+    machines = Counter(_format_machine(archive.machine) for archive in archives)
     commits = len({archive.commit for archive in archives})
     runs = f"{format_count(len(archives), 'run')} of {format_count(commits, 'commit')}"
-    measured = f"Measured on {_format_machine(machine)}, in {runs}, which each run names."
+    measured = (
+        f"Measured on {' and on '.join(name for name, _ in machines.most_common())}, in {runs}. Each run names its own."
+    )
     return " ".join(dict.fromkeys([measured, *(a.machine.unknown for a in archives if a.machine.unknown)]))
 
 
