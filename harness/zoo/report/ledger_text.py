@@ -292,7 +292,8 @@ def _describe_machine(verdicts: Sequence[ClaimVerdict]) -> str:
     commits = len({archive.commit for archive in archives})
     runs = f"{format_count(len(archives), 'run')} of {format_count(commits, 'commit')}"
     measured = (
-        f"Measured on {' and on '.join(name for name, _ in machines.most_common())}, in {runs}. Each run names its own."
+        f"Measured on {' and on '.join(name for name, _ in machines.most_common())}, in {runs}. "
+        "Each run names its machine and commit."
     )
     return " ".join(dict.fromkeys([measured, *(a.machine.unknown for a in archives if a.machine.unknown)]))
 
