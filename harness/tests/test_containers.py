@@ -9,11 +9,13 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
 from container_runs import PATIENCE_S, bench, ended, labelled, records
@@ -78,24 +80,34 @@ def test_the_image_zoo_keeps_finished_cells_after_ctrl_c_and_leaves_no_container
     command = ("bench", "--server", "rust-axum", "--connections", "100", "--rounds", "50")
     with os.fdopen(ours, "r+b", buffering=0) as terminal, image_zoo(results, *command, terminal=theirs) as running:
         os.close(theirs)
-        text = b""
-        while b" left)" not in text:  # the line of a finished cell
-            text += terminal.read(4096)
+        text = read(terminal, until=b" left)")  # the line of a finished cell
         terminal.write(b"\x03")
-        with suppress(OSError):  # the end of a terminal
-            while more := terminal.read(4096):
-                text += more
+        text += read(terminal)
     assert running.returncode == 130, text
     assert b"finished cells are kept. Continue with: docker compose run --rm zoo bench" in text
     assert only_run(results).records()
     assert labelled("com.docker.compose.service=zoo") == []
 
 
-def image_zoo(results: Path, *words: str, terminal: int | None = None) -> subprocess.Popen[str]:
-    """Start a command in the image of all servers, as a user who owns `results`; by default its output is a pipe."""
+def read(terminal: IO[bytes], until: bytes | None = None) -> bytes:
+    """Return what comes from a terminal, up to this text or else to the end."""
+    text = b""
+    with suppress(OSError):  # the end of a terminal
+        while (until is None or until not in text) and (more := os.read(terminal.fileno(), 4096)):
+            text += more
+    return text
+
+
+@contextmanager
+def image_zoo(results: Path, *words: str, terminal: int | None = None) -> Iterator[subprocess.Popen[str]]:
+    """Start a command in the image of all servers, as a user who owns `results`; by default its output is a pipe.
+
+    A command that does not end is killed, so that the test fails and shows what was printed.
+    """
     os.chown(results, CALLER, CALLER)
-    return subprocess.Popen(
-        ["docker", "compose", "run", "--rm", "zoo", *words],
+    name = f"zoo-test-{secrets.token_hex(4)}"
+    running = subprocess.Popen(
+        ["docker", "compose", "run", "--rm", "--name", name, "zoo", *words],
         cwd=ROOT,
         env=os.environ | {"ZOO_UID": str(CALLER), "ZOO_RESULTS": str(results), "COLUMNS": "200"},
         stdin=terminal,
@@ -103,6 +115,18 @@ def image_zoo(results: Path, *words: str, terminal: int | None = None) -> subpro
         stderr=subprocess.STDOUT if terminal is None else terminal,
         text=True,
     )
+
+    def end() -> None:
+        Engine().remove([name])
+        running.kill()
+
+    watchdog = threading.Timer(PATIENCE_S, end)
+    watchdog.start()
+    try:
+        with running:
+            yield running
+    finally:
+        watchdog.cancel()
 
 
 def only_run(results: Path) -> Store:
