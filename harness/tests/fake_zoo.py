@@ -59,10 +59,10 @@ def fake_zoo(folder: Path, variants: Mapping[str, Mapping[str, str]]) -> Catalog
     return load_catalog(folder)
 
 
-def measured(folder: Path, catalog: Catalog) -> dict[str, Record]:
+def measured(folder: Path, catalog: Catalog, display: Display | None = None) -> dict[str, Record]:
     """Measure all entries in a quick run, and return one record for each."""
     wish = BenchOptions(scenarios=["hello"], tiers=["10"], quick=True, duration_s=1, seed=1)
     run = benches.new_run(folder, wish, request.make_plan(wish, catalog, Condition()), facts.gather(), {}, catalog)
     store = Store.create(folder / "results", run)
-    found = benches.carry_out(folder, store, catalog, Display())
+    found = benches.carry_out(folder, store, catalog, display or Display())
     return {record.entry: record for record in found}

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import signal
 import threading
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
+from fake_zoo import fake_zoo, measured
 from pydantic import BaseModel, field_serializer
 from pydantic_core import PydanticSerializationError
 
+from zoo.bench.display import Display
 from zoo.core.interrupts import defer_signals, interruptible
+from zoo.core.record import Record
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 
@@ -42,6 +47,19 @@ def test_what_is_held_is_completed_before_an_interrupt(number: int) -> None:
 def test_what_is_not_held_is_a_fault_of_the_data(number: int) -> None:
     with interruptible(), pytest.raises(PydanticSerializationError):
         Interrupted(number=number).model_dump_json()
+
+
+class LosesInterrupt(Display):
+    """A display that receives Ctrl-C when a cell is finished, and loses it, as a destructor would."""
+
+    def record(self, record: Record) -> None:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_a_lost_interrupt_ends_a_run_after_its_block(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        measured(tmp_path, fake_zoo(tmp_path, {"eventloop": {}}), LosesInterrupt())
 
 
 def interrupted_and_faulty() -> None:

@@ -218,7 +218,7 @@ def carry_out(root: Path, store: Store, catalog: Catalog, display: Display) -> l
     entries = started_entries(run.plan, catalog)
     profile = blocks.profile_of(run.plan)
     conditions = {"": run.plan.condition, **run.plan.variations}
-    with interruptible(), open_runtimes(root, conditions, entries) as (runtimes, host):
+    with interruptible() as raise_if_interrupted, open_runtimes(root, conditions, entries) as (runtimes, host):
         try:
             planned = calibrate_plan(run.plan, entries, runtimes[""], store, display)
         except RuntimeFailure as error:
@@ -248,6 +248,7 @@ def carry_out(root: Path, store: Store, catalog: Catalog, display: Display) -> l
             with display.progress(expected_s, cells):
                 for number, block in enumerate(todo, start=1):
                     session.run([block], done)
+                    raise_if_interrupted()
                     display.reached(estimate_seconds(todo[:number], profile, catalog))
             spent_s += bench.clock.seconds() - began_s
             estimated_s += expected_s

@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import subprocess
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -228,8 +229,8 @@ def _measure_and_report(store: Store, launcher: Launcher, databases: Databases, 
     catalog = load_catalog(checkout.ROOT)
     console.print(f"run: {checkout.format_path(store.folder)} (Ctrl-C keeps finished cells)", highlight=False)
     try:
-        with interruptible():
-            _measure(store, launcher, databases)
+        with interruptible() as raise_if_interrupted:
+            _measure(store, launcher, databases, raise_if_interrupted)
     except KeyboardInterrupt:
         show_report(store, catalog, quiet=True)
         console.print("\ninterrupted; finished cells are kept. Continue with: make bench-jdbc RESUME=1")
@@ -243,7 +244,7 @@ def _measure_and_report(store: Store, launcher: Launcher, databases: Databases, 
         raise typer.Exit(1)
 
 
-def _measure(store: Store, launcher: Launcher, databases: Databases) -> None:
+def _measure(store: Store, launcher: Launcher, databases: Databases, raise_if_interrupted: Callable[[], None]) -> None:
     """Measure the cells that the run lacks, and show each record with the time left according to the plan."""
     planned = store.run().plan
     profile = plan.profile_of(planned)
@@ -256,6 +257,7 @@ def _measure(store: Store, launcher: Launcher, databases: Databases) -> None:
         done_s += plan.seconds_of(record_subject(record), profile)
         display.reached(done_s)
         display.finished(format_record(record))
+        raise_if_interrupted()
 
     with display.progress(left_s, planned.cells - len(done)):
         JdbcSession(launcher, databases, store, show_record, display).run()

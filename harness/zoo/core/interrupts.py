@@ -10,13 +10,27 @@ from types import FrameType
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """End a run on SIGTERM or a closed terminal, as on Ctrl-C.
+def interruptible() -> Iterator[Callable[[], None]]:
+    """End a run on SIGTERM or a closed terminal, as on Ctrl-C: with a `KeyboardInterrupt`.
 
     Ctrl-C works even if a shell made the process ignore it. A closed terminal does not end the run under nohup.
+
+    Yield a function that raises `KeyboardInterrupt` again if a signal was received before. A long run calls it between
+    its steps, because the first exception may be lost: pydantic reports it as a fault of the data, and Python ignores
+    it in a destructor.
     """
-    with _signal_handler(signal.default_int_handler):
-        yield
+    received: list[int] = []
+
+    def interrupt(number: int, _: FrameType | None) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    def raise_if_received() -> None:
+        if received:
+            raise KeyboardInterrupt
+
+    with _signal_handler(interrupt):
+        yield raise_if_received
 
 
 @contextmanager
