@@ -90,7 +90,7 @@ def test_the_image_zoo_keeps_finished_cells_after_ctrl_c_and_leaves_no_container
 
 
 def read(terminal: IO[bytes], until: bytes | None = None) -> bytes:
-    """Return what comes from a terminal, up to this text or else to the end."""
+    """Return what comes from a terminal, up to this text, otherwise to the end."""
     text = b""
     with suppress(OSError):  # the end of a terminal
         while (until is None or until not in text) and (more := os.read(terminal.fileno(), 4096)):
