@@ -136,7 +136,7 @@ def measure(entry: Entry, connections: int) -> WrkOutput:
 
 
 def _ms(us: int | None) -> str:
-    return NONE if us is None else f"{us / 1000:.2f} ms"
+    return NONE if us is None else f"{us / 1000:.3f} ms"
 
 
 def main() -> None:
