@@ -237,7 +237,7 @@ ANSWERS = {
     "ramp": "java-a, 100 connections at once whose requests wait 1 s; 95% are answered: after 2 s by virtual threads "
     "and not within 10 s by the pool of platform threads.",
     "held": "Memory per waiting request, kB: 14 in java-a:virtual.",
-    "heap": "Smallest heap that holds 25k connections, MB: 96 in java-a:virtual.",
+    "heap": "Smallest heap that holds 25k connections, MB: 96 in java-a:virtual; over 1,024 in java-a:platform.",
     "open": "java-a, 400 requests per second that wait 4 s each; answered within 60 s: all by virtual threads and "
     "14% by the pool of platform threads.",
     "ab": "Requests per second by ApacheBench at 100 connections: 51,234 in java-a:virtual.",

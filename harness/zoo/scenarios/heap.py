@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,8 @@ from zoo.core.trial_results import HeapResult, HeapTrial
 from zoo.load.spec import LoadError
 from zoo.report.charts.figure import Group, slug
 from zoo.report.formatting import format_spread
-from zoo.report.view import Columns, Kinds, View, dot_figure, dots, median_answers, sum_column, trial_section
+from zoo.report.view import Columns, Kinds, View, dot_figure, dots, sum_column, trial_section
+from zoo.report.wording import format_by_server, join_names
 from zoo.stats.interval import mean_interval
 from zoo.stats.summary import spread
 from zoo.stats.trials import Found, LoadKey, each_result, list_loads
@@ -135,9 +137,12 @@ def _smallest(found: Found[HeapResult]) -> str:
     each = [result for _, result in found]
     words = [format_spread(known)] if (known := spread(r.smallest_mb for r in each)) else []
     if without := [r for r in each if r.smallest_mb is None]:
-        tried = max(trial.mb for r in without for trial in r.trials)
-        words.append(f"over {tried:,}" + (f" in {len(without)} of {len(each)}" if words else ""))
+        words.append(f"over {_largest_tried(without):,}" + (f" in {len(without)} of {len(each)}" if words else ""))
     return ", ".join(words)
+
+
+def _largest_tried(results: Sequence[HeapResult]) -> int:
+    return max(trial.mb for result in results for trial in result.trials)
 
 
 COLUMNS: Columns[HeapResult] = {
@@ -164,7 +169,20 @@ def _values(records: Sequence[Record], level: LoadKey) -> dict[str, list[float]]
     return {entry: [float(r.smallest_mb) for r in each if r.smallest_mb] for entry, each in found.items()}
 
 
-ANSWERS = median_answers(_values, lambda level: f"Smallest heap that holds {level[1]} connections, MB")
+def answers(records: Sequence[Record]) -> list[str]:
+    """Return the first sentences: the smallest heap of each entry, or how far a search without success went."""
+    sentences = []
+    for level in list_loads(records):
+        found = each_result(records, level, HeapResult)
+        values = _values(records, level)
+        parts = [format_by_server({entry: statistics.median(each) for entry, each in values.items() if each})]
+        if without := [entry for entry, each in values.items() if not each]:
+            tried = min(_largest_tried(found[entry]) for entry in without)
+            parts.append(f"over {tried:,} in {join_names(sorted(without))}")
+        sentences.append(f"Smallest heap that holds {level[1]} connections, MB: {'; '.join(filter(None, parts))}.")
+    return sentences
+
+
 HEAP = Scenario(
     name="heap",
     title="the smallest heap with which every waiting request is held and answered",
@@ -172,6 +190,6 @@ HEAP = Scenario(
     program=program,
     trial=measure_cell,
     trial_s=lambda program: TRIALS * (program.duration_s + 10),
-    view=View("Smallest heap", SECTION, groups, ANSWERS),
+    view=View("Smallest heap", SECTION, groups, answers),
     rounds=1,
 )
