@@ -19,6 +19,7 @@ from zoo.core.manifest_files import load_catalog
 from zoo.core.option import parse_options
 from zoo.core.plan import BenchOptions, make_plan
 from zoo.core.record import PROTOCOL
+from zoo.core.run import SOAK_PROTOCOL
 from zoo.core.run_folder import Store
 from zoo.host.build import source_hash
 from zoo.reference import rerun, runs
@@ -238,6 +239,15 @@ def test_the_status_names_the_method_if_the_protocol_is_earlier(root: Path) -> N
     facts = {**json.loads(path.read_text(encoding="utf-8")), "protocol": PROTOCOL - 1}
     path.write_text(json.dumps(facts), encoding="utf-8")
     assert re.fullmatch(r"a the method 2026-01-02 \d+", status()["a"])
+
+
+@pytest.mark.parametrize(("protocol", "changed"), [(SOAK_PROTOCOL, "nothing"), (SOAK_PROTOCOL - 1, "the method")])
+def test_a_soak_is_judged_by_its_own_protocol(root: Path, protocol: int, changed: str) -> None:
+    path = root / COMMITTED / "a" / "run.json"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    soak = {key: found[key] for key in ("started_at", "builds")} | {"kind": "soak", "protocol": protocol}
+    path.write_text(json.dumps({**soak, "marks": {entry: [] for entry in found["plan"]["entries"]}}), encoding="utf-8")
+    assert re.fullmatch(rf"a {changed} 2026-01-02 \d+", status()["a"])
 
 
 def test_the_status_says_why_a_run_cannot_be_refreshed(root: Path) -> None:

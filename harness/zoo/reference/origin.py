@@ -14,7 +14,7 @@ from zoo.core.capacity import parse_tier
 from zoo.core.entry_id import base_id, server_name
 from zoo.core.manifest import Catalog
 from zoo.core.record import PROTOCOL
-from zoo.core.run import JVM_PROTOCOL, Run
+from zoo.core.run import JVM_PROTOCOL, SOAK_PROTOCOL, Run
 from zoo.explain.data import PROTOCOL as EXPLAIN_PROTOCOL
 from zoo.host.build import PROGRAM_SOURCES, program_hash, source_hash
 from zoo.reference.runs import StoredRun
@@ -77,6 +77,8 @@ def current_protocol(kind: str, names: Iterable[str]) -> int:
     """Return the protocol by which a run of this kind is measured now; `names` has its servers or its program."""
     if kind.startswith("explain"):
         return EXPLAIN_PROTOCOL
+    if kind == "soak":
+        return SOAK_PROTOCOL
     return next((PROTOCOLS[name] for name in names if name in PROTOCOLS), PROTOCOL)
 
 

@@ -16,12 +16,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from zoo import ROOT
 from zoo.core.capacity import parse_tier as tier_of
 from zoo.core.data import Data
 from zoo.core.manifest import Catalog, Entry
 from zoo.core.manifest_files import load_catalog
 from zoo.host import facts, run_metadata
+from zoo.host.build import source_hash
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadSpec
 from zoo.load.wrk import REPORT, Wrk, read_report, threads_of
@@ -51,6 +54,8 @@ class WrkOutput(Data):
     cpu_model: str | None
     cores: int | None
     commit: str | None
+    started_at: str
+    builds: dict[str, str] = Field(description="the hash of the server's sources")
     output: str
     report: dict[str, Any]
 
@@ -109,6 +114,7 @@ def render_output(output: WrkOutput) -> str:
 
 def measure(entry: Entry, connections: int) -> WrkOutput:
     """Start the entry in its own process, warm it up for a fixed time, and measure one window."""
+    started_at = run_metadata.now()
     jdk = conditions.jdk_for([entry])
     host = facts.gather(jdk)
     wrk = Wrk(options=("--latency",))
@@ -130,6 +136,8 @@ def measure(entry: Entry, connections: int) -> WrkOutput:
         cpu_model=host.cpu_model,
         cores=host.cores,
         commit=run_metadata.revision(ROOT).commit,
+        started_at=started_at,
+        builds={entry.server.name: source_hash(entry.server)},
         output=execution.output,
         report=json.load(execution.open(REPORT)),
     )
