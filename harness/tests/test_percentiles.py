@@ -35,6 +35,8 @@ def stalled() -> WrkOutput:
         cpu_model="Some CPU",
         cores=2,
         commit="0123456789abcdef",
+        started_at="2026-01-02T00:00:00+00:00",
+        builds={},
         output=done.output,
         report=json.load(done.open(REPORT)),
     )
