@@ -16,11 +16,13 @@ from pathlib import Path
 import needs
 import psutil
 import pytest
+from fixtures.closed import connect_and_close
 from fixtures.scripted_server import ScriptedServer
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 from waits import PATIENCE_S, Enough, until
 
+from zoo.core.samples import ClosedEnds
 from zoo.load.ab import Ab, AbSpec
 from zoo.load.execute import Job
 from zoo.load.spec import LoadError, LoadSpec
@@ -28,6 +30,7 @@ from zoo.load.vegeta import Attack, Vegeta
 from zoo.load.wrk import Wrk
 from zoo.runtime.agent.client import AgentClient, AgentExecutor, AgentInstruments, HostInstruments
 from zoo.runtime.agent.serve import Agent, answer
+from zoo.runtime.swarm.generators import NodesInstruments
 from zoo.runtime.swarm.relay import DialledAgent, Relay
 from zoo.sample.proc import snapshot
 from zoo.sample.requests import SAMPLES, SLOPES, InfoError, seconds_per_round
@@ -348,6 +351,16 @@ def test_from_the_host_processes_are_read_directly(agent: AgentClient) -> None:
     time.sleep(0.1)  # some ticks of the kernel's clock
     assert recording.stop().rss_kb
     assert noise.stop().busy_share is not None
+
+
+def test_connections_closed_on_several_nodes(agent: AgentClient) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        for end in ("server", "client", "client"):
+            connect_and_close(server, end)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        assert AgentInstruments(agent).count_closed(url, 60) == ClosedEnds(server=1, client=2)
+        # The same host again, in place of the node with the clients.
+        assert NodesInstruments(agent, [agent]).count_closed(url, 60) == ClosedEnds(server=1, client=4)
 
 
 def test_the_agent_needs_no_numpy() -> None:

@@ -180,6 +180,7 @@ def test_a_sound_cell_has_no_flag() -> None:
             {"reopened": 50, "requests": 10_000},
         ),
         (Flag.RECONNECTS, {"reopened": 11, "requests": 1_000}, {"reopened": 10, "requests": 1_000}),
+        (Flag.RECONNECTS, {"reopened": 11, "requests": 100, "actual": 100}, {"reopened": 10, "requests": 100}),
         (
             Flag.LITTLE_WORK,
             {"work_s": 0.005, "cpu_s_per_million": 2_499.0},

@@ -23,6 +23,7 @@ from zoo.core.histogram import TOLERANCE, Histogram
 from zoo.core.host_facts import Limits
 from zoo.core.run import Target
 from zoo.core.run_folder import Store
+from zoo.core.samples import ClosedEnds
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.load.wrk import Wrk
 from zoo.runtime.target import HostedTarget
@@ -185,24 +186,30 @@ def test_wrk_opens_one_connection_more_than_it_is_asked_for(server: ScriptedServ
     # The extra connection is no reconnect.
     Wrk().run(bench(tmp_path).spec(f"{server.url}/", 4, 1))
     assert server.addresses.total() == 5
-    assert count_reopened(5, 4, 4) == 0
+    assert count_reopened(5, ClosedEnds(server=0, client=5), 4) == 0
 
 
 @pytest.mark.parametrize(
-    ("accepted", "closed", "made"),
-    [(905, 1_000, 900), (905, 0, 0), (905, 450, 900), (905, 8, 8), (905, None, None), (None, 9, None)],
+    ("server_ends", "client_ends", "made"),
+    [(1_000, 0, 900), (0, 0, 0), (450, 0, 900), (8, 0, 8), (0, 905, 900), (0, 5, 0), (0, 13, 8), (4, 9, 8)],
 )
-def test_reconnects_are_accepted_here_and_closed_by_the_server(
-    accepted: int | None, closed: int | None, made: int | None
-) -> None:
-    # Other programs on the same network accept connections, and the server may have closed some before the window.
-    assert count_reopened(accepted, closed, 4) == made
+def test_connections_of_other_programs_are_no_reconnects(server_ends: int, client_ends: int, made: int) -> None:
+    assert count_reopened(905, ClosedEnds(server_ends, client_ends), 4) == made
 
 
+@pytest.mark.parametrize(("accepted", "closed"), [(None, ClosedEnds(9, 9)), (905, None)])
+def test_unknown_reconnects(accepted: int | None, closed: ClosedEnds | None) -> None:
+    assert count_reopened(accepted, closed, 4) is None
+
+
+@pytest.mark.parametrize("close_delay_s", [0.0, 0.05])
 @pytest.mark.parametrize(("per_connection", "share"), [(1, 0.9), (100, 0.009), (0, 0.0)])
 def test_connections_that_the_server_closes_are_counted(
-    server: ScriptedServer, per_connection: int, share: float, tmp_path: Path
+    server: ScriptedServer, per_connection: int, share: float, close_delay_s: float, tmp_path: Path
 ) -> None:
+    # Without a delay the server closes first, with a delay wrk does.
+    server.close_delay_s = close_delay_s
+
     def script(number: int) -> bytes:
         last = bool(per_connection) and number % per_connection == 0
         return GOOD.replace(b"X-Padding: 1234567890", b"Connection: close") if last else GOOD

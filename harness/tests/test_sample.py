@@ -15,6 +15,7 @@ from itertools import pairwise
 import psutil
 import pytest
 from fakes import ManualTime
+from fixtures.closed import connect_and_close
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from waits import until
@@ -345,22 +346,19 @@ class TestSampler:
             stack.close()
             until(lambda: diag.count_sockets(port, diag.UNCLOSED) == 0)
 
-    def test_connections_that_the_server_has_closed(self) -> None:
+    def test_connections_by_the_end_that_closed_first(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
-            for first_to_close in ("server", "client", "server"):
-                client = socket.create_connection(("127.0.0.1", port))
-                accepted = server.accept()[0]
-                ends = [accepted, client] if first_to_close == "server" else [client, accepted]
-                ends[0].close()
-                assert ends[1].recv(1) == b""
-                ends[1].close()
-            assert diag.count_sockets(port, diag.CLOSED_HERE) == 2
+            connect_and_close(server, "client")
+            connect_and_close(server, "server")
+            assert diag.count_closed(port, 60) == (1, 1)
+            time.sleep(0.2)
+            assert diag.count_closed(port, 0.1) == (0, 0)
 
     @given(st.binary(max_size=200))
     @calm
     def test_odd_packets_end(self, packet: bytes) -> None:
-        assert len(list(diag.message_types(packet))) <= len(packet) // diag.HEADER.size
+        assert len(list(diag.messages(packet))) <= len(packet) // diag.HEADER.size
 
     def test_hz(self) -> None:
         with pytest.raises(ValueError, match="hz"):

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from zoo.bench.reconnects import ConnectionCount
 from zoo.load.base import LoadOutcome
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.runtime.base import HostedServer
 from zoo.sample.requests import Response
-from zoo.stats.flags import count_reopened
 
 SINGLE = 10
 AFTERWARDS_S = 1.0
@@ -122,16 +122,13 @@ class ResponseCheck:
         self._spec = spec
         self._url = url
         self._before = hosted.instruments.responses(url, SINGLE)
-        self._counters = hosted.instruments.counters(hosted.pid)
+        self._connections = ConnectionCount(hosted)
 
     def check(self, outcome: LoadOutcome) -> None:
         """Raise `LoadError` of kind `bad_responses` if more than 1% of the responses were bad."""
         if not outcome.total:
             return
-        counters = self._hosted.instruments.counters(self._hosted.pid)
-        accepted = counters.since(self._counters).passive_opens if counters and self._counters else None
-        closed = self._hosted.instruments.count_closed(self._hosted.url)
-        reconnects = count_reopened(accepted, closed, outcome.connections)
+        reconnects = self._connections.reopened(outcome.connections)
         # number of responses that were the last on their connection; if unknown, allow for one in 50
         closing = round(CLOSE_SHARE * outcome.requests) if reconnects is None else reconnects
         if has_too_many_bad(outcome):

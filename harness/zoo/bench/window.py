@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from zoo.bench.display import Display, LiveFigures
 from zoo.bench.readings import latency
+from zoo.bench.reconnects import ConnectionCount
 from zoo.bench.responses import ResponseCheck
 from zoo.core import windows
 from zoo.core.defaults import Profile
@@ -203,9 +204,9 @@ class Window:
         self.spec = spec
         responses = ResponseCheck(self._hosted, spec, waitless or spec.url)
         with self:
-            before = self._tools.counters(self._hosted.pid)
+            connections = ConnectionCount(self._hosted)
             self.outcome = bench.send(self._hosted, spec, count)
-            after = self._tools.counters(self._hosted.pid)
+            self.reopened = connections.reopened(spec.connections)
             self.generator_cpu_s = self.outcome.cpu_s
         responses.check(self.outcome)
         # not checked in warm-ups: 5% of such a short load is little, and generators on a busy host may start further
@@ -216,8 +217,6 @@ class Window:
             raise LoadError("generators_apart", message)
         if bench.emulated or spec.connections > windows.MANY:
             self.connect_s = self._opening_s()
-        accepted = after.since(before).passive_opens if before and after else None
-        self.reopened = flags.count_reopened(accepted, self._tools.count_closed(self._hosted.url), spec.connections)
         return self
 
     def _opening_s(self) -> float:

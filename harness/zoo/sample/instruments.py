@@ -11,13 +11,13 @@ import psutil
 from zoo.core.errors import RuntimeFailure
 from zoo.core.manifest import Entry
 from zoo.core.measurement import ContainerUse, TaskLimit
-from zoo.core.samples import Noise, Samples, ThreadTimes
+from zoo.core.samples import ClosedEnds, Noise, Samples, ThreadTimes
 from zoo.host.cgroup import group_folders
 from zoo.host.facts import gather, read_limits
 from zoo.sample import cgroup as cgroups
 from zoo.sample import jcmd, net, requests
 from zoo.sample import noise as noises
-from zoo.sample.diag import CLOSED_HERE, ESTABLISHED, UNCLOSED, count_sockets
+from zoo.sample.diag import ESTABLISHED, UNCLOSED, count_closed, count_sockets
 from zoo.sample.peak_memory import reset_peak
 from zoo.sample.proc import Snapshot, snapshot
 from zoo.sample.requests import Info, InfoError, Response
@@ -33,7 +33,7 @@ LOADED_TIMEOUT_S = 2.0
 READINGS = {
     *("hello_fault", "fetch_info", "fetch_responses", "snapshot", "reset_counters", "counters", "cgroup", "task_limit"),
     "thread_times",
-    *("count_connections", "settle_sockets", "canary", "available_kb", "seconds_per_round"),
+    *("count_connections", "count_closed", "settle_sockets", "canary", "available_kb", "seconds_per_round"),
     *("limits", "facts", "link", "clock", "cpu_s"),
 }
 """The methods of `Instruments` whose arguments and results fit into JSON, so that an agent can execute them."""
@@ -154,12 +154,12 @@ class Instruments:
         """Return the number of open connections, including those that only the client has closed."""
         return self.count_connections(url, UNCLOSED)
 
-    def count_closed(self, url: str) -> int | None:
-        """Return the number of connections that the server closed in the last minute."""
-        return self.count_connections(url, CLOSED_HERE)
+    def count_closed(self, url: str, seconds: float) -> ClosedEnds | None:
+        """Return how many connections were closed in the last `seconds`, at most a minute."""
+        return count_closed(_port(url), seconds)
 
     def count_connections(self, url: str, states: int) -> int | None:
-        return count_sockets(urllib.parse.urlsplit(url).port or 80, states)
+        return count_sockets(_port(url), states)
 
     def settle_sockets(self, wait: bool) -> int | None:
         """Return the number of sockets in TIME_WAIT; if `wait`, first wait until only few are left."""
@@ -172,6 +172,10 @@ class Instruments:
     def available_kb(self) -> int:
         """Return the memory in kB that is available without swapping."""
         return int(psutil.virtual_memory().available) // 1024
+
+
+def _port(url: str) -> int:
+    return urllib.parse.urlsplit(url).port or 80
 
 
 def require_process(seen: Snapshot | None) -> Snapshot:

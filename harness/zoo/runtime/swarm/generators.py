@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from zoo.core.host_facts import HostFacts, Limits
 from zoo.core.measurement import GeneratorUse
+from zoo.core.samples import ClosedEnds
 from zoo.load.base import LoadOutcome
 from zoo.load.execute import TICK_S, Tick
 from zoo.load.spec import LoadError, LoadSpec
@@ -56,6 +57,22 @@ def _ahead_s(instruments: Instruments) -> float:
         after = time.monotonic()
         best = min(best, (after - before, theirs - (before + after) / 2))
     return best[1]
+
+
+class NodesInstruments(AgentInstruments):
+    """Instruments of the server's node, which also find the client ends of connections on the other nodes."""
+
+    local_readings = ("count_closed",)
+
+    def __init__(self, agent: AgentClient, others: Sequence[AgentClient]) -> None:
+        super().__init__(agent)
+        self._nodes = [AgentInstruments(one) for one in (agent, *others)]
+
+    def count_closed(self, url: str, seconds: float) -> ClosedEnds | None:
+        found = [one.count_closed(url, seconds) for one in self._nodes]
+        known = [one for one in found if one is not None]
+        complete = len(known) == len(found)
+        return ClosedEnds(known[0].server, sum(one.client for one in known)) if complete else None
 
 
 class SpreadWrk:

@@ -22,7 +22,7 @@ from zoo.runtime.agent.client import AgentClient, AgentExecutor, AgentInstrument
 from zoo.runtime.base import GeneratorProcessors, Launch
 from zoo.runtime.container import GENERATOR, SAFE, USER, ContainerRuntime, Resources, has_registry, provide_images
 from zoo.runtime.server import HostedWithAgent
-from zoo.runtime.swarm.generators import SpreadWrk, connect_node, with_ports_of
+from zoo.runtime.swarm.generators import NodesInstruments, SpreadWrk, connect_node, with_ports_of
 from zoo.runtime.swarm.places import Places
 from zoo.runtime.swarm.relay import CERTIFY, RELAY, SECRET, DialledAgent, Relay, agent_command
 
@@ -56,13 +56,14 @@ class HostedService(HostedWithAgent):
 
     def attach(self, agent: AgentClient, sampler: str) -> None:
         self._agents = [agent]
-        self.instruments = AgentInstruments(agent)
         self._find_pid()
         loads = {}
         with self._launch.log.open("ab") as log:
             for name, node in self._places.loads.items():
                 loads[name] = self._dial(node, log)
                 self._agents.append(loads[name])
+        elsewhere = [loads[name] for name, node in self._places.loads.items() if node != self._places.server]
+        self.instruments = NodesInstruments(agent, elsewhere)
         processors = sum(AgentInstruments(one).facts().cores or 1 for one in loads.values())
         self.generator_processors = (
             GeneratorProcessors(processors, elsewhere=True) if self._places.has_separate_generators else None
