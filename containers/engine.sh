@@ -24,12 +24,18 @@ answers() {
     docker info >/dev/null 2>&1
 }
 
+# Packages are looked up only if something has to be installed.
+update_packages() {
+    apt-get update -qq 2>&1 | without_hosts >&2
+}
+
 candidate() {
     apt-cache policy "$1" | grep 'Candidate: [^(]' >/dev/null
 }
 
 install_engine() {
     local packages=(docker.io iptables)
+    update_packages
     # a separate package since Debian 13
     if ! command -v docker >/dev/null && candidate docker-cli; then
         packages+=(docker-cli)
@@ -46,6 +52,7 @@ install_plugins() {
     done
     [ "${#missing[@]}" -gt 0 ] || return 0
     say "installing ${missing[*]}"
+    update_packages
     if candidate docker-buildx; then
         # Ubuntu's name; its package docker-compose is version 1
         if candidate docker-compose-v2; then
@@ -79,9 +86,39 @@ unpack_plugins() {
     rm -rf "$folder"
 }
 
+# Notes what the engine changes in this network namespace. Another engine's network stays as it is.
+remember_network() {
+    cat /proc/sys/net/ipv4/ip_forward >"$state/ip_forward"
+    forward_policy iptables >"$state/iptables"
+    forward_policy ip6tables >"$state/ip6tables"
+}
+
+forward_policy() {
+    "$1" -S FORWARD | awk '$1 == "-P" { print $3 }'
+}
+
+# Removes the engine's bridges, rules and chains, which it leaves behind, and restores what it changed.
+restore_network() {
+    local family rules bridge
+    [ -e "$state/ip_forward" ] || return 0
+    for bridge in docker0 docker_gwbridge; do
+        ! has_link "$bridge" || ip link delete "$bridge"
+    done
+    for family in iptables ip6tables; do
+        rules=$("$family-save" | sed -E '/DOCKER|docker0|docker_gwbridge|br-[0-9a-f]{12}/d')
+        "$family-restore" --wait <<<"$rules"
+        "$family" -P FORWARD "$(cat "$state/$family")"
+    done
+    cat "$state/ip_forward" >/proc/sys/net/ipv4/ip_forward
+}
+
+has_link() {
+    ip link show "$1" >/dev/null 2>&1
+}
+
 start_daemon() {
     local waited=0 pid
-    [ -e /sys/class/net/docker0 ] || touch "$state/bridge-is-ours"
+    has_link docker0 || remember_network
     # an old engine keeps 2 GB of build cache, less than one of these builds needs
     echo '{"builder": {"gc": {"enabled": true, "defaultKeepStorage": "20GB"}}}' >"$state/daemon.json"
     # in a separate session, so that Ctrl-C does not end it before stop does
@@ -115,7 +152,6 @@ start() {
     [ "$(id -u)" = 0 ] || fail "no engine answers, and only root can start one: sudo $0 start"
     command -v apt-get >/dev/null || fail "no engine answers, and this installs one on Debian and Ubuntu only"
     export DOCKER_HOST=unix://$state/docker.sock DOCKER_CONFIG=$state/config
-    apt-get update -qq 2>&1 | without_hosts >&2
     if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null; then
         install_engine
     fi
@@ -198,9 +234,7 @@ stop() {
     awk -v folder="$state/" 'index($2, folder) == 1 { print $2 }' /proc/mounts | sort -r | while read -r place; do
         umount "$place" || true
     done
-    if [ -e "$state/bridge-is-ours" ] && [ -e /sys/class/net/docker0 ]; then
-        ip link delete docker0 || true
-    fi
+    restore_network
     rm -rf --one-file-system "$state"
 }
 

@@ -33,7 +33,6 @@ class SpareEngine:
         self.host = f"unix://{folder}/docker.sock"
         self._folder = folder
         self.engine = Engine(where=("--host", self.host))
-        (folder / "env").touch()
 
     def start(self) -> None:
         folder = self._folder
@@ -68,22 +67,33 @@ class SpareEngine:
 
 
 @contextmanager
-def spare_engine(*images: str, name: str = "spare") -> Iterator[SpareEngine]:
-    """Run an engine with these images and this host name, and remove everything of it afterwards."""
+def engine_folder() -> Iterator[Path]:
+    """Yield a folder for an engine of `containers/engine.sh`, with the plugins of this host's client."""
     if os.geteuid() or not shutil.which("dockerd") or not shutil.which("unshare"):
         pytest.skip("needs root, dockerd and unshare")
     # A socket's path must be short, and the paths of pytest's folders are too long.
     folder = Path(tempfile.mkdtemp(prefix="zoo-engine-"))
-    engine = SpareEngine(folder, name)
-    try:
-        engine.start()
-        if images:
-            Engine().copy_images(images, engine.engine)
-        yield engine
-    finally:
-        engine.sweep()
-        assert _running_in(folder) == []
-        assert not folder.exists()
+    (folder / "env").touch()
+    plugins = Path(os.environ.get("DOCKER_CONFIG", "none"), "cli-plugins")
+    if plugins.exists():
+        shutil.copytree(plugins, folder / "config/cli-plugins")
+    yield folder
+    assert _running_in(folder) == []
+    assert not folder.exists()
+
+
+@contextmanager
+def spare_engine(*images: str, name: str = "spare") -> Iterator[SpareEngine]:
+    """Run an engine with these images and this host name, and remove everything of it afterwards."""
+    with engine_folder() as folder:
+        engine = SpareEngine(folder, name)
+        try:
+            engine.start()
+            if images:
+                Engine().copy_images(images, engine.engine)
+            yield engine
+        finally:
+            engine.sweep()
 
 
 def _running_in(folder: Path) -> list[str]:

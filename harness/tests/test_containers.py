@@ -13,13 +13,13 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 import pytest
 from container_runs import PATIENCE_S, bench, ended, labelled, records
-from engines import SpareEngine, spare_engine
+from engines import SpareEngine, engine_folder, spare_engine
 from waits import until
 
 from zoo.cli.checkout import ROOT
@@ -386,3 +386,35 @@ def test_an_engine_that_is_restarted_serves_the_next_cell(spare: SpareEngine, ca
     assert hosted.stop() == 0
     runtime.close()
     assert labelled(LABEL) == []
+
+
+NETWORK_STATE = "iptables --list-rules; iptables --list-rules --table=nat; ip6tables --list-rules; ip -brief link"
+
+
+def test_an_engine_leaves_the_network_as_it_was() -> None:
+    with ExitStack() as stack:
+        folder = stack.enter_context(engine_folder())
+        hold = ["unshare", "--net", "sh", "-c", "ip link set lo up && echo && exec sleep infinity"]
+        holder = stack.enter_context(subprocess.Popen(hold, stdout=subprocess.PIPE))
+        stack.callback(holder.kill)
+        assert holder.stdout is not None
+        holder.stdout.readline()
+
+        def run(*command: str) -> str:
+            # without the address of the tests' engine, which would be used instead
+            env = {**os.environ, "DOCKER_HOST": f"unix://{folder}/none"}
+            inside = ["nsenter", f"--net=/proc/{holder.pid}/ns/net", *command]
+            return subprocess.run(inside, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+        script = str(ROOT / "containers/engine.sh")
+        stack.callback(run, script, "stop", str(folder))
+        # The engine forwards packets, and then drops those of others.
+        run("sysctl", "--write", "net.ipv4.ip_forward=0")
+        run("iptables", "--append", "FORWARD", "--source", "192.0.2.0/24", "--jump", "ACCEPT")
+        before = run("sh", "-c", NETWORK_STATE)
+        run(script, "start", str(folder))
+        during = run("sh", "-c", NETWORK_STATE)
+        assert all(trace in during for trace in ("-A OUTPUT", "-P FORWARD DROP", "docker0"))
+        run(script, "stop", str(folder))
+        assert run("sh", "-c", NETWORK_STATE) == before
+        assert run("sysctl", "--values", "net.ipv4.ip_forward") == "0\n"
