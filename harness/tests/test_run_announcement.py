@@ -1,9 +1,13 @@
 """Tests of what is printed about a run before it starts."""
 
+import builders
+import pytest
 from builders import run
 
+from zoo.cli.plan import announce
 from zoo.core.blocks import blocks_of
 from zoo.core.condition import Condition
+from zoo.core.defaults import FULL
 from zoo.core.run import Case, PlanFacts, Program
 from zoo.report.text.planning import format_announcement
 
@@ -27,6 +31,17 @@ def _planned(*scenarios: str, **changes: object) -> PlanFacts:
 
 def _told(planned: PlanFacts) -> list[str]:
     return format_announcement(planned, 120, {"JDK": "25"}).splitlines()
+
+
+def test_a_resumed_run_says_how_long_the_rest_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = run(["rust-n:bare"], ["hello"], ["100", "1k"], rounds=1).plan
+    planned = plan.model_copy(update={"profile": FULL.numbers()})
+    (block,) = blocks_of(planned)
+    for done in ([], block.keys(block.tiers[0])):
+        announce(planned, builders.catalog(), frozenset(done))
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first.endswith(", about 40 s")
+    assert last == "resumed: about 30 s of that is left"
 
 
 def test_entries_that_share_all_loads_are_counted_once() -> None:

@@ -123,6 +123,7 @@ def test_ctrl_c_ends_everything_and_resume_measures_the_rest(results: Path) -> N
 
     code, output = ended(bench(results, "--resume"))
     assert code == 0, output
+    assert ("of that is left" in output) is bool(before)
     after = records(results)
     assert after[: len(before)] == before
     assert [(r.scenario, r.tier) for r in after] == [("hello", "50"), ("sleep", "50")]

@@ -18,9 +18,8 @@ from zoo.cli.checkout import acquire_run_lock, warn_of_environment
 from zoo.cli.display import console, display
 from zoo.cli.options import Results, Resume
 from zoo.cli.plan import announce
-from zoo.core import capacity
+from zoo.core import blocks, capacity
 from zoo.core import plan as request
-from zoo.core.blocks import check_unchanged
 from zoo.core.capacity import parse_tier as tier_of
 from zoo.core.condition import Condition
 from zoo.core.errors import BenchError
@@ -70,7 +69,7 @@ def bench_command(
             _add_rounds(store, wish.rounds)
         run = store.run()
         planned = run.plan
-        check_unchanged(run.protocol, PROTOCOL, run.builds, _source_hashes(planned, catalog))
+        blocks.check_unchanged(run.protocol, PROTOCOL, run.builds, _source_hashes(planned, catalog))
         targeting.check(planned.targets, planned.scenarios, remote=True)
     else:
         planned = options.make_plan(wish, catalog)
@@ -124,7 +123,7 @@ def _check_connections(planned: PlanFacts, limits: Limits, strict: bool) -> None
 def _start_measuring(store: Store, catalog: Catalog) -> NoReturn:
     """Replace this process by the one that measures, in its own network namespace if the system allows one."""
     planned = store.run().plan
-    announce(planned, catalog)
+    announce(planned, catalog, blocks.measured_keys(store.records()))
     if started := request.started_entries(planned, catalog):
         warn_of_environment(name for entry in started for name in entry.settings)
     console.print(f"run: {checkout.format_path(store.folder)} (Ctrl-C keeps finished cells)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,11 +17,13 @@ from zoo.core.capacity import PlanError, parse_percent, parse_tier
 from zoo.core.defaults import TIERS
 from zoo.core.manifest import Catalog
 from zoo.core.plan import BenchOptions
+from zoo.core.record import RecordKey
 from zoo.core.run import PlanFacts
 from zoo.core.run_folder import Store
 from zoo.host import facts
 from zoo.reference import origin
 from zoo.reference.runs import Reference
+from zoo.report.formatting import format_duration
 from zoo.report.section import Section
 from zoo.report.text import planning, terminal
 from zoo.runtime import conditions
@@ -96,9 +99,14 @@ def _rounds_sections(precision: float, folder: Path, catalog: Catalog) -> list[S
     return [planning.rounds_section(run, needs, precision, cost)]
 
 
-def announce(planned: PlanFacts, catalog: Catalog) -> None:
-    """Print what will be measured, and how long it takes."""
-    seconds = budget.estimate_seconds(blocks.blocks_of(planned), blocks.profile_of(planned), catalog)
+def announce(planned: PlanFacts, catalog: Catalog, done: frozenset[RecordKey] = frozenset()) -> None:
+    """Print what will be measured, and how long it takes; `done` is what a resumed run has measured before."""
+    planned_blocks, profile = blocks.blocks_of(planned), blocks.profile_of(planned)
+    seconds = budget.estimate_seconds(planned_blocks, profile, catalog)
     condition = planned.condition
     cores = facts.describe_cores() if condition.runtime == "process" else None
     display.line(planning.format_announcement(planned, seconds, conditions.settings(condition), cores))
+    if done:
+        left = (replace(block, tiers=tuple(blocks.remaining_tiers(block, done))) for block in planned_blocks)
+        left_s = budget.estimate_seconds([block for block in left if block.tiers], profile, catalog)
+        display.line(f"resumed: about {format_duration(left_s)} of that is left")
