@@ -20,11 +20,11 @@ from zoo.stats.summary import Row, cells, rows
         ([opened(0.99)], "all"),
         ([opened(0.989)], "99%"),
         ([opened(0.97)], "97%"),
-        ([opened(1.0, p50_s=25.0, p99_s=31.4)], "all, but half of them only after 25 s"),
-        ([opened(1.0, p99_s=4.5)], "all, but 1 in 100 of them only after 4.5 s"),
+        ([opened(1.0, p50_s=25.0, p99_s=31.4)], "all (half of them only after 25 s)"),
+        ([opened(1.0, p99_s=4.5)], "all (1 in 100 of them only after 4.5 s)"),
         ([opened(1.0, p99_s=4.4)], "all"),
         ([opened(1.0), opened(0.5)], "50%"),
-        ([opened(1.0), opened(1.0, p50_s=25.0)], "all, but half of them only after 25 s"),
+        ([opened(1.0), opened(1.0, p50_s=25.0)], "all (half of them only after 25 s)"),
     ],
 )
 def test_all_means_99_percent_in_time_in_every_round(results: list[OpenResult], text: str) -> None:
@@ -41,13 +41,13 @@ def few(p50_s: float | None, p90_s: float | None) -> OpenResult:
 
 def test_of_few_requests_one_in_ten_stands_for_one_in_a_hundred() -> None:
     assert share_of_open([few(4.0, 4.1)]).complete
-    assert share_of_open([few(4.0, 9.0)]).text == "all, but 1 in 10 of them only after 9 s"
+    assert share_of_open([few(4.0, 9.0)]).text == "all (1 in 10 of them only after 9 s)"
 
 
 def test_so_few_requests_that_no_latency_is_known_are_not_called_all() -> None:
     seen = share_of_open([few(None, None)])
     assert not seen.complete
-    assert seen.text == "all, but too few to judge the time"
+    assert seen.text == "all (too few to judge the time)"
 
 
 def asleep(**changes: object) -> Row:

@@ -83,8 +83,8 @@ def summary(runs: Found, block: str = "waiting") -> str:
 def test_a_pool_that_keeps_requests_waiting_is_a_reason_to_switch() -> None:
     assert summary(found()) == (
         "Switch to virtual threads, or enlarge the pool: the pool keeps requests waiting. 1,000 requests at once, each "
-        "waits 10 s: the pool answers 200 in the first wait, virtual threads all (peak memory 78.1 and 78.1 MB). 400 "
-        "requests per second for 60 s, each waits 4 s: the pool answers 13% within 60 s, virtual threads all."
+        "waits 10 s: in the first wait, the pool answers 200 and virtual threads all (peak memory 78.1 and 78.1 MB). "
+        "400 requests per second for 60 s, each waits 4 s: within 60 s, the pool answers 13% and virtual threads all."
     )
 
 
@@ -150,7 +150,7 @@ def test_a_pool_that_serves_all_of_them_late_is_a_reason_to_switch() -> None:
     pool = tried("open", opened(1.0, p50_s=25.0, p99_s=31.4), PLATFORM)
     text = summary({**late, ARRIVING: Summary.of(late[ARRIVING].run, [pool, virtual])})
     assert text.startswith("Switch to virtual threads, or enlarge the pool")
-    assert "the pool answers all, but half of them only after 25 s within 60 s, virtual threads all." in text
+    assert "within 60 s, the pool answers all (half of them only after 25 s) and virtual threads all." in text
 
 
 def test_virtual_threads_that_serve_late_are_no_reason_to_switch() -> None:

@@ -196,7 +196,7 @@ def _waiting_block(sides: Variants, found: Found) -> AnswerBlock:
         lines.append(
             Line(
                 subject=f"{pool.actual or 0:,} requests at once, each waits {pool.delay_s:g} s",
-                text=f"the pool answers {_count(pool, by_pool)} in the first wait, {sides.other_name} "
+                text=f"in the first wait, the pool answers {_count(pool, by_pool)} and {sides.other_name} "
                 f"{_count(other, by_other)}{_memory(pool, other)}",
                 quoted=True,
             )
@@ -209,7 +209,8 @@ def _waiting_block(sides: Variants, found: Found) -> AnswerBlock:
         lines.append(
             Line(
                 subject=f"{one.rate:,} requests per second for {one.duration_s:g} s, each waits {one.delay_s:g} s",
-                text=f"the pool answers {by_pool.text} within {one.timeout_s:g} s, {sides.other_name} {by_other.text}",
+                text=f"within {one.timeout_s:g} s, the pool answers {by_pool.text} and {sides.other_name} "
+                f"{by_other.text}",
                 quoted=True,
             )
         )
@@ -245,7 +246,7 @@ def _waiting(sides: Variants, found: Found) -> list[tuple[Row, AnsweredShare]] |
 
 
 def _count(row: Row, seen: AnsweredShare) -> str:
-    """Return how many requests were answered: `all`, `200` or `all, but half of them only after 25 s`."""
+    """Return how many requests were answered: `all`, `200` or `all (half of them only after 25 s)`."""
     return f"{seen.share * (row.actual or 0):,.0f}" if seen.share < ALL else seen.text
 
 

@@ -38,15 +38,15 @@ class AnsweredShare:
 
     @property
     def text(self) -> str:
-        """Return the share in words: `all`, `13%`, `all, but half of them only after 25 s`."""
+        """Return the share in words: `all`, `13%`, `all (half of them only after 25 s)`."""
         if self.complete:
             return "all"
         if self.share < ALL:
             return f"{self.share:.0%}"
         if self.late is None:
-            return "all, but too few to judge the time"
+            return "all (too few to judge the time)"
         part, seconds = self.late
-        return f"all, but {part} of them only after {format_seconds(seconds)}"
+        return f"all ({part} of them only after {format_seconds(seconds)})"
 
     def of(self, count: int) -> str:
         """Return the exception to "all" with a count: `200 of 1,000 in time`, `1 in 100 of 19,500 only after 12 s`."""
