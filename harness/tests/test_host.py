@@ -471,8 +471,8 @@ class TestDoctor:
         )
         emulated = doctor.virtual_host(forbidden, None, "10.0", device=False)
         assert (emulated.state, emulated.found) == ("ok", "QEMU 10.0, no KVM")
-        assert "not for speed" in emulated.meaning
-        assert "not for speed" not in doctor.virtual_host(forbidden, None, "10.0", device=True).meaning
+        assert "25k connections; emulated" in emulated.meaning
+        assert "if KVM starts no guest, emulated" in doctor.virtual_host(forbidden, None, "10.0", device=True).meaning
 
     def test_fits_80_columns_without_a_terminal(self) -> None:
         out = io.StringIO()

@@ -122,7 +122,8 @@ def container_engine(facts: HostFacts, found: EngineFacts | EngineError) -> Chec
 def virtual_host(facts: HostFacts, missing: str | None, qemu: str | None, device: bool) -> Check:
     """Return the row of RUNTIME=vm; `missing` is what is missing for it, and `device` whether KVM may work."""
     if missing is None:
-        speed = "" if device else "; emulated, so for memory and threads only, not for speed"
+        emulated = "emulated, so for memory and threads only, not for speed"
+        speed = f"; if KVM starts no guest, {emulated}" if device else f"; {emulated}"
         found = f"QEMU {qemu or 'unknown'}, {'/dev/kvm' if device else 'no KVM'}"
         return Check("virtual host", found, f"RUNTIME=vm can hold 25k connections{speed}", "ok")
     if capacity.feasible_connections(facts.limits, HIGHEST).limited_by is None:
