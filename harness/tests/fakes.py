@@ -16,7 +16,7 @@ from zoo.core.host_facts import Limits
 from zoo.core.manifest import Entry, Model
 from zoo.core.measurement import ContainerUse, ErrorCounts, TaskLimit
 from zoo.core.record import Record
-from zoo.core.samples import ClosedEnds, Hits, Noise, Samples, Switches, ThreadTimes
+from zoo.core.samples import Hits, Noise, Samples, Switches, ThreadTimes
 from zoo.core.trial_results import AbResult
 from zoo.load.ab import AbSpec
 from zoo.load.base import LoadOutcome
@@ -500,8 +500,8 @@ class FakeInstruments(Instruments):
         server = self._world.at(url)
         return server.left_open if self._world.seconds < server.closes_at_s else 0
 
-    def count_closed(self, url: str, seconds: float) -> ClosedEnds | None:
-        return ClosedEnds(server=self._world.reopens, client=0)
+    def count_closed(self, url: str, oldest_s: float, newest_s: float) -> int | None:
+        return self._world.reopens
 
     def settle_sockets(self, wait: bool) -> int | None:
         return 0

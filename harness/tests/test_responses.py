@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,11 +25,11 @@ from zoo.core.histogram import TOLERANCE, Histogram
 from zoo.core.host_facts import Limits
 from zoo.core.run import Target
 from zoo.core.run_folder import Store
-from zoo.core.samples import ClosedEnds
+from zoo.host import network
 from zoo.load.spec import LoadError, LoadSpec
 from zoo.load.wrk import Wrk
 from zoo.runtime.target import HostedTarget
-from zoo.stats.flags import REOPENED_LIMIT, count_reopened
+from zoo.stats.flags import OWN_OPENS, REOPENED_LIMIT, count_reopened, without_other_programs
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\nX-Padding: 1234567890\r\n\r\nHello, World!"
 LONGER = GOOD.replace(b"13", b"26").replace(b"Hello, World!", b"Hello, World!Hello, World!")
@@ -186,41 +188,61 @@ def test_wrk_opens_one_connection_more_than_it_is_asked_for(server: ScriptedServ
     # The extra connection is no reconnect.
     Wrk().run(bench(tmp_path).spec(f"{server.url}/", 4, 1))
     assert server.addresses.total() == 5
-    assert count_reopened(5, ClosedEnds(server=0, client=5), 4) == 0
+    assert count_reopened(5, 4, 1) == 0
+    assert count_reopened(12, 4, 2) == 6
 
 
-@pytest.mark.parametrize(
-    ("server_ends", "client_ends", "made"),
-    [(1_000, 0, 900), (0, 0, 0), (450, 0, 900), (8, 0, 8), (0, 905, 900), (0, 5, 0), (0, 13, 8), (4, 9, 8)],
-)
-def test_connections_of_other_programs_are_no_reconnects(server_ends: int, client_ends: int, made: int) -> None:
-    assert count_reopened(905, ClosedEnds(server_ends, client_ends), 4) == made
+@pytest.mark.parametrize(("closed", "made"), [(1_000, 900), (450, 900), (9, 900), (8, 8), (0, 0), (None, None)])
+def test_connections_of_other_programs_are_no_reconnects(closed: int | None, made: int | None) -> None:
+    assert without_other_programs(900, closed) == made
 
 
-@pytest.mark.parametrize(("accepted", "closed"), [(None, ClosedEnds(9, 9)), (905, None)])
-def test_unknown_reconnects(accepted: int | None, closed: ClosedEnds | None) -> None:
-    assert count_reopened(accepted, closed, 4) is None
+CLOSE_DELAYS_S = [0.0, 0.05]
+"""Without a delay the server closes first, with a delay wrk does."""
 
 
-@pytest.mark.parametrize("close_delay_s", [0.0, 0.05])
-@pytest.mark.parametrize(("per_connection", "share"), [(1, 0.9), (100, 0.009), (0, 0.0)])
-def test_connections_that_the_server_closes_are_counted(
-    server: ScriptedServer, per_connection: int, share: float, close_delay_s: float, tmp_path: Path
-) -> None:
-    # Without a delay the server closes first, with a delay wrk does.
-    server.close_delay_s = close_delay_s
+def window_with_reconnects(folder: Path, per_connection: int, close_delay_s: float) -> Window:
+    """Load a server that closes each connection after so many responses, or none for 0."""
 
     def script(number: int) -> bytes:
         last = bool(per_connection) and number % per_connection == 0
         return GOOD.replace(b"X-Padding: 1234567890", b"Connection: close") if last else GOOD
 
-    server.script = script
-    hosted = HostedTarget(Target(url=f"{server.url}/"))
-    tools = bench(tmp_path)
-    seen = Window(hosted).run(tools, tools.spec(f"{server.url}/", 4, 1))
+    with ScriptedServer() as server:
+        server.close_delay_s = close_delay_s
+        server.script = script
+        tools = bench(folder)
+        return Window(HostedTarget(Target(url=f"{server.url}/"))).run(tools, tools.spec(f"{server.url}/", 4, 1))
+
+
+@pytest.mark.parametrize("close_delay_s", CLOSE_DELAYS_S)
+@pytest.mark.parametrize(("per_connection", "share"), [(1, 0.9), (100, 0.009), (0, 0.0)])
+def test_connections_that_the_server_closes_are_counted(
+    per_connection: int, share: float, close_delay_s: float, tmp_path: Path
+) -> None:
+    seen = window_with_reconnects(tmp_path, per_connection, close_delay_s)
     assert seen.reopened is not None
     assert seen.reopened >= share * seen.outcome.requests
     assert (seen.reopened > REOPENED_LIMIT * seen.outcome.requests) is bool(per_connection)
+
+
+@pytest.mark.skipif(network.namespace_command() is None, reason="this system refuses network namespaces")
+@pytest.mark.parametrize("close_delay_s", CLOSE_DELAYS_S)
+def test_reconnects_are_counted_in_a_namespace_that_keeps_few_closed_ends(close_delay_s: float, tmp_path: Path) -> None:
+    # The first window leaves as many as the namespace keeps for a minute.
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from test_responses import *\n"
+        "network.prepare_namespace()\n"
+        "for number in range(2):\n"
+        "    seen = window_with_reconnects(Path(sys.argv[2], str(number)), 1, float(sys.argv[3]))\n"
+        "    print(seen.reopened, seen.outcome.requests)\n"
+    )
+    words = [sys.executable, "-c", code, str(Path(__file__).parent), str(tmp_path), str(close_delay_s)]
+    done = subprocess.run([*(network.namespace_command() or []), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (_, first), (reopened, requests) = ([int(word) for word in line.split()] for line in done.stdout.splitlines())
+    assert first > int(network.NAMESPACE_SETTINGS["net/ipv4/tcp_max_tw_buckets"])
+    assert 0.9 * requests <= reopened <= requests + OWN_OPENS
 
 
 # --- latency of good responses

@@ -128,7 +128,8 @@ class ResponseCheck:
         """Raise `LoadError` of kind `bad_responses` if more than 1% of the responses were bad."""
         if not outcome.total:
             return
-        reconnects = self._connections.reopened(outcome.connections)
+        self._connections.stop()
+        reconnects = self._connections.reopened(outcome)
         # number of responses that were the last on their connection; if unknown, allow for one in 50
         closing = round(CLOSE_SHARE * outcome.requests) if reconnects is None else reconnects
         if has_too_many_bad(outcome):

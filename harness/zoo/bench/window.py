@@ -206,8 +206,9 @@ class Window:
         with self:
             connections = ConnectionCount(self._hosted)
             self.outcome = bench.send(self._hosted, spec, count)
-            self.reopened = connections.reopened(spec.connections)
+            connections.stop()
             self.generator_cpu_s = self.outcome.cpu_s
+        self.reopened = connections.reopened(self.outcome)
         responses.check(self.outcome)
         # not checked in warm-ups: 5% of such a short load is little, and generators on a busy host may start further
         # apart

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from pydantic import Field
 
@@ -25,13 +24,6 @@ class Switches(Data):
     migrations: int | None
     missed: int
     ended: int
-
-
-class ClosedEnds(NamedTuple):
-    """Numbers of connections by the end that closed first. Clients in other network namespaces are not counted."""
-
-    server: int
-    client: int
 
 
 class Samples(Data):

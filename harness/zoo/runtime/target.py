@@ -16,7 +16,7 @@ from zoo.core.condition import Condition
 from zoo.core.entry_id import TARGET
 from zoo.core.errors import RuntimeFailure, UserError
 from zoo.core.run import Target
-from zoo.core.samples import ClosedEnds, Samples
+from zoo.core.samples import Samples
 from zoo.core.scenario import SCENARIOS
 from zoo.host import network
 from zoo.host.files import read_text
@@ -169,8 +169,8 @@ class TargetInstruments(Instruments):
     def count_connections(self, url: str, states: int) -> int | None:
         return super().count_connections(url, states) if self._here else None
 
-    def count_closed(self, url: str, seconds: float) -> ClosedEnds | None:
-        return super().count_closed(url, seconds) if self._here else None
+    def count_closed(self, url: str, oldest_s: float, newest_s: float) -> int | None:
+        return super().count_closed(url, oldest_s, newest_s) if self._here else None
 
 
 @dataclass(frozen=True)

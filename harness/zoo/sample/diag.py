@@ -2,9 +2,7 @@
 
 import socket
 import struct
-from collections.abc import Iterator
-
-from zoo.core.samples import ClosedEnds
+from collections.abc import Callable, Iterator
 
 AF_NETLINK = 16
 NETLINK_SOCK_DIAG = 4
@@ -16,14 +14,12 @@ REQUEST_DUMP = 0x301
 ESTABLISHED = 1 << 1
 UNCLOSED = ESTABLISHED | 1 << 8  # includes CLOSE_WAIT: only the client has closed the connection
 TIME_WAIT = 1 << 6
-CLOSED_HERE = 1 << 4 | 1 << 5 | TIME_WAIT | 1 << 11  # FIN_WAIT1, FIN_WAIT2, TIME_WAIT, CLOSING
 
 HEADER = struct.Struct("=IHHII")
 # family, protocol, extensions, padding, states; then the socket: its port, its peer's port, zeros; 0 matches anything
 QUERY = struct.Struct("=BBBBIHH44x")
 # family, state, timer, retransmissions; the socket; milliseconds until the timer expires
 ANSWER = struct.Struct("=BBBB48xI")
-TIME_WAIT_TIMER = 3
 TIME_WAIT_S = 60.0
 """Seconds that Linux keeps a socket in TIME_WAIT (TCP_TIMEWAIT_LEN, which no setting changes)."""
 
@@ -34,17 +30,23 @@ def count_sockets(port: int, states: int) -> int | None:
     The count walks the kernel's socket table, which takes milliseconds. That is acceptable once in the middle of a run,
     but not in every sample. Return None if the kernel cannot list the sockets.
     """
-    return _count(port, 0, states)
+    return _count(port, 0, states, lambda _: True)
 
 
-def count_closed(port: int, seconds: float) -> ClosedEnds | None:
-    """Count the connections to `port` that either end closed first in the last `seconds`, at most a minute.
+def count_closed(port: int, oldest_s: float, newest_s: float = 0.0) -> int | None:
+    """Count the connections to `port` that ended between `oldest_s` and `newest_s` seconds ago, at most a minute.
 
-    Only the end that closes first is in TIME_WAIT afterwards. Return None if the kernel cannot list the sockets.
+    Only the end that closes first is in TIME_WAIT afterwards: the server's, or the client's if it is in this network
+    namespace. The kernel keeps a limited number of them (tcp_max_tw_buckets). Return None as `count_sockets` does.
     """
-    server = _count(port, 0, CLOSED_HERE, seconds)
-    client = _count(0, port, TIME_WAIT, seconds)
-    return None if server is None or client is None else ClosedEnds(server, client)
+
+    def in_time(answer: bytes) -> bool:
+        left_ms: int = ANSWER.unpack_from(answer)[-1]
+        return newest_s <= TIME_WAIT_S - left_ms / 1000 <= oldest_s
+
+    ends = [_count(own, peer, TIME_WAIT, in_time) for own, peer in ((port, 0), (0, port))]
+    known = [count for count in ends if count is not None]
+    return sum(known) if len(known) == len(ends) else None
 
 
 def messages(packet: bytes) -> Iterator[tuple[int, bytes]]:
@@ -58,22 +60,16 @@ def messages(packet: bytes) -> Iterator[tuple[int, bytes]]:
         at += (length + 3) & ~3
 
 
-def _count(port: int, peer_port: int, states: int, seconds: float = TIME_WAIT_S) -> int | None:
-    """Count the sockets with these ports and states; those in TIME_WAIT only if they are so for up to `seconds`."""
+def _count(port: int, peer_port: int, states: int, counts: Callable[[bytes], bool]) -> int | None:
+    """Count the sockets with these ports and states whose description `counts` accepts; 0 stands for any port."""
     try:
         with socket.socket(AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as link:
             link.settimeout(2.0)
             families = (socket.AF_INET, socket.AF_INET6)
-            answers = (one for family in families for one in _list_sockets(link, family, port, peer_port, states))
-            return sum(_seconds_closed(one) <= seconds for one in answers)
+            found = (one for family in families for one in _list_sockets(link, family, port, peer_port, states))
+            return sum(map(counts, found))
     except OSError:
         return None
-
-
-def _seconds_closed(answer: bytes) -> float:
-    """Return for how many seconds a socket has been in TIME_WAIT; 0 in another state."""
-    _, _, timer, _, left_ms = ANSWER.unpack_from(answer)
-    return TIME_WAIT_S - left_ms / 1000 if timer == TIME_WAIT_TIMER else 0.0
 
 
 def _list_sockets(link: socket.socket, family: int, port: int, peer_port: int, states: int) -> Iterator[bytes]:

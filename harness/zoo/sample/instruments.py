@@ -11,9 +11,10 @@ import psutil
 from zoo.core.errors import RuntimeFailure
 from zoo.core.manifest import Entry
 from zoo.core.measurement import ContainerUse, TaskLimit
-from zoo.core.samples import ClosedEnds, Noise, Samples, ThreadTimes
+from zoo.core.samples import Noise, Samples, ThreadTimes
 from zoo.host.cgroup import group_folders
 from zoo.host.facts import gather, read_limits
+from zoo.host.network import is_loopback_only
 from zoo.sample import cgroup as cgroups
 from zoo.sample import jcmd, net, requests
 from zoo.sample import noise as noises
@@ -33,7 +34,15 @@ LOADED_TIMEOUT_S = 2.0
 READINGS = {
     *("hello_fault", "fetch_info", "fetch_responses", "snapshot", "reset_counters", "counters", "cgroup", "task_limit"),
     "thread_times",
-    *("count_connections", "count_closed", "settle_sockets", "canary", "available_kb", "seconds_per_round"),
+    *(
+        "count_connections",
+        "count_closed",
+        "has_own_network",
+        "settle_sockets",
+        "canary",
+        "available_kb",
+        "seconds_per_round",
+    ),
     *("limits", "facts", "link", "clock", "cpu_s"),
 }
 """The methods of `Instruments` whose arguments and results fit into JSON, so that an agent can execute them."""
@@ -70,6 +79,7 @@ class Instruments:
     fetch_responses = staticmethod(requests.responses)
     link = staticmethod(requests.link)
     canary = staticmethod(noises.canary)
+    has_own_network = staticmethod(is_loopback_only)
     limits = staticmethod(read_limits)
     facts = staticmethod(gather)
 
@@ -154,9 +164,9 @@ class Instruments:
         """Return the number of open connections, including those that only the client has closed."""
         return self.count_connections(url, UNCLOSED)
 
-    def count_closed(self, url: str, seconds: float) -> ClosedEnds | None:
-        """Return how many connections were closed in the last `seconds`, at most a minute."""
-        return count_closed(_port(url), seconds)
+    def count_closed(self, url: str, oldest_s: float, newest_s: float) -> int | None:
+        """Return how many connections ended between so many seconds ago, at most a minute."""
+        return count_closed(_port(url), oldest_s, newest_s)
 
     def count_connections(self, url: str, states: int) -> int | None:
         return count_sockets(_port(url), states)

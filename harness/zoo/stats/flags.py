@@ -9,7 +9,7 @@ from zoo.core import windows
 from zoo.core.flag import FOREIGN_LIMIT, STEAL_LIMIT, THROTTLED_LIMIT, Flag
 from zoo.core.manifest import Model
 from zoo.core.measurement import Kernel, Load, Measurement
-from zoo.core.samples import ClosedEnds, Noise
+from zoo.core.samples import Noise
 from zoo.core.windows import HOLDING_S
 
 GENERATOR_LIMIT = 0.90
@@ -28,16 +28,16 @@ REOPENED_LIMIT = 0.005
 """Share of the requests that may open a connection; opening these costs less than any difference reported."""
 
 CLOSED_SHARE = 0.01
-"""Lowest share of a server's own reconnects for which a closed end is found.
+"""Lowest share of a server's own reconnects whose end is found among the host's closed connections.
 
-The kernel keeps a limited number of closed ends and uses their ports again: a third to a half was seen here.
+The kernel keeps a limited number of those and uses their ports again: a fifth to a half was seen here.
 """
 
 REOPENED_LEAST = 0.01
 """Share of the connections that may be opened again; in a load of few requests, each reconnect counts a lot."""
 
 OWN_OPENS = 10
-"""Connections that the harness and a container's health check may open during a window."""
+"""Connections that the harness and a container's health check may open in each window."""
 
 LEAST_CPU_S = 2e-6
 CPU_SLACK_S = 0.02
@@ -122,21 +122,24 @@ def served_elsewhere(goodput: int, cpu_s: float | None) -> bool:
     return cpu_s is not None and goodput * LEAST_CPU_S > cpu_s + CPU_SLACK_S
 
 
-def count_reopened(accepted: int | None, closed: ClosedEnds | None, connections: int) -> int | None:
-    """Return the connections of a window beyond those requested; None if they were not counted.
+def count_reopened(accepted: int, connections: int, generators: int) -> int:
+    """Return the connections of a window beyond those requested.
 
-    `accepted` counts all connections accepted on the network, including those of other programs. wrk opens one more
-    before its load, to check that the address responds.
-
-    `closed` counts the server's connections that ended in the window. If the server ends them, either side may close
-    first: the server, or wrk when it has read that a response is the last one. wrk also closes all connections when it
-    ends.
+    `accepted` counts all connections accepted on the network. Each wrk opens one more before its load, to check that
+    the address responds.
     """
-    if accepted is None or closed is None:
+    return max(0, accepted - connections - generators)
+
+
+def without_other_programs(reopened: int, closed: int | None) -> int | None:
+    """Return the reopened connections of a server whose network other programs use; None if unknown.
+
+    Connections of other programs are among those accepted. `closed` counts the server's own that ended in the load, at
+    least some if the server closes connections.
+    """
+    if closed is None:
         return None
-    extra = max(0, accepted - connections - 1)
-    seen = closed.server + max(0, closed.client - connections - 1)
-    return extra if seen >= CLOSED_SHARE * extra else seen
+    return reopened if closed >= CLOSED_SHARE * reopened else closed
 
 
 def find_flags(seen: Measurement, *, work_s: float, processors: int | None, cut_short: bool) -> list[Flag]:
@@ -147,7 +150,8 @@ def find_flags(seen: Measurement, *, work_s: float, processors: int | None, cut_
     """
     connections, load, noise, errors = seen.connections, seen.load, seen.noise, seen.load.errors
     actual, established = connections.actual, connections.established
-    least = max(REOPENED_LIMIT * load.requests, REOPENED_LEAST * actual, OWN_OPENS)
+    own_opens = OWN_OPENS * max(1, len(seen.windows))
+    least = max(REOPENED_LIMIT * load.requests, REOPENED_LEAST * actual, own_opens)
     reconnects = (connections.reopened or 0) > least
     busy = load.delay_s < HOLDING_S
     generator_share = (load.cpu_s or 0.0) / (load.runtime_s * processors) if processors else 0.0

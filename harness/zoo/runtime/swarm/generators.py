@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from zoo.core.host_facts import HostFacts, Limits
 from zoo.core.measurement import GeneratorUse
-from zoo.core.samples import ClosedEnds
 from zoo.load.base import LoadOutcome
 from zoo.load.execute import TICK_S, Tick
 from zoo.load.spec import LoadError, LoadSpec
@@ -68,11 +67,10 @@ class NodesInstruments(AgentInstruments):
         super().__init__(agent)
         self._nodes = [AgentInstruments(one) for one in (agent, *others)]
 
-    def count_closed(self, url: str, seconds: float) -> ClosedEnds | None:
-        found = [one.count_closed(url, seconds) for one in self._nodes]
-        known = [one for one in found if one is not None]
-        complete = len(known) == len(found)
-        return ClosedEnds(known[0].server, sum(one.client for one in known)) if complete else None
+    def count_closed(self, url: str, oldest_s: float, newest_s: float) -> int | None:
+        found = [one.count_closed(url, oldest_s, newest_s) for one in self._nodes]
+        known = [count for count in found if count is not None]
+        return sum(known) if len(known) == len(found) else None
 
 
 class SpreadWrk:

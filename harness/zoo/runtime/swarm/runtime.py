@@ -62,8 +62,8 @@ class HostedService(HostedWithAgent):
             for name, node in self._places.loads.items():
                 loads[name] = self._dial(node, log)
                 self._agents.append(loads[name])
-        elsewhere = [loads[name] for name, node in self._places.loads.items() if node != self._places.server]
-        self.instruments = NodesInstruments(agent, elsewhere)
+        by_node = {node: loads[name] for name, node in self._places.loads.items() if node != self._places.server}
+        self.instruments = NodesInstruments(agent, list(by_node.values()))
         processors = sum(AgentInstruments(one).facts().cores or 1 for one in loads.values())
         self.generator_processors = (
             GeneratorProcessors(processors, elsewhere=True) if self._places.has_separate_generators else None
