@@ -243,13 +243,14 @@ def carry_out(root: Path, store: Store, catalog: Catalog, display: Display) -> l
         spent_s = estimated_s = 0.0
         while True:
             todo = blocks.remaining_blocks(blocks.blocks_of(run.plan), done)
-            cells = sum(len(blocks.remaining_tiers(block, done)) * len(block.entries) for block in todo)
-            began_s, expected_s = bench.clock.seconds(), estimate_seconds(todo, profile, catalog)
+            left = blocks.remaining_work(todo, done)
+            cells = sum(len(block.tiers) * len(block.entries) for block in left)
+            began_s, expected_s = bench.clock.seconds(), estimate_seconds(left, profile, catalog)
             with display.progress(expected_s, cells):
                 for number, block in enumerate(todo, start=1):
                     session.run([block], done)
                     raise_if_interrupted()
-                    display.reached(estimate_seconds(todo[:number], profile, catalog))
+                    display.reached(estimate_seconds(left[:number], profile, catalog))
             spent_s += bench.clock.seconds() - began_s
             estimated_s += expected_s
             records = store.records()

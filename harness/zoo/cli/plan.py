@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -106,7 +105,6 @@ def announce(planned: PlanFacts, catalog: Catalog, done: frozenset[RecordKey] = 
     condition = planned.condition
     cores = facts.describe_cores() if condition.runtime == "process" else None
     display.line(planning.format_announcement(planned, seconds, conditions.settings(condition), cores))
-    if done:
-        left = (replace(block, tiers=tuple(blocks.remaining_tiers(block, done))) for block in planned_blocks)
-        left_s = budget.estimate_seconds([block for block in left if block.tiers], profile, catalog)
+    if done and (left := blocks.remaining_work(planned_blocks, done)):
+        left_s = budget.estimate_seconds(left, profile, catalog)
         display.line(f"resumed: about {format_duration(left_s)} of that is left")

@@ -219,3 +219,8 @@ def remaining_tiers(block: Block, done: frozenset[RecordKey]) -> list[Tier]:
 def remaining_blocks(blocks: Sequence[Block], done: frozenset[RecordKey]) -> list[Block]:
     """Return the complete blocks that have a connection count left to measure, in their order."""
     return [block for block in blocks if remaining_tiers(block, done)]
+
+
+def remaining_work(blocks: Sequence[Block], done: frozenset[RecordKey]) -> list[Block]:
+    """Return the blocks of `remaining_blocks` without the connection counts that are measured."""
+    return [replace(one, tiers=tuple(remaining_tiers(one, done))) for one in remaining_blocks(blocks, done)]
