@@ -41,6 +41,7 @@ step() {
 
 install_debootstrap() {
     if ! command -v debootstrap || [ ! -e /usr/share/keyrings/debian-archive-keyring.gpg ]; then
+        apt-get update -qq
         apt_install debootstrap debian-archive-keyring
     fi
 }

@@ -34,7 +34,7 @@ candidate() {
 }
 
 install_engine() {
-    local packages=(docker.io iptables)
+    local packages=(docker.io iptables iproute2)
     update_packages
     # a separate package since Debian 13
     if ! command -v docker >/dev/null && candidate docker-cli; then
@@ -88,28 +88,47 @@ unpack_plugins() {
 
 # Notes what the engine changes in this network namespace. Another engine's network stays as it is.
 remember_network() {
+    local family
+    for family in iptables ip6tables; do
+        "$family" --wait -S FORWARD 2>/dev/null | awk '$1 == "-P" { print $3 }' >"$state/$family" || true
+    done
     cat /proc/sys/net/ipv4/ip_forward >"$state/ip_forward"
-    forward_policy iptables >"$state/iptables"
-    forward_policy ip6tables >"$state/ip6tables"
-}
-
-forward_policy() {
-    "$1" -S FORWARD | awk '$1 == "-P" { print $3 }'
 }
 
 # Removes the engine's bridges, rules and chains, which it leaves behind, and restores what it changed.
 restore_network() {
-    local family rules bridge
-    [ -e "$state/ip_forward" ] || return 0
+    local family bridge forward=/proc/sys/net/ipv4/ip_forward
+    if [ ! -e "$state/ip_forward" ] || another_engine; then
+        return 0
+    fi
     for bridge in docker0 docker_gwbridge; do
-        ! has_link "$bridge" || ip link delete "$bridge"
+        ! has_link "$bridge" || ip link delete "$bridge" || say "cannot delete $bridge"
     done
     for family in iptables ip6tables; do
-        rules=$("$family-save" | sed -E '/DOCKER|docker0|docker_gwbridge|br-[0-9a-f]{12}/d')
-        "$family-restore" --wait <<<"$rules"
-        "$family" -P FORWARD "$(cat "$state/$family")"
+        [ -s "$state/$family" ] || continue
+        "$family-save" --counters | without_engine_rules | "$family-restore" --counters --wait &&
+            "$family" --wait -P FORWARD "$(cat "$state/$family")" || say "cannot restore the rules of $family"
     done
-    cat "$state/ip_forward" >/proc/sys/net/ipv4/ip_forward
+    [ "$(cat "$forward")" = "$(cat "$state/ip_forward")" ] || cat "$state/ip_forward" >"$forward" ||
+        say "cannot restore $forward"
+}
+
+# Removes the engine's chains, the rules in them or leading to them, those of its bridges, and those of published ports.
+without_engine_rules() {
+    sed -E '/^:DOCKER|-A DOCKER|-j DOCKER|-[io] (docker0|docker_gwbridge|br-[0-9a-f]{12})/d
+        /-A POSTROUTING -s ([0-9.]+\/32) -d \1 .*-j MASQUERADE/d'
+}
+
+# Checks whether an engine runs in this network namespace.
+another_engine() {
+    local process name
+    for process in /proc/[0-9]*; do
+        { read -r name <"$process/comm"; } 2>/dev/null || continue
+        if [ "$name" = dockerd ] && [ "$process/ns/net" -ef /proc/self/ns/net ]; then
+            return 0
+        fi
+    done
+    return 1
 }
 
 has_link() {
@@ -152,7 +171,7 @@ start() {
     [ "$(id -u)" = 0 ] || fail "no engine answers, and only root can start one: sudo $0 start"
     command -v apt-get >/dev/null || fail "no engine answers, and this installs one on Debian and Ubuntu only"
     export DOCKER_HOST=unix://$state/docker.sock DOCKER_CONFIG=$state/config
-    if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null; then
+    if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null || ! command -v ip >/dev/null; then
         install_engine
     fi
     install_plugins
