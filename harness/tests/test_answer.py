@@ -117,8 +117,24 @@ def test_the_same_figures_are_on_the_terminal_on_the_page_and_in_the_json(more: 
             assert line.text in lines or not line.quoted
     cost = made.block("cost").verdict
     assert cost == ("keep the pool" if more > 1.06 else cost)
-    assert cost == ("switching saves CPU time" if more < 0.94 else cost)
+    assert cost == ("mixed" if more < 0.94 else cost)
     assert all(len(line) <= WIDTH for line in render_lines(made))
+
+
+@pytest.mark.parametrize(
+    ("more", "slower", "verdict"),
+    [
+        (1.2, 0.85, "keep the pool"),
+        (1.2, 1.0, "keep the pool"),
+        (1.0, 0.85, "keep the pool"),
+        (1.0, 1.0, "no difference"),
+        (0.8, 1.0, "switching saves CPU time"),
+        (1.0, 1.2, "switching is faster"),
+        (0.8, 0.85, "mixed"),
+    ],
+)
+def test_the_cost_is_judged_by_cpu_time_and_speed(more: float, slower: float, verdict: str) -> None:
+    assert answer(found(more=more, slower=slower)).block("cost").verdict == verdict
 
 
 def test_what_a_few_more_rounds_would_decide_is_said() -> None:
@@ -188,7 +204,7 @@ def test_a_cold_start_of_both_sides_is_quoted() -> None:
     runs = [cold(PLATFORM, 9.0), cold(VIRTUAL, None)]
     made = {COLD: Summary.of(builders.run([PLATFORM, VIRTUAL], ["cold"], ["1k"]), runs)}
     assert summary(made, "cold") == (
-        "The pool: 95% of full speed after 9 s. Virtual threads: 95% of full speed not within 40 s."
+        "The pool: 95% of full speed after 9 s. Virtual threads: 95% of full speed was not reached within 40 s."
     )
 
 

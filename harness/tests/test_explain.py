@@ -325,7 +325,7 @@ def with_counts(found: Explanation, calls: float, allocated: float, waits: float
     [
         (1.0, 0, 0, Counted.CALLS, "makes 1.* more calls of write"),
         (0, 100_000, 0, Counted.ALLOCATED, "allocates .* more bytes"),
-        (0, 0, 1.0, Counted.CONTENDED, "waits .* more times for a lock of class zoo.Lock"),
+        (0, 0, 1.0, Counted.CONTENDED, "waits .* more times for a contended lock of class zoo.Lock"),
     ],
 )
 def test_only_the_count_that_differs_is_named(

@@ -47,7 +47,7 @@ from zoo.scenarios.pool_size.view import answer_block, switch_advice
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
 
-LOAD = "1,000 requests at once that wait {} s: served in the first wait, peak memory"
+LOAD = "Served in the first wait of 1,000 requests at once, each waiting {} s, and peak memory"
 
 
 def pool_result(pool: int | None, served: int, requests: int = 1_000) -> PoolSizeResult:
@@ -223,7 +223,8 @@ def test_a_pool_beyond_the_limit_of_the_compose_file_names_its_setting() -> None
     assert found is not None
     assert found.next[1].endswith("so set SERVER_PIDS=5200")
     assert found.next[3] == (
-        "idle threads: a fast request costs 52.5 µs of CPU next to that many threads, and 40 µs in a pool of 200"
+        "idle threads: 52.5 µs of CPU per fast request (at 100 connections) next to that many threads, and 40 µs in "
+        "a pool of 200"
     )
 
 
@@ -231,7 +232,10 @@ def test_a_pool_beyond_the_limit_of_the_compose_file_names_its_setting() -> None
     ("dear", "why"),
     [
         ({"peak_mb": 421, "hello": 20}, "the pool takes 421 MB at its peak instead of 280"),
-        ({"peak_mb": 300, "hello": 27}, "the pool costs 27 µs of CPU per fast request instead of 21"),
+        (
+            {"peak_mb": 300, "hello": 27},
+            "27 µs of CPU per fast request (at 100 connections) instead of 21",
+        ),
     ],
 )
 def test_a_pool_that_costs_clearly_more_is_not_enlarged(dear: dict[str, float], why: str) -> None:
@@ -413,9 +417,8 @@ def test_the_recommendation_of_one_run_and_what_comes_next(bed: Bed) -> None:
     advice = switch_advice(bed.store.records())
     assert advice
     assert (advice.action, advice.load) == (block.verdict, LOAD.format(10))
-    assert re.sub(r", [\d.,]+ MB", "", advice.figures) == (
-        "a pool of 200: 200; a pool of 1,000: all; virtual threads: all"
-    )
+    figures = re.sub(r" \([\d.,]+ MB\)", "", advice.figures)
+    assert figures == "A pool of 200: 200; a pool of 1,000: all; virtual threads: all"
     assert switch_advice([]) is None
 
 

@@ -63,5 +63,5 @@ def test_waiting_requests_are_quoted_from_the_answer_with_most_rounds(tmp_path: 
     commit_pools(tmp_path, "answers/fewer", "2026-01-02T00:00:00+00:00", rounds=1, served=199)
     commit_pools(tmp_path, "answers/pools", "2026-01-01T00:00:00+00:00", rounds=2, served=150)
     text = told(tmp_path)
-    assert "switch to virtual threads: a pool of 200: 150, 78.1 MB; virtual threads: all" in text
+    assert "Switch to virtual threads. A pool of 200: 150 (78.1 MB); virtual threads: all" in text
     assert "([run](results/reference/answers/pools), earlier build)" in text

@@ -20,19 +20,19 @@ from zoo.stats.verdict import judge
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
 
 
-LOAD = "1,000 requests at once that wait 4 s"
+LOAD = "Served in the first wait, and peak memory"
 
 
 def test_advice_about_waiting_requests_names_each_servers_own() -> None:
-    enlarge = switch.Advice("enlarge the pool to about 1,000", "a pool of 200 serves 200 at once", LOAD)
-    change = switch.Advice("switch to virtual threads", "a pool of 200 serves 150 at once", LOAD)
+    enlarge = switch.Advice("enlarge the pool to about 1,000", "A pool of 200: 200", LOAD)
+    change = switch.Advice("switch to virtual threads", "A pool of 200: 150", LOAD)
     case = switch.waiting_case({"java-a": enlarge, "java-b": change})
     assert case
-    assert case.advice == f"enlarge the pool to about 1,000 or switch to virtual threads: {LOAD}"
-    assert case.by_server["java-b"] == "switch to virtual threads: a pool of 200 serves 150 at once"
+    assert case.advice == f"enlarge the pool to about 1,000 or switch to virtual threads. {LOAD}"
+    assert case.by_server["java-b"] == "Switch to virtual threads. A pool of 200: 150"
     alike = switch.waiting_case({"java-a": enlarge, "java-b": enlarge})
     assert alike
-    assert alike.advice == f"enlarge the pool to about 1,000: {LOAD}"
+    assert alike.advice == f"enlarge the pool to about 1,000. {LOAD}"
     assert switch.waiting_case({}) is None
 
 
@@ -72,19 +72,19 @@ def hello(more: float, wobble: tuple[float, ...] = (1.0, 1.001, 0.999)) -> list[
 @pytest.mark.parametrize(
     ("pairs", "advice", "text"),
     [
-        (hello(1.5), "don't switch for speed", "20 → 30 µs: 50% more ("),
-        (hello(0.5), "switching saves CPU", "20 → 10 µs: 50% less ("),
-        (hello(1.1, (1.0, 1.5, 0.6)), "no clear difference", "20 → 22 µs: no clear difference ("),
-        (hello(1.0), "the same", "20 → 20 µs: the same (within 5%)"),
+        (hello(1.5), "don't switch for speed", "20 → 30 µs, 50% more ("),
+        (hello(0.5), "switching saves CPU", "20 → 10 µs, 50% less ("),
+        (hello(1.1, (1.0, 1.5, 0.6)), "no clear difference", "20 → 22 µs, no clear difference ("),
+        (hello(1.0), "the same", "20 → 20 µs, the same (within 5%)"),
     ],
 )
 def test_advice_about_fast_requests_follows_from_the_verdicts(pairs: list[Pair], advice: str, text: str) -> None:
     assert pairs[0].comparisons[CPU].ratio
-    cpu_us = {PLATFORM: 20.0, VIRTUAL: float(text.split()[2])}
-    case = switch.fast_case(pairs, cpu_us)
+    cpu_us = {(PLATFORM, "1k"): 20.0, (VIRTUAL, "1k"): float(text.split()[2])}
+    case = switch.fast_case({"java-a": pairs}, cpu_us)
     assert case
-    assert case.advice.startswith(f"{advice}: CPU per request at 1,000 connections")
-    assert case.by_server["java-a"].startswith(text)
+    assert case.advice.startswith(f"{advice}. CPU per request at 1,000 connections")
+    assert case.by_server["java-a"].startswith(f"at 1,000: {text}")
 
 
 def test_memory_of_a_waiting_request_by_server() -> None:

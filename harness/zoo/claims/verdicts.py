@@ -53,7 +53,7 @@ MEANING = {
     "given next to it",
     ClaimWord.OPEN: "the interval includes a bound of the claim, or both directions and the published size, or the "
     "difference is within noise",
-    ClaimWord.NOT_MEASURED: "no measurement can decide it",
+    ClaimWord.NOT_MEASURED: "no committed run has the cells that the claim needs, or no measurement can decide it",
     ClaimWord.RECORDED: "an absolute figure from another machine, shown but never judged",
 }
 

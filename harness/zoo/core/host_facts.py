@@ -217,8 +217,8 @@ class HostFacts(Data):
         if not self.container or GENERIC_VM not in machine:
             return ""
         return (
-            "The run took place in a container, and what machine is below it is unknown: other work on that machine "
-            "takes time and shows only as noise."
+            "The run took place in a container on a host that cannot be seen from there: other work on that host "
+            "appears only as noise."
         )
 
     @property

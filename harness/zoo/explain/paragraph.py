@@ -52,7 +52,7 @@ def paragraph(found: Explanation, groups: Groups) -> str:
     against = [d for d in named if (d.interval.value > 0) != (ratio.value > 1)][:MOST_GROUPS]
     sentences = [first]
     if along:
-        sentences.append(f"Of this, it spends {_spent(along, word)}.")
+        sentences.append(f"It spends {_spent(along, word)}.")
     else:
         sentences.append("No single group of work differs clearly.")
     if against:
@@ -79,7 +79,7 @@ def _counts(found: Explanation, groups: Groups, named: Sequence[Difference]) -> 
             case Counted.CALLS if count.name not in known and abs(count.change) >= LEAST_CALLS:
                 calls.append(f"{size} {more} calls of {count.name}")
             case Counted.CONTENDED if abs(count.change) >= LEAST_WAITS:
-                waits.append(f"{size} {more} times for a lock of class {count.name}")
+                waits.append(f"{size} {more} times for a contended lock of class {count.name}")
             case Counted.ALLOCATED if abs(count.change) >= LEAST_BYTES:
                 allocated.append(f"{size} {more} bytes")
     parts = [

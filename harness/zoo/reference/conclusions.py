@@ -20,7 +20,7 @@ from zoo.reference.runs import Reference, StoredRun
 from zoo.report import view
 from zoo.report.charts.figure import Figure
 from zoo.report.formatting import format_number
-from zoo.report.ledger_text import format_deciding_figure
+from zoo.report.ledger_text import format_deciding_figure, format_verdict
 from zoo.report.page import svg
 from zoo.report.wording import capitalize, describe_rounds, format_comparison, join_names
 from zoo.stats.metrics import CPU, REQUESTS
@@ -36,7 +36,8 @@ LEDGER = "docs/claims.md"
 class Conclusion:
     """A conclusion: its place in the document, its runs, its evidence, its chart, and the claims about the same.
 
-    `runs` are names or patterns, as in `documents.Part`. `chart` is the name of a figure of the first run.
+    `runs` are names or patterns, as in `documents.Part`. `chart` is the name of a figure of the run `chart_run`, by
+    default the first.
     """
 
     marker: str
@@ -44,14 +45,18 @@ class Conclusion:
     evidence: Evidence
     chart: str = ""
     claims: Sequence[str] = ()
+    chart_run: str = ""
+
+    @property
+    def drawn_run(self) -> str:
+        return self.chart_run or self.runs[0]
 
 
 def render(runs: Sequence[StoredRun], catalog: Catalog, conclusion: Conclusion) -> str:
     """Render the evidence, the chart, and the verdicts on the claims about the same."""
-    figure = _figure(runs[0], conclusion)
     parts = [
         conclusion.evidence(runs, catalog),
-        render_picture(figure, chart_file(runs[0], figure)) if figure else "",
+        *(render_picture(figure, chart_file(one, figure)) for one, figure in _charts(runs, conclusion)),
         _render_claims(conclusion.claims, catalog),
     ]
     return "\n\n".join(filter(None, parts))
@@ -59,23 +64,27 @@ def render(runs: Sequence[StoredRun], catalog: Catalog, conclusion: Conclusion) 
 
 def render_charts(runs: Sequence[StoredRun], catalog: Catalog) -> dict[Path, str]:
     """Render the charts of all conclusions whose run is one of these."""
-    figures = [(one, _figure(one, found)) for found in CONCLUSIONS for one in runs if one.listing.name == found.runs[0]]
     return {
-        CHARTS / f"{chart_file(one, figure)}.svg": svg.render_standalone(figure) for one, figure in figures if figure
+        CHARTS / f"{chart_file(one, figure)}.svg": svg.render_standalone(figure)
+        for conclusion in CONCLUSIONS
+        for one, figure in _charts(runs, conclusion)
     }
 
 
-def _figure(one: StoredRun, conclusion: Conclusion) -> Figure | None:
-    figures = one.contents.figures if conclusion.chart else ()
-    return next((figure for figure in figures if figure.name == conclusion.chart), None)
+def _charts(runs: Sequence[StoredRun], conclusion: Conclusion) -> list[tuple[StoredRun, Figure]]:
+    """Return the conclusion's chart with its run; empty if it has none."""
+    drawn = [one for one in runs if conclusion.chart and one.listing.name == conclusion.drawn_run]
+    return [(one, figure) for one in drawn for figure in one.contents.figures if figure.name == conclusion.chart]
 
 
 def _render_claims(claims: Sequence[str], catalog: Catalog) -> str:
     """Return a list of the articles' claims with their verdicts, each with a link to the page of all claims."""
+    if not claims:
+        return "The articles make no claim about this."
     judged = [claim for claim in read_ledger(ROOT, catalog).claims if claim.id in claims]
     verdicts, _ = judge_claims(judged, Reference(ROOT, catalog).folders, ROOT / "docs", catalog)
     return "\n".join(
-        f"- [{v.claim.id}]({LEDGER}) “{v.claim.says}” {capitalize(v.word.value)}: {format_deciding_figure(v)}."
+        f"- [{v.claim.id}]({LEDGER}) “{v.claim.says}” {capitalize(format_verdict(v))}: {format_deciding_figure(v)}."
         for v in verdicts
     )
 
@@ -89,19 +98,20 @@ def describe_certainty(comparisons: Iterable[Comparison]) -> str:
     """Return how many of these comparisons are certain, and how many are probable."""
     known = [c for c in comparisons if c.ratio is not None]
     certain, likely = sum(c.verdict.differs for c in known), sum(bool(c.verdict.likely) for c in known)
+    if not certain and not likely:
+        return f"No certain difference in {len(known)} comparisons"
     return f"Certain in {certain} of {len(known)} comparisons" + (f", probable in {likely}" if likely else "")
 
 
 def _render_fast(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     quoted = fast_pairs(runs, catalog)
-    pairs = [pair for _, pair in quoted.values()]
-    lines = [f"- {server}: {format_comparison(pair.comparisons[CPU])}." for server, (_, pair) in quoted.items()]
+    lines = []
+    for server, (_, pairs) in quoted.items():
+        texts = [f"{format_comparison(p.comparisons[CPU])} at {p.requested:,} connections" for p in pairs]
+        lines.append(f"- {server}: {join_names(texts)}.")
     sources = dict.fromkeys(_describe_run(one, catalog) for one, _ in quoted.values())
-    certainty = describe_certainty(pair.comparisons[CPU] for pair in pairs)
-    heading = (
-        f"CPU per request at {pairs[0].requested:,} connections, virtual threads vs. a pool of platform threads. "
-        f"{certainty}."
-    )
+    certainty = describe_certainty(pair.comparisons[CPU] for _, pairs in quoted.values() for pair in pairs)
+    heading = f"CPU per request of virtual threads, compared with a pool of platform threads. {certainty}."
     return "\n".join([heading, "", *lines, "", *sources])
 
 
@@ -135,8 +145,8 @@ def _render_models(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     pairs = [pair.comparisons[CPU].ratio for pair in one.summary.compared.of(Kind.MODEL)]
     within = [ratio.value for ratio in pairs if ratio]
     return (
-        f"CPU per request goes {' and '.join(texts)}. Within one server, virtual threads take {min(within):.2f} to "
-        f"{max(within):.2f} times as much as its pool. {_describe_run(one, catalog)}"
+        f"CPU per request ranges {' and '.join(texts)}. Within one server, virtual threads use "
+        f"{min(within):.2f}–{max(within):.2f}× the CPU time of its pool. {_describe_run(one, catalog)}"
     )
 
 
@@ -146,7 +156,7 @@ def _render_case(runs: Sequence[StoredRun], catalog: Catalog, requests: str) -> 
     for case, source in list_cases(whole, others, catalog):
         if case and case.requests.startswith(requests):
             lines = [f"- {server}: {text}" for server, text in case.by_server.items()]
-            return "\n".join([f"{capitalize(case.advice)}. Runs: {source}.", *(["", *lines] if lines else [])])
+            return "\n".join([f"{capitalize(case.advice)}. Source: {source[1:-1]}.", *(["", *lines] if lines else [])])
     return ""
 
 
@@ -174,17 +184,32 @@ WHOLE = "bench-all"
 CASES = (WHOLE, "answers/*", "scenarios/*", "claims/*")
 
 CONCLUSIONS = (
-    Conclusion("fast", (WHOLE, "answers/*"), _render_fast, "forest-model-hello-cpu-per-request", ("T1", "T3", "L1")),
+    Conclusion("fast", (WHOLE, "answers/*"), _render_fast, "forest-model-hello-cpu-per-request", ("L1", "X5", "T1")),
     Conclusion(
-        "why", [f"explain/java-{name}" for name in ("tomcat", "spring", "liberty", "vertx")], render_explanations
+        "why",
+        [f"explain/java-{name}" for name in ("tomcat", "spring", "liberty", "vertx")],
+        render_explanations,
+        claims=("L8", "T7"),
     ),
-    Conclusion("servers", ("models",), _render_models, "forest-model-hello-cpu-per-request"),
-    Conclusion("waiting", CASES, partial(_render_case, requests="wait")),
+    Conclusion("servers", ("models",), _render_models, "cpu-hello-1k"),
+    Conclusion(
+        "waiting",
+        CASES,
+        partial(_render_case, requests="wait"),
+        "pool-served-1000",
+        chart_run="answers/java-tomcat/pools",
+    ),
     Conclusion("arrivals", ("scenarios/open",), _render_answers, "ok-open-400ps-4s-24k", ("S1", "S2", "S6")),
-    Conclusion("memory", CASES, partial(_render_case, requests="hold"), "", ("L6", "S7")),
-    Conclusion("cold", ("scenarios/cold",), _render_answers, "cold-cold-default-100-java-tomcat"),
-    Conclusion("database", CASES, partial(_render_case, requests="share"), "", ("D5", "D7", "D14")),
+    Conclusion(
+        "memory", CASES, partial(_render_case, requests="hold"), "held-rss", ("L6", "R18", "S7"), "scenarios/held"
+    ),
+    Conclusion("cold", ("scenarios/cold",), _render_answers, "cold-cold-default-100-java-liberty", ("L3",)),
+    Conclusion(
+        "database", CASES, partial(_render_case, requests="share"), "gains", ("D1", "D4", "D5", "D14"), "claims/jdbc"
+    ),
     Conclusion("async", ("scenarios/service",), _render_requests, "sweep-service-50ms-java-tomcat", ("T5", "T9")),
-    Conclusion("conditions", ("conditions/jvm-hello",), _render_conditions, "forest-condition-hello-cpu-per-request"),
+    Conclusion(
+        "conditions", ("conditions/jvm-hello",), _render_conditions, "forest-condition-hello-cpu-per-request", ("X1",)
+    ),
 )
 """All conclusions, in the order of the document."""

@@ -132,7 +132,7 @@ FILES = (
     (("answers/*", *BEHIND_ANSWERS), readmes.render_answer_files),
     (EXPERIMENTS, findings.render_experiment_charts),
     (("vm-25k*",), findings.render_highest_tier_reports),
-    (tuple(one.runs[0] for one in CONCLUSIONS if one.chart), conclusions.render_charts),
+    (tuple(one.drawn_run for one in CONCLUSIONS if one.chart), conclusions.render_charts),
 )
 """Groups of files that are generated as a whole: the runs they quote, as in `Part`, and the function that renders them.
 

@@ -48,7 +48,10 @@ from zoo.stats.metrics import CPU, P99, PEAK_RSS, REQUESTS, Metric
 from zoo.stats.pairs import Kind, Pair
 
 TIER = "1k"
-"""The number of connections at which documents quote `hello`."""
+"""The number of connections at which tables quote `hello`."""
+
+FAST_TIERS = ("100", TIER)
+"""The numbers of connections at which sentences quote `hello`, because the difference may change its sign."""
 
 CHARTS = Path("docs/charts")
 REPORT = "report.html"
@@ -122,8 +125,12 @@ def render_files(runs: Sequence[StoredRun], catalog: Catalog) -> dict[Path, str]
 
 
 def _quoted_pairs(whole: StoredRun) -> list[Pair]:
-    """Return the pairs of thread models in `hello`, at the number of connections that documents quote."""
-    return [p for p in whole.summary.compared.of(Kind.MODEL) if (p.scenario, p.tier) == (HELLO.name, TIER)]
+    """Return the pairs of thread models in `hello`, at the number of connections that tables quote."""
+    return [pair for pair in _hello_pairs(whole) if pair.tier == TIER]
+
+
+def _hello_pairs(whole: StoredRun) -> list[Pair]:
+    return [pair for pair in whole.summary.compared.of(Kind.MODEL) if pair.scenario == HELLO.name]
 
 
 def _format_pair(pair: Pair, metric: Metric) -> str:
@@ -159,19 +166,20 @@ def render_answers(runs: Sequence[StoredRun], catalog: Catalog) -> str:
 def list_cases(whole: StoredRun, others: Sequence[StoredRun], catalog: Catalog) -> Iterator[Found]:
     servers = [one for one in others if one.listing.words[0] == "bench"]
     fast = fast_pairs([whole, *servers], catalog)
-    pairs = [pair for _, pair in fast.values()]
     yield _waiting_case(servers, catalog)
     sources = ((one.link, one.run, server) for server, (one, _) in fast.items())
+    pairs = {server: pairs for server, (_, pairs) in fast.items()}
     yield switch.fast_case(pairs, _fast_levels(fast.values())), _render_sources(sources, catalog)
     yield _database_case([one for one in others if one.listing.words[0] == "jdbc"], catalog)
     held = [one for one in servers if one.listing.name.startswith("scenarios/")]
-    yield _memory_case(held, [server_name(pair.a) for pair in pairs], catalog)
+    yield _memory_case(held, list(pairs), catalog)
 
 
-def fast_pairs(runs: Sequence[StoredRun], catalog: Catalog) -> dict[str, tuple[StoredRun, Pair]]:
-    """Return the pair of thread models that documents quote for fast requests, with its run, by server.
+def fast_pairs(runs: Sequence[StoredRun], catalog: Catalog) -> dict[str, tuple[StoredRun, list[Pair]]]:
+    """Return the pairs of thread models that documents quote for fast requests, with their run, by server.
 
-    Runs of the current build and protocol come first, then `preference_key` decides.
+    There is a pair for each of `FAST_TIERS`. Runs of the current build and protocol come first, then `preference_key`
+    decides.
     """
     found = [
         (server_name(pair.a), one, pair)
@@ -181,17 +189,21 @@ def fast_pairs(runs: Sequence[StoredRun], catalog: Catalog) -> dict[str, tuple[S
     ]
     found.sort(key=lambda item: (not describe_age(item[1].run, catalog, {item[0]}), *_preference(*item[1:])))
     by_server = {server: (one, pair) for server, one, pair in found}
-    return dict(sorted(by_server.items()))
+    return {
+        server: (one, [p for p in _hello_pairs(one) if p.a == pair.a and p.tier in FAST_TIERS])
+        for server, (one, pair) in sorted(by_server.items())
+    }
 
 
 def _preference(one: StoredRun, pair: Pair) -> tuple[int, int, str]:
     return preference_key(pair.rounds, one.run.started_at)
 
 
-def _fast_levels(quoted: Iterable[tuple[StoredRun, Pair]]) -> dict[str, float]:
-    """Return the CPU time per request of both entries of each pair, in µs."""
-    rows = (one.summary.cells.rows[e, HELLO.name, TIER] for one, pair in quoted for e in (pair.a, pair.b))
-    return {r.entry: seen.mean for r in rows if (seen := r.cpu_s_per_million) and seen.mean is not None}
+def _fast_levels(quoted: Iterable[tuple[StoredRun, Sequence[Pair]]]) -> dict[tuple[str, str], float]:
+    """Return the CPU time per request in µs, by entry and connection count: the median, as in the servers' READMEs."""
+    keys = ((one, e, p.tier) for one, pairs in quoted for p in pairs for e in (p.a, p.b))
+    rows = (one.summary.cells.rows[entry, HELLO.name, tier] for one, entry, tier in keys)
+    return {(row.entry, row.tier): seen.median for row in rows if (seen := row.cpu_s_per_million)}
 
 
 def _waiting_case(runs: Sequence[StoredRun], catalog: Catalog) -> Found:

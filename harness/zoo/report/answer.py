@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from zoo.core.answer_runs import ARRIVING, COLD, COST, HELD, WAITING
+from zoo.core.answer_runs import ARRIVING, COLD, COST, HELD, POOLS, WAITING
 from zoo.core.data import Data
 from zoo.core.entry_id import server_name
 from zoo.core.flag import Flag
@@ -265,6 +265,8 @@ COST_FIGURES: Mapping[Metric, tuple[str, float, str]] = {
 }
 """For each metric of the cost: the field of a row, its scale and its unit."""
 
+GAINS = (Word.LESS, Word.FASTER)
+
 
 def _cost_block(sides: Variants, found: Found) -> AnswerBlock:
     """Return what the switch costs or gains if no request waits, at each connection count."""
@@ -281,8 +283,18 @@ def _cost_block(sides: Variants, found: Found) -> AnswerBlock:
         for metric in COST_FIGURES
         if metric in pair.comparisons
     ]
-    verdict = _cost_verdict(quoted.comparisons[CPU]) if CPU in quoted.comparisons else NOT_MEASURED
-    return AnswerBlock(name="cost", heading=heading, verdict=verdict, lines=lines)
+    return AnswerBlock(name="cost", heading=heading, verdict=_cost_verdicts(pairs), lines=lines)
+
+
+def _cost_verdicts(pairs: Sequence[Pair]) -> str:
+    """Return the verdict on all connection counts, or one for each if they differ."""
+    verdicts = {
+        f"{p.requested:,}": _cost_verdict([c for m, c in p.comparisons.items() if m in COST_FIGURES]) for p in pairs
+    }
+    (fewest, verdict), *others = verdicts.items()
+    if {verdict} == set(verdicts.values()):
+        return verdict
+    return "; ".join([f"at {fewest} connections, {verdict}", *(f"at {count}, {verdict}" for count, verdict in others)])
 
 
 def _cost_pairs(sides: Variants, found: Found) -> list[Pair]:
@@ -335,17 +347,21 @@ def _estimate(seen: Spread | None, scale: float, unit: str) -> AnswerFigure | No
     return AnswerFigure(value=seen.mean * scale, low=seen.low * scale, high=seen.high * scale, unit=unit)
 
 
-def _cost_verdict(compared: Comparison) -> str:
-    """Return what to do about CPU time alone."""
-    verdict, ratio = compared.verdict, compared.ratio
-    if ratio is None or verdict.word is Word.NOT_MEASURED:
+def _cost_verdict(compared: Sequence[Comparison]) -> str:
+    """Return what to do about CPU time, throughput and latency: by the certain differences, if there are any."""
+    known = [c for c in compared if c.ratio is not None and c.verdict.word is not Word.NOT_MEASURED]
+    if not known:
         return NOT_MEASURED
-    if verdict.word is Word.SAME:
-        return "no difference"
-    if not verdict.differs and not verdict.likely:
-        return "no clear difference"
-    action = "keep the pool" if ratio.value > 1 else "switching saves CPU time"
-    return action if verdict.differs else f"probably {action}"
+    certain = [c.verdict.word for c in known if c.verdict.differs]
+    words = certain or [c.verdict.likely for c in known if c.verdict.likely]
+    if not words:
+        return "no difference" if all(c.verdict.word is Word.SAME for c in known) else "no clear difference"
+    gains = [word for word in words if word in GAINS]
+    if len(gains) == len(words):
+        action = "switching saves CPU time" if Word.LESS in words else "switching is faster"
+    else:
+        action = "mixed" if gains else "keep the pool"
+    return action if certain else f"probably {action}"
 
 
 # --- a cold start, memory, databases
@@ -370,7 +386,7 @@ def _reached(each: Sequence[ColdResult]) -> str:
     known = spread(result.t95_s for result in each)
     if known is None or known.rounds < len(each):
         where = " in every round" if len(each) > 1 else ""
-        return f"95% of full speed not within {each[0].duration_s:g} s{where}"
+        return f"95% of full speed was not reached within {each[0].duration_s:g} s{where}"
     return f"95% of full speed after {format_number(known.median)} s"
 
 
@@ -391,7 +407,7 @@ def memory_block(sides: Variants, costs: Mapping[str, Interval], source: str = "
             lines.append(
                 Line(
                     subject=capitalize(sides.name(entry)),
-                    text=f"{format_interval(cost, unit='kB')}, so {format_number(cost.value)} MB for 1,000 requests",
+                    text=format_interval(cost, unit="kB"),
                     pool=figure if entry == sides.pool else None,
                     other=figure if entry == sides.other else None,
                     quoted=True,
@@ -418,9 +434,10 @@ def _missing(
 
 def _certainty(sides: Variants, found: Found) -> list[str]:
     """Return how many rounds there were, and how many comparisons are not decided."""
-    rounds = found[COST].run.plan.rounds if COST in found else None
-    cost = f"{rounds} rounds for the cost" if rounds else "The cost was not measured"
-    return [f"{cost}; brackets contain 95% intervals.", *undecided_lines(_decisive(sides, found))]
+    rounds = [f"{found[part].run.plan.rounds} for the {part}" for part in (COST, POOLS) if part in found]
+    made = f"Rounds: {', '.join(rounds)}" if rounds else "The cost was not measured"
+    undecided = undecided_lines(_decisive(sides, found), " of CPU time and throughput")
+    return [f"{made}; brackets contain 95% intervals.", *undecided]
 
 
 def _decisive(sides: Variants, found: Found) -> list[Comparison]:

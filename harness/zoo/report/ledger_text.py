@@ -9,7 +9,7 @@ from zoo.claims.estimates import Estimate
 from zoo.claims.evidence import Archive, MachineFacts
 from zoo.claims.ledger import Article, Claim, Ledger, PublishedFigure, Rule
 from zoo.claims.quantities import QUANTITIES
-from zoo.claims.verdicts import ClaimVerdict, ClaimWord, Judgement, RuleVerdict
+from zoo.claims.verdicts import ClaimVerdict, ClaimWord, Judgement, RuleVerdict, Size
 from zoo.report.formatting import format_count, format_interval, format_number, format_ratio
 from zoo.report.section import NONE, Section, Table
 from zoo.report.wording import capitalize
@@ -25,11 +25,16 @@ ABOUT = (
     "interval decides, not the estimate alone."
 )
 
+SIZE = (
+    "how the effect compares with the published one, if the claim has a figure. A claim holds if its direction does, "
+    "even if the effect is smaller or larger"
+)
+
 DETAILS = "Published figures, accepted ranges, runs and reasons"
 
 RULE_FIGURES = {
     "ratio": "{of} ÷ {over}",
-    "spread": "{of} ÷ {over}",
+    "spread": "highest minus lowest {of} ÷ {over}",
     "difference": "{of} minus {less}",
     "gain": "({of} ÷ {over}) ÷ ({than} ÷ {than_over})",
 }
@@ -47,6 +52,13 @@ def format_counts(verdicts: Iterable[ClaimVerdict | RuleVerdict]) -> str:
     return ", ".join(word.count_text(count) for word, count in count_verdicts(verdicts).items())
 
 
+def _format_sizes(verdicts: Iterable[ClaimVerdict]) -> str:
+    """Return in how many of the claims that hold the effect has the published size; empty if none has a figure."""
+    sizes = [v.judgement.size for v in verdicts if v.word is ClaimWord.HOLDS and v.judgement.size]
+    same = sizes.count(Size.AS_PUBLISHED)
+    return f". Of {len(sizes)} that hold and have a figure, {same} have the published size" if sizes else ""
+
+
 def ledger_sections(
     ledger: Ledger,
     verdicts: Sequence[ClaimVerdict],
@@ -61,7 +73,12 @@ def ledger_sections(
     sections = [
         Section(
             "Published claims",
-            [ABOUT, _describe_machine(verdicts), *_warn_of_shared_cores(verdicts), f"{format_counts(verdicts)}."],
+            [
+                ABOUT,
+                _describe_machine(verdicts),
+                *_warn_of_shared_cores(verdicts),
+                f"{format_counts(verdicts)}{_format_sizes(verdicts)}.",
+            ],
         )
     ]
     for article in ledger.articles.values():
@@ -69,6 +86,7 @@ def ledger_sections(
         if judged:
             sections.append(_article_section(article, judged, explanations or {}, links=links))
     bullets = [f"{word.value}: {word.text}" for word in count_verdicts(verdicts)]
+    bullets.append(f"size: {SIZE}")
     return [*sections, Section("What the verdicts mean", bullets=bullets)]
 
 
@@ -79,14 +97,16 @@ def _article_section(
     for v in verdicts:
         claim = v.claim
         claim_text = f"{claim.says} ([source]({claim.source}))" if links and claim.source else claim.says
-        verdict = f"{v.word.value} (size: {v.judgement.size.value})" if v.judgement.size else v.word.value
-        lines.append([claim.id, claim_text, verdict, format_deciding_figure(v)])
+        lines.append([claim.id, claim_text, format_verdict(v), format_deciding_figure(v)])
         row = [claim.id, format_published(claim), format_accepted(claim), format_measured(v)]
         rows.append([*row, *([_link_runs(v, explanations)] if links else [])])
-    reasons = [f"{v.claim.id} {v.word.value}: {reason}" for v in verdicts if (reason := explain_verdict(v))]
+    reasons = [
+        *(f"{v.claim.id} {v.word.value}: {reason}" for v in verdicts if (reason := explain_verdict(v))),
+        *(f"{v.claim.id}, how it is tested: {text}" for v in verdicts if (text := _format_notes(v.claim))),
+    ]
     archives = list(dict.fromkeys(archive for v in verdicts for archive in v.archives))
     differences = list(filter(None, [explain_differences(article, archives)]))
-    columns = ["claim", "published", "accepted if", "measured here", *(["runs"] if links else [])]
+    columns = ["claim", "published", "as published if", "measured here", *(["runs"] if links else [])]
     title = article.title or article.about
     linked = f"[{title}]({article.link})" if links and article.link else title
     return Section(
@@ -97,11 +117,22 @@ def _article_section(
     )
 
 
+def _format_notes(claim: Claim) -> str:
+    """Return how the claim is understood and how its test differs from the article's; empty if nothing is noted."""
+    return " ".join(filter(None, [claim.ambiguous, claim.note]))
+
+
 def _link_runs(verdict: ClaimVerdict, explanations: Mapping[str, str]) -> str:
     """Link the runs behind a verdict and the causes."""
     links = ", ".join(f"[{number}]({archive.folder}/)" for number, archive in enumerate(verdict.archives, start=1))
     causes = [f"[{name}]({explanations[name]})" for name in verdict.claim.explained_by if name in explanations]
     return "; ".join(filter(None, [links, ", ".join(causes)])) or NONE
+
+
+def format_verdict(verdict: ClaimVerdict) -> str:
+    """Return the verdict, and how the size of the effect compares: `holds (size: smaller)`."""
+    size = verdict.judgement.size
+    return f"{verdict.word.value} (size: {size.value})" if size else verdict.word.value
 
 
 def is_of_earlier_build(verdict: ClaimVerdict) -> bool:
@@ -166,13 +197,15 @@ def format_estimate(rule: Rule, estimate: Estimate) -> str:
         return NONE
     if rule.rule == "count":
         return ", ".join(dict.fromkeys(f"{format_number(count)} {estimate.unit}".strip() for count in estimate.counts))
+    if rule.rule == "spread":
+        return format_interval(estimate, lambda share: f"{100 * share:.0f}", "points")
     ratio = estimate.unit == "×"
     return f"×{format_interval(estimate, format_ratio)}" if ratio else format_interval(estimate, unit=estimate.unit)
 
 
 def format_rule(rule: Rule) -> str:
     """Return what a rule demands: `requests, many ÷ few: 0.5 to 0.9`."""
-    aggregate = "highest minus lowest " if rule.rule == "spread" else "their mean " if rule.together else ""
+    aggregate = "their mean " if rule.together else ""
     return f"{_format_quantity(rule)}: " + (
         f"{aggregate}{format_band(rule)}{_format_extent(rule)}" if rule.judged else "recorded"
     )
@@ -186,8 +219,10 @@ def _format_quantity(rule: Rule) -> str:
 
 def format_band(rule: Rule) -> str:
     """Return the range that a rule accepts: `0.5 to 0.9 req/s`, `at least 2`."""
-    unit = "" if rule.rule in ("ratio", "gain", "spread") else QUANTITIES[rule.quantity].unit
+    unit = "" if rule.rule in ("ratio", "gain") else QUANTITIES[rule.quantity].unit
     low, high = rule.at_least, rule.at_most
+    if rule.rule == "spread":
+        unit, (low, high) = "points", (None if end is None else 100 * end for end in (low, high))
     if low is None or high is None:
         text = f"at most {high:g}" if low is None else f"at least {low:g}"
     else:

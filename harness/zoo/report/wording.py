@@ -77,14 +77,17 @@ def format_signed_range(low: float, high: float) -> str:
     return last if first == last else f"{first[:-1]} to {last}"
 
 
-def undecided_lines(comparisons: Sequence[Comparison]) -> list[str]:
-    """Return how many comparisons are not decided and what would decide them; empty if all are decided."""
+def undecided_lines(comparisons: Sequence[Comparison], about: str = "") -> list[str]:
+    """Return how many comparisons are not decided and what would decide them; empty if all are decided.
+
+    `about` says what they compare.
+    """
     verdicts = [c.verdict for c in comparisons if c.verdict.word is Word.UNCLEAR]
     if not verdicts:
         return []
     few = [verdict.more for verdict in verdicts if verdict.more]
     needs = f"{format_missing_rounds(max(few))} {len(few)} of them" if few else "the noise is too large"
-    return [f"Not decided: {len(verdicts)} of {len(comparisons)} comparisons; {needs}."]
+    return [f"Not decided: {len(verdicts)} of {len(comparisons)} comparisons{about}; {needs}."]
 
 
 def format_flag(flag: Flag) -> str:

@@ -31,7 +31,8 @@ def describe_alarms(run: Run, runs: Sequence[RunPairs]) -> str:
     """Return the false differences over all metrics together, in words."""
     total = count_alarms(runs)
     entries = ", ".join(dict.fromkeys(p.b for p in runs[0].of(Kind.AA)))
-    cut = f", in runs of {SHORT} rounds" if len(runs) > 1 else ""
+    # Rounds that a precision adds later have no A/A pairs.
+    cut = f", in runs of {SHORT} rounds" if len(runs) > 1 and run.plan.common_rounds > SHORT else ""
     return (
         f"{entries}, each measured twice per round over {run.plan.common_rounds} rounds{cut}: "
         f"{total.outside} of {total.intervals} intervals exclude 1; the nominal 5% would be "

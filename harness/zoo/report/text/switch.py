@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from zoo.core.entry_id import server_name
-from zoo.report.formatting import format_number
+from zoo.report.formatting import format_interval, format_number
 from zoo.report.section import NONE, Table
-from zoo.report.wording import format_by_server, format_comparison
+from zoo.report.wording import capitalize, format_by_server, format_comparison, join_names
 from zoo.stats.memory_per_request import Cost
 from zoo.stats.metrics import CPU, Word
 from zoo.stats.pairs import Comparison, Pair
@@ -49,9 +49,9 @@ def waiting_case(advice: Mapping[str, Advice]) -> Situation | None:
         return None
     actions = dict.fromkeys(one.action for one in advice.values())
     loads = dict.fromkeys(one.load for one in advice.values())
-    texts = {server: f"{one.action}: {one.figures}" for server, one in advice.items()}
+    texts = {server: f"{capitalize(one.action)}. {one.figures}" for server, one in advice.items()}
     return Situation(
-        "wait, and more of them than the pool has threads", f"{' or '.join(actions)}: {' or '.join(loads)}", texts
+        "wait, and more of them than the pool has threads", f"{' or '.join(actions)}. {' or '.join(loads)}", texts
     )
 
 
@@ -67,28 +67,47 @@ def database_case(comparison: Comparison, connections: int, wire_ms: int) -> Sit
     )
 
 
-def fast_case(pairs: Sequence[Pair], cpu_us: Mapping[str, float]) -> Situation | None:
-    """Return the case of requests that do not wait; `cpu_us` is the CPU time per request of each entry."""
-    known = {server_name(p.a): (p, c) for p in pairs if (c := p.comparisons.get(CPU)) and c.ratio}
+def fast_case(pairs: Mapping[str, Sequence[Pair]], cpu_us: Mapping[tuple[str, str], float]) -> Situation | None:
+    """Return the case of requests that do not wait.
+
+    `pairs` has one pair for each connection count, by server; `cpu_us` is the CPU time per request in µs, by entry and
+    connection count.
+    """
+    known = {
+        server: found
+        for server, each in pairs.items()
+        if (found := [(p, c) for p in each if (c := p.comparisons.get(CPU)) and c.ratio])
+    }
     if not known:
         return None
-    advice = _summarize([c for _, c in known.values()], "{}don't switch for speed", "switching {}saves CPU")
+    comparisons = [comparison for found in known.values() for _, comparison in found]
+    advice = _summarize(
+        comparisons,
+        "{}don't switch for speed",
+        "switching {}saves CPU",
+        "what switching costs or saves {}depends on the server and the load",
+    )
     texts = {
-        server: f"{format_number(cpu_us[pair.b])} → {format_number(cpu_us[pair.a])} µs: {format_comparison(comparison)}"
-        for server, (pair, comparison) in known.items()
+        server: "; ".join(
+            f"at {p.requested:,}: {format_number(cpu_us[p.b, p.tier])} → {format_number(cpu_us[p.a, p.tier])} µs, "
+            f"{format_comparison(comparison)}"
+            for p, comparison in found
+        )
+        for server, found in known.items()
     }
-    load = f"at {pairs[0].requested:,} connections"
-    return Situation("are fast", f"{advice}: CPU per request {load}, platform → virtual threads", texts)
+    counts = dict.fromkeys(f"{p.requested:,}" for found in known.values() for p, _ in found)
+    load = f"CPU per request at {join_names(list(counts))} connections, platform → virtual threads"
+    return Situation("are fast", f"{advice}. {load}", texts)
 
 
-def _summarize(comparisons: Sequence[Comparison], more: str, less: str) -> str:
+def _summarize(comparisons: Sequence[Comparison], more: str, less: str, mixed: str = "it {}depends") -> str:
     """Summarize several comparisons: by the certain ones if there are any, otherwise by the probable ones."""
     certain = [c for c in comparisons if c.verdict.differs]
     directions = {_direction(c) for c in certain or comparisons} - {0}
     if not directions:
         same = all(c.verdict.word is Word.SAME for c in comparisons)
         return "the same" if same else "no clear difference"
-    text = (more if directions == {1} else less) if len(directions) == 1 else "it {}depends on the server"
+    text = (more if directions == {1} else less) if len(directions) == 1 else mixed
     return text.format("" if certain else "probably ")
 
 
@@ -110,9 +129,9 @@ def memory_case(costs: Mapping[str, Cost], servers: Sequence[str]) -> Situation 
     by_server: dict[str, list[str]] = {}
     for entry, cost in costs.items():
         server, _, variant = entry.partition(":")
-        by_server.setdefault(server, []).append(f"{format_number(cost.interval.value)} kB ({variant})")
+        by_server.setdefault(server, []).append(f"{format_interval(cost.interval, unit='kB')} ({variant})")
     others = {entry: cost.interval.value for entry, cost in costs.items() if server_name(entry) not in servers}
-    advice = "plan for the memory of each waiting request"
+    advice = "memory per waiting request"
     return Situation(
         "hold thousands of connections open",
         f"{advice}; {format_by_server(others, ' kB')}" if others else advice,

@@ -10,8 +10,10 @@ from zoo.core.run import Run
 from zoo.core.trial_results import ColdResult, ThreadUse
 from zoo.report.charts.figure import Datum, Form, Group, round_figure
 from zoo.report.charts.over_time import curve_figure, curve_rows, format_reached, format_t95, share_chart
+from zoo.report.formatting import format_spread
 from zoo.report.view import Columns, Kinds, View, join_by_server, median_column, thin_out, trial_section
 from zoo.scenarios.cold.analysis import REACHED, Times, served, until
+from zoo.stats.summary import spread
 from zoo.stats.trials import Found, each_result, list_loads, results
 
 SOON_S, LATER_S = 10, 30
@@ -50,16 +52,20 @@ SECTION = trial_section(
 
 
 def answers(records: Sequence[Record]) -> list[str]:
-    """Return after how many seconds each variant reached its steady rate."""
+    """Return how much each variant served first, and after how many seconds it reached its steady rate."""
     made = []
     for level in list_loads(records):
         found = each_result(records, level, ColdResult)
-        for name, text in join_by_server(
-            records, {entry: format_reached(each) for entry, each in sorted(found.items())}
-        ).items():
-            way = level[0].partition(" ")[2]
-            start = "cold start" if way == "default" else f"cold start with {way}"
-            made.append(f"{name}, {start} at {level[1]} connections; 95% of the steady rate is reached: {text}.")
+        reached = join_by_server(records, {entry: format_reached(each) for entry, each in sorted(found.items())})
+        soon = {entry: spread(served(one.seconds, SOON_S) for one in each) for entry, each in sorted(found.items())}
+        first = join_by_server(records, {entry: f"{format_spread(requests)} by" for entry, requests in soon.items()})
+        way = level[0].partition(" ")[2]
+        start = "cold start" if way == "default" else f"cold start with {way}"
+        made += [
+            f"{name}, {start} at {level[1]} connections; answered in the first {SOON_S} s: {first[name]}; 95% of the "
+            f"steady rate is reached: {text}."
+            for name, text in reached.items()
+        ]
     return made
 
 

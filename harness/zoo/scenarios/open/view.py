@@ -134,9 +134,7 @@ def answers(records: Sequence[Record]) -> list[str]:
     for level in list_loads(records):
         mine = [record for record in records if (record.workload, record.tier) == level]
         found = newest_results(mine)
-        shares = {
-            entry: f"{share.text}{',' if share.late else ''} by" for entry, share in answered_shares(mine).items()
-        }
+        shares = {entry: f"{share.text} by" for entry, share in answered_shares(mine).items()}
         for name, said in join_by_server(records, shares).items():
             one = next(result for entry, result in found.items() if server_name(entry) == name)
             made.append(

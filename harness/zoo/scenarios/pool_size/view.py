@@ -156,21 +156,22 @@ def switch_advice(records: Sequence[Record]) -> Advice | None:
     for each in rounds_of(records).values():
         options = list(map(option, each))
         if found := recommend(options):
+            enough = min((one.pool for one in options if one.pool and one.complete), default=found.pool)
             decisive = [
                 one
                 for one in options
-                if one.size in (PoolChoice.CURRENT, PoolChoice.VIRTUAL) or one.pool == found.pool is not None
+                if one.size in (PoolChoice.CURRENT, PoolChoice.VIRTUAL) or one.pool == enough is not None
             ]
-            load = f"{options[0].requests:,} requests at once that wait {options[0].delay_s:g} s"
-            figures = "; ".join(map(_switch_figures, decisive))
-            return Advice(found.text, figures, f"{load}: served in the first wait, peak memory")
+            load = f"Served in the first wait of {options[0].requests:,} requests at once, each waiting "
+            figures = capitalize("; ".join(map(_switch_figures, decisive)))
+            return Advice(found.text, figures, f"{load}{options[0].delay_s:g} s, and peak memory")
     return None
 
 
 def _switch_figures(found: PoolOption) -> str:
     """Return how many requests an option serves in the first wait, and its peak memory."""
     served = "all" if found.complete else f"{found.served_first:,}"
-    peak = "" if found.peak_mb is None else f", {format_number(found.peak_mb)} MB"
+    peak = "" if found.peak_mb is None else f" ({format_number(found.peak_mb)} MB)"
     return f"{found.name}: {served}{peak}"
 
 
