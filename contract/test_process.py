@@ -65,7 +65,10 @@ def test_says_one_line_whatever_is_asked(life: Life) -> None:
 
 @pytest.mark.smoke
 def test_sigterm_drains(life: Life, target: Target) -> None:
-    """Check that a sleeper and a slow reader get complete responses while new connections are refused."""
+    """Check that a sleeper and a slow reader get complete responses while new connections are refused.
+
+    A server that accepts connections while it drains waits only for its handlers, so its slow reader may be cut off.
+    """
     drained(life, target)
 
 
@@ -114,10 +117,10 @@ def bytes_that_nobody_reads(port: int) -> int:
         return held[-1]
 
 
-@pytest.mark.smoke
+@pytest.mark.process_only
 def test_idle_connections_are_not_waited_for(life: Life) -> None:
-    """Check that the exit takes less than the drain time; a server that waits for idle connections uses all of it."""
-    assert life.ending < DRAIN, f"idle connections delayed the end by {life.ending:.1f} s"
+    """Check that the server does not idle after its last response; one that waits for connections does until DRAIN."""
+    assert life.idle_s < DRAIN / 2, f"the server did nothing for {life.idle_s:.1f} s before it exited"
 
 
 @pytest.mark.first_variant

@@ -62,6 +62,10 @@ class ProcessServer(Server):
     def own_pid(self) -> int:
         return self._child.pid
 
+    @property
+    def host_pid(self) -> int:
+        return self._child.pid
+
     def exit_code(self) -> int | None:
         return self._child.poll()
 

@@ -80,6 +80,11 @@ class Server(ABC):
     def own_pid(self) -> int:
         """Process ID that the server itself sees."""
 
+    @property
+    def host_pid(self) -> int | None:
+        """Process ID on this host; None if the server runs in a container."""
+        return None
+
     @abstractmethod
     def exit_code(self) -> int | None:
         """Return the exit code, or None while the server runs."""
