@@ -500,8 +500,11 @@ class FakeInstruments(Instruments):
         server = self._world.at(url)
         return server.left_open if self._world.seconds < server.closes_at_s else 0
 
+    def has_own_network(self) -> bool:
+        return False
+
     def count_closed(self, url: str, oldest_s: float, newest_s: float) -> int | None:
-        return self._world.reopens
+        return self._world.reopens + 1
 
     def settle_sockets(self, wait: bool) -> int | None:
         return 0

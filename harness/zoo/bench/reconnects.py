@@ -6,9 +6,6 @@ from zoo.load.base import LoadOutcome
 from zoo.runtime.base import HostedServer
 from zoo.stats import flags
 
-END_S = 0.1
-"""Seconds before its end in which a generator closes all its connections; what ends then is not counted."""
-
 
 class ConnectionCount:
     """Counts the connections that a server accepts from now on until `stop`."""
@@ -19,10 +16,8 @@ class ConnectionCount:
         self._began_s = self._tools.clock()
 
     def stop(self) -> None:
-        """Stop counting; the load must have ended just now."""
         after = self._tools.counters(self._hosted.pid)
         self._accepted = after.since(self._before).passive_opens if self._before and after else None
-        self._ended_s = self._tools.clock()
 
     def reopened(self, load: LoadOutcome) -> int | None:
         """Return the connections beyond those of this load; None if they cannot be counted.
@@ -32,9 +27,11 @@ class ConnectionCount:
         """
         if self._accepted is None:
             return None
-        extra = flags.count_reopened(self._accepted, load.connections, max(1, len(load.generators)))
+        generators = max(1, len(load.generators))
+        extra = flags.count_reopened(self._accepted, load.connections, generators)
         if not extra or self._tools.has_own_network():
             return extra
-        now_s = self._tools.clock()
-        closed = self._tools.count_closed(self._hosted.url, now_s - self._began_s, now_s - self._ended_s + END_S)
-        return flags.without_other_programs(extra, closed)
+        # The load began later than the count, so what the generator closes after its load is not included.
+        oldest_s = self._tools.clock() - self._began_s
+        closed = self._tools.count_closed(self._hosted.url, oldest_s, oldest_s - load.runtime_s)
+        return flags.without_other_programs(extra, closed, generators)

@@ -72,7 +72,7 @@ def namespace_command() -> list[str] | None:
 def is_loopback_only() -> bool:
     """Return True if this process has no network beyond its own loopback, as in the image of all servers."""
     # A new namespace may have tunnel devices, which are down.
-    return {name for name, device in psutil.net_if_stats().items() if device.isup} == {"lo"}
+    return {name for name, device in psutil.net_if_stats().items() if "up" in device.flags.split(",")} == {"lo"}
 
 
 def namespace_limits(limits: Limits) -> Limits:

@@ -131,15 +131,16 @@ def count_reopened(accepted: int, connections: int, generators: int) -> int:
     return max(0, accepted - connections - generators)
 
 
-def without_other_programs(reopened: int, closed: int | None) -> int | None:
+def without_other_programs(reopened: int, closed: int | None, generators: int) -> int | None:
     """Return the reopened connections of a server whose network other programs use; None if unknown.
 
     Connections of other programs are among those accepted. `closed` counts the server's own that ended in the load, at
-    least some if the server closes connections.
+    least some if the server closes connections. Each generator has closed one to check the address.
     """
     if closed is None:
         return None
-    return reopened if closed >= CLOSED_SHARE * reopened else closed
+    own = max(0, closed - generators)
+    return reopened if own >= CLOSED_SHARE * reopened else own
 
 
 def find_flags(seen: Measurement, *, work_s: float, processors: int | None, cut_short: bool) -> list[Flag]:
