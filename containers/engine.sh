@@ -98,7 +98,9 @@ remember_network() {
 # Removes the engine's bridges, rules and chains, which it leaves behind, and restores what it changed.
 restore_network() {
     local family bridge forward=/proc/sys/net/ipv4/ip_forward
-    if [ ! -e "$state/ip_forward" ] || another_engine; then
+    [ -e "$state/ip_forward" ] || return 0
+    if another_engine; then
+        say "another engine runs, so the network stays as it is"
         return 0
     fi
     for bridge in docker0 docker_gwbridge; do
@@ -106,8 +108,10 @@ restore_network() {
     done
     for family in iptables ip6tables; do
         [ -s "$state/$family" ] || continue
-        "$family-save" --counters | without_engine_rules | "$family-restore" --counters --wait &&
-            "$family" --wait -P FORWARD "$(cat "$state/$family")" || say "cannot restore the rules of $family"
+        "$family-save" --counters | without_engine_rules | "$family-restore" --counters --wait ||
+            say "cannot remove the engine's rules of $family"
+        "$family" --wait -P FORWARD "$(cat "$state/$family")" ||
+            say "cannot restore the policy of FORWARD: $family -P FORWARD $(cat "$state/$family")"
     done
     [ "$(cat "$forward")" = "$(cat "$state/ip_forward")" ] || cat "$state/ip_forward" >"$forward" ||
         say "cannot restore $forward"
@@ -116,7 +120,7 @@ restore_network() {
 # Removes the engine's chains, the rules in them or leading to them, those of its bridges, and those of published ports.
 without_engine_rules() {
     sed -E '/^:DOCKER|-A DOCKER|-j DOCKER|-[io] (docker0|docker_gwbridge|br-[0-9a-f]{12})/d
-        /-A POSTROUTING -s ([0-9.]+\/32) -d \1 .*-j MASQUERADE/d'
+        /-A POSTROUTING -s ([0-9a-f.:]+\/(32|128)) -d \1 .*-j MASQUERADE/d'
 }
 
 # Checks whether an engine runs in this network namespace.
