@@ -8,6 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 SAMPLE_S = 0.05
+MOST_S = 0.2
+"""Seconds that two samples vouch for; if the machine delays a sample for longer, the process may have worked."""
+
 SLEEPING, ENDED = "SI", "ZX"
 
 
@@ -24,14 +27,16 @@ class Idleness(threading.Thread):
         while not (states := self._states()) <= set(ENDED):
             now, sleeps = time.monotonic(), states <= set(SLEEPING)
             if slept and sleeps:
-                self.seconds += now - sampled
+                self.seconds += min(now - sampled, MOST_S)
             sampled, slept = now, sleeps
             time.sleep(SAMPLE_S)
 
     def _states(self) -> set[str]:
         """Return the states of the threads, as in proc(5); empty if the process is gone."""
         found = set()
-        for stat in self._tasks.glob("*/stat"):
-            with suppress(OSError):  # the thread has ended
-                found.add(stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0])
+        with suppress(OSError):  # the process has ended
+            for task in list(self._tasks.iterdir()):
+                with suppress(OSError):  # the thread has ended
+                    stat = (task / "stat").read_text(encoding="utf-8", errors="replace")
+                    found.add(stat.rpartition(")")[2].split()[0])
         return found

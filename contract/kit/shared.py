@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 from kit.delays import begin, connections, sleep_all
 from kit.idleness import Idleness
-from kit.rules import GOOD_TARGETS, HELLO, expect_hello, info, pattern
+from kit.rules import DRAIN, GOOD_TARGETS, HELLO, expect_hello, info, pattern
 from kit.server import Environment, Runtime, Server, ServerFailed
 from kit.targets import Target
-from kit.wire import Response, Wire, fetch, request
+from kit.wire import Closed, Response, Wire, fetch, request
 
 BIG = 16_777_216
 LONGER = 25_000
@@ -107,6 +107,8 @@ class Life:
     stderr: str = ""
     idle_s: float = 0.0
     """Seconds without work between the last response and the exit, for a process."""
+    may_idle_s: float = 0.0
+    """Seconds from the last response to the end of the drain time, in which a server may wait for idle connections."""
 
 
 def life_of_small_pool(runtime: Runtime, target: Target, pool: SmallPool) -> Life:
@@ -167,17 +169,19 @@ def end(server: Server, number: Signals, delay: int, life: Life) -> None:
         asked = time.monotonic()
         begin(server.port, [sleeper, slow], request(f"/sleep?ms={delay}"), request(f"/bytes?n={BIG}"))
         server.signal(number)
+        drained = time.monotonic() + DRAIN
         while not server.turns_away() and sleeper.silent:
             time.sleep(0.01)
         life.refused_while_draining = sleeper.silent
         try:
             # Such a server waits only for its handlers, and may cut off what they have already written.
-            with suppress(AssertionError, OSError) if server.target.accepts_while_draining else nullcontext():
+            with suppress(Closed, ConnectionError) if server.target.accepts_while_draining else nullcontext():
                 assert slow.read().body == pattern(BIG), "wrong body"
             assert sleeper.read().body == HELLO, "wrong body"
             assert time.monotonic() - asked >= delay / 1000, "answered early"
         except (AssertionError, OSError) as error:
             life.dropped = str(error)
+        life.may_idle_s = drained - time.monotonic()
         idleness = Idleness(server.host_pid) if server.host_pid else None
         if idleness:
             idleness.start()
