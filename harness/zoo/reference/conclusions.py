@@ -36,8 +36,8 @@ LEDGER = "docs/claims.md"
 class Conclusion:
     """A conclusion: its place in the document, its runs, its evidence, its chart, and the claims about the same.
 
-    `runs` are names or patterns, as in `documents.Part`. `chart` is the name of a figure of the run `chart_run`, by
-    default the first.
+    Without claims, the document says that the articles make none about this. `runs` are names or patterns, as in
+    `documents.Part`. `chart` is the name of a figure of the run `chart_run`, by default the first.
     """
 
     marker: str
@@ -197,6 +197,7 @@ CONCLUSIONS = (
         CASES,
         partial(_render_case, requests="wait"),
         "pool-served-1000",
+        ("S1",),
         chart_run="answers/java-tomcat/pools",
     ),
     Conclusion("arrivals", ("scenarios/open",), _render_answers, "ok-open-400ps-4s-24k", ("S1", "S2", "S6")),

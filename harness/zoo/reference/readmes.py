@@ -200,10 +200,11 @@ def _preference(one: StoredRun, pair: Pair) -> tuple[int, int, str]:
 
 
 def _fast_levels(quoted: Iterable[tuple[StoredRun, Sequence[Pair]]]) -> dict[tuple[str, str], float]:
-    """Return the CPU time per request in µs, by entry and connection count: the median, as in the servers' READMEs."""
-    keys = ((one, e, p.tier) for one, pairs in quoted for p in pairs for e in (p.a, p.b))
+    """Return the CPU time per request in µs, by entry and connection count: means, whose ratio is that of the pair."""
+    keys = ((one, e, p.tier) for one, pairs in quoted for p in pairs if p.comparisons[CPU].ratio for e in (p.a, p.b))
     rows = (one.summary.cells.rows[entry, HELLO.name, tier] for one, entry, tier in keys)
-    return {(row.entry, row.tier): seen.median for row in rows if (seen := row.cpu_s_per_million)}
+    costs = {(row.entry, row.tier): row.cpu_s_per_million for row in rows}
+    return {key: cost.mean for key, cost in costs.items() if cost and cost.mean is not None}
 
 
 def _waiting_case(runs: Sequence[StoredRun], catalog: Catalog) -> Found:

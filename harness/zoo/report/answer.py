@@ -283,18 +283,18 @@ def _cost_block(sides: Variants, found: Found) -> AnswerBlock:
         for metric in COST_FIGURES
         if metric in pair.comparisons
     ]
-    return AnswerBlock(name="cost", heading=heading, verdict=_cost_verdicts(pairs), lines=lines)
+    verdict, reason = _cost_advice(pairs, quoted)
+    return AnswerBlock(name="cost", heading=heading, verdict=verdict, reason=reason, lines=lines)
 
 
-def _cost_verdicts(pairs: Sequence[Pair]) -> str:
-    """Return the verdict on all connection counts, or one for each if they differ."""
+def _cost_advice(pairs: Sequence[Pair], quoted: Pair) -> tuple[str, str]:
+    """Return the verdict at the quoted connection count, and those at the others if they differ."""
     verdicts = {
         f"{p.requested:,}": _cost_verdict([c for m, c in p.comparisons.items() if m in COST_FIGURES]) for p in pairs
     }
-    (fewest, verdict), *others = verdicts.items()
-    if {verdict} == set(verdicts.values()):
-        return verdict
-    return "; ".join([f"at {fewest} connections, {verdict}", *(f"at {count}, {verdict}" for count, verdict in others)])
+    at = f"{quoted.requested:,}"
+    others = [f"at {count}, {verdict}" for count, verdict in verdicts.items() if verdict != verdicts[at]]
+    return verdicts[at], "; ".join([f"at {at} connections", *others]) if others else ""
 
 
 def _cost_pairs(sides: Variants, found: Found) -> list[Pair]:
@@ -353,7 +353,8 @@ def _cost_verdict(compared: Sequence[Comparison]) -> str:
     if not known:
         return NOT_MEASURED
     certain = [c.verdict.word for c in known if c.verdict.differs]
-    words = certain or [c.verdict.likely for c in known if c.verdict.likely]
+    # More rounds are spent on these two metrics only, so nothing else is called probable.
+    words = certain or [c.verdict.likely for c in known if c.verdict.likely and c.metric in (CPU, REQUESTS)]
     if not words:
         return "no difference" if all(c.verdict.word is Word.SAME for c in known) else "no clear difference"
     gains = [word for word in words if word in GAINS]

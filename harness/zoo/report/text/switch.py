@@ -51,7 +51,7 @@ def waiting_case(advice: Mapping[str, Advice]) -> Situation | None:
     loads = dict.fromkeys(one.load for one in advice.values())
     texts = {server: f"{capitalize(one.action)}. {one.figures}" for server, one in advice.items()}
     return Situation(
-        "wait, and more of them than the pool has threads", f"{' or '.join(actions)}. {' or '.join(loads)}", texts
+        "wait, and more of them than the pool has threads", f"{' or '.join(actions)}. {'. '.join(loads)}", texts
     )
 
 
@@ -95,8 +95,8 @@ def fast_case(pairs: Mapping[str, Sequence[Pair]], cpu_us: Mapping[tuple[str, st
         )
         for server, found in known.items()
     }
-    counts = dict.fromkeys(f"{p.requested:,}" for found in known.values() for p, _ in found)
-    load = f"CPU per request at {join_names(list(counts))} connections, platform → virtual threads"
+    counts = [f"{count:,}" for count in sorted({p.requested for found in known.values() for p, _ in found})]
+    load = f"CPU per request at {join_names(counts)} connections, platform → virtual threads"
     return Situation("are fast", f"{advice}. {load}", texts)
 
 

@@ -58,14 +58,15 @@ def answers(records: Sequence[Record]) -> list[str]:
         found = each_result(records, level, ColdResult)
         reached = join_by_server(records, {entry: format_reached(each) for entry, each in sorted(found.items())})
         soon = {entry: spread(served(one.seconds, SOON_S) for one in each) for entry, each in sorted(found.items())}
-        first = join_by_server(records, {entry: f"{format_spread(requests)} by" for entry, requests in soon.items()})
+        known = {entry: f"{format_spread(requests)} by" for entry, requests in soon.items() if requests}
+        first = join_by_server(records, known)
         way = level[0].partition(" ")[2]
         start = "cold start" if way == "default" else f"cold start with {way}"
-        made += [
-            f"{name}, {start} at {level[1]} connections; answered in the first {SOON_S} s: {first[name]}; 95% of the "
-            f"steady rate is reached: {text}."
-            for name, text in reached.items()
-        ]
+        for name, text in reached.items():
+            answered = f"; answered in the first {SOON_S} s: {first[name]}" if name in first else ""
+            made.append(
+                f"{name}, {start} at {level[1]} connections{answered}; 95% of the steady rate is reached: {text}."
+            )
     return made
 
 

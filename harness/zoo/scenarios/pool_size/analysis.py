@@ -227,7 +227,8 @@ class Action(StrEnum):
     SWITCH = "switch to virtual threads"
 
 
-FAST = "per fast request (at 100 connections)"
+HELLO_CONNECTIONS = 100
+"""Connections of the load with fast requests, or as many as there are waiting requests if these are fewer."""
 
 MEMORY_MARGIN, CPU_MARGIN = 1.5, 1.25
 """How much more a pool may cost than virtual threads and still be the smaller change: peak memory, CPU per `hello`.
@@ -305,11 +306,15 @@ def _dearer(pool: PoolOption, virtual: PoolOption) -> str:
     told = []
     for a, b, margin, words in (
         (pool.peak_mb, virtual.peak_mb, MEMORY_MARGIN, "takes {} MB at its peak instead of {}"),
-        (pool.hello_cpu_us, virtual.hello_cpu_us, CPU_MARGIN, f"costs {{}} µs of CPU {FAST} instead of {{}}"),
+        (pool.hello_cpu_us, virtual.hello_cpu_us, CPU_MARGIN, f"costs {{}} µs of CPU {_fast(pool)} instead of {{}}"),
     ):
         if a is not None and b is not None and a > margin * b:
             told.append(words.format(format_number(round(a)), format_number(round(b))))
     return " and ".join(told)
+
+
+def _fast(option: PoolOption) -> str:
+    return f"per fast request (at {min(HELLO_CONNECTIONS, option.requests)} connections)"
 
 
 def _enlarge(pool: PoolOption, now: PoolOption, why: str) -> Recommendation:
@@ -319,7 +324,7 @@ def _enlarge(pool: PoolOption, now: PoolOption, why: str) -> Recommendation:
     idle = ""
     if pool.hello_cpu_us is not None and now.hello_cpu_us is not None:
         before, after = format_number(now.hello_cpu_us), format_number(pool.hello_cpu_us)
-        idle = f"{after} µs of CPU {FAST} next to that many threads, and {before} µs in {now.name}"
+        idle = f"{after} µs of CPU {_fast(pool)} next to that many threads, and {before} µs in {now.name}"
     return Recommendation(
         Action.ENLARGE,
         why,

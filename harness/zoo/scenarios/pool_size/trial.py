@@ -19,10 +19,9 @@ from zoo.load.vegeta import Attack, AttackResult
 from zoo.sample.instruments import require_process
 from zoo.sample.jcmd import NMT_FLAG
 from zoo.sample.proc import Snapshot
-from zoo.scenarios.pool_size.analysis import Stop, burst, ended, first_requests, stop
+from zoo.scenarios.pool_size.analysis import HELLO_CONNECTIONS, Stop, burst, ended, first_requests, stop
 from zoo.scenarios.pool_size.spec import SETTING, TIMEOUT_WAITS, PoolChoice
 
-HELLO_CONNECTIONS = 100
 FILL_S = 10.0
 """Shortest wait of the requests that fill a pool: the last must arrive before the first has its response."""
 
