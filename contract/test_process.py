@@ -120,8 +120,11 @@ def bytes_that_nobody_reads(port: int) -> int:
 @pytest.mark.smoke
 @pytest.mark.process_only
 def test_idle_connections_are_not_waited_for(life: Life) -> None:
-    """Check that the server does not idle after its last response until the drain time is over."""
-    assert life.idle_s <= max(0.0, life.may_idle_s / 2), (
+    """Check that the server does not idle after its last response until the drain time is over.
+
+    Go waits five seconds for connections that have sent no request.
+    """
+    assert life.idle_s <= 0.75 * max(0.0, life.may_idle_s), (
         f"the server did nothing for {life.idle_s:.1f} of the {life.may_idle_s:.1f} s that were left to drain"
     )
 
