@@ -54,7 +54,7 @@ def test_every_claim_is_a_row_that_opens_to_its_evidence() -> None:
     first = text.partition('id="Q1"')[2].partition("</details>")[0]
     for words in (
         "ratio 0.74; graph 2 × (graph)",
-        "<small>accepted if</small> requests, virtual ÷ platform: 0.6 to 0.9",
+        "<small>as published if</small> requests, virtual ÷ platform: 0.6 to 0.9",
         "×0.74 [0.74, 0.74]",
         "requests, virtual ÷ platform: 0.6 to 0.9",
         "What a pool is.",

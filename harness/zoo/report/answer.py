@@ -283,16 +283,22 @@ def _cost_block(sides: Variants, found: Found) -> AnswerBlock:
         for metric in COST_FIGURES
         if metric in pair.comparisons
     ]
-    verdict, reason = _cost_advice(pairs, quoted)
+    verdict, reason = _cost_advice({_connections(sides, pair, rows): pair for pair in pairs}, quoted)
     return AnswerBlock(name="cost", heading=heading, verdict=verdict, reason=reason, lines=lines)
 
 
-def _cost_advice(pairs: Sequence[Pair], quoted: Pair) -> tuple[str, str]:
+def _connections(sides: Variants, pair: Pair, rows: Mapping[tuple[str, str], Row]) -> str:
+    """Return the number of connections that there really were."""
+    actual = rows[sides.pool, pair.tier].actual
+    return f"{pair.requested if actual is None else actual:,}"
+
+
+def _cost_advice(pairs: Mapping[str, Pair], quoted: Pair) -> tuple[str, str]:
     """Return the verdict at the quoted connection count, and those at the others if they differ."""
     verdicts = {
-        f"{p.requested:,}": _cost_verdict([c for m, c in p.comparisons.items() if m in COST_FIGURES]) for p in pairs
+        at: _cost_verdict([c for m, c in p.comparisons.items() if m in COST_FIGURES]) for at, p in pairs.items()
     }
-    at = f"{quoted.requested:,}"
+    at = next(at for at, pair in pairs.items() if pair is quoted)
     others = [f"at {count}, {verdict}" for count, verdict in verdicts.items() if verdict != verdicts[at]]
     return verdicts[at], "; ".join([f"at {at} connections", *others]) if others else ""
 
@@ -312,8 +318,7 @@ def _cost_line(
     name, scale, unit = COST_FIGURES[metric]
     pool, other = (_estimate(getattr(rows[entry, pair.tier], name), scale, unit) for entry in sides)
     compared = pair.comparisons[metric]
-    ratio, row = compared.ratio, rows[sides.pool, pair.tier]
-    at = f"{pair.requested if row.actual is None else row.actual:,} connections"
+    ratio, at = compared.ratio, f"{_connections(sides, pair, rows)} connections"
     return Line(
         subject=f"{metric.title} at {at}",
         text=", ".join(filter(None, [format_levels(pool, other), format_estimate(compared)])),
