@@ -125,10 +125,9 @@ without_engine_rules() {
 
 # Checks whether an engine runs in this network namespace.
 another_engine() {
-    local process name
-    for process in /proc/[0-9]*; do
-        { read -r name <"$process/comm"; } 2>/dev/null || continue
-        if [ "$name" = dockerd ] && [ "$process/ns/net" -ef /proc/self/ns/net ]; then
+    local process
+    for process in $(processes dockerd); do
+        if [ "$process/ns/net" -ef /proc/self/ns/net ]; then
             return 0
         fi
     done
@@ -185,20 +184,25 @@ start() {
     say "to use it in a shell:  . $state/env"
 }
 
-# Prints the processes with this name that have this folder on their command line.
-ours() {
+# Prints the folders in /proc of the processes with this name, which may be a pattern.
+processes() {
     local process name
     for process in /proc/[0-9]*; do
         { read -r name <"$process/comm"; } 2>/dev/null || continue
-        # unquoted, because it is a pattern
         # shellcheck disable=SC2254
         case $name in
-            $1)
-                if tr '\0' ' ' <"$process/cmdline" 2>/dev/null | grep -F "$state/" >/dev/null; then
-                    echo "${process#/proc/}"
-                fi
-                ;;
+            $1) echo "$process" ;;
         esac
+    done
+}
+
+# Prints the processes with this name that have this folder on their command line.
+ours() {
+    local process
+    for process in $(processes "$1"); do
+        if tr '\0' ' ' 2>/dev/null <"$process/cmdline" | grep -F "$state/" >/dev/null; then
+            echo "${process#/proc/}"
+        fi
     done
 }
 
