@@ -64,7 +64,7 @@ class ProcessServer(Server):
 
     @property
     def host_pid(self) -> int:
-        return self._child.pid
+        return self.own_pid
 
     def exit_code(self) -> int | None:
         return self._child.poll()
