@@ -265,6 +265,9 @@ COST_FIGURES: Mapping[Metric, tuple[str, float, str]] = {
 }
 """For each metric of the cost: the field of a row, its scale and its unit."""
 
+DECISIVE = (CPU, REQUESTS)
+"""Metrics on which more rounds are spent."""
+
 GAINS = (Word.LESS, Word.FASTER)
 
 
@@ -358,8 +361,8 @@ def _cost_verdict(compared: Sequence[Comparison]) -> str:
     if not known:
         return NOT_MEASURED
     certain = [c.verdict.word for c in known if c.verdict.differs]
-    # More rounds are spent on these two metrics only, so nothing else is called probable.
-    words = certain or [c.verdict.likely for c in known if c.verdict.likely and c.metric in (CPU, REQUESTS)]
+    # More rounds cannot decide another metric, so none is called probable.
+    words = certain or [c.verdict.likely for c in known if c.verdict.likely and c.metric in DECISIVE]
     if not words:
         return "no difference" if all(c.verdict.word is Word.SAME for c in known) else "no clear difference"
     gains = [word for word in words if word in GAINS]
@@ -448,7 +451,7 @@ def _certainty(sides: Variants, found: Found) -> list[str]:
 
 def _decisive(sides: Variants, found: Found) -> list[Comparison]:
     """Return the comparisons of CPU time and throughput, on which more rounds are spent."""
-    return [c for p in _cost_pairs(sides, found) for m, c in p.comparisons.items() if m in (REQUESTS, CPU)]
+    return [c for p in _cost_pairs(sides, found) for m, c in p.comparisons.items() if m in DECISIVE]
 
 
 def _limits(sides: Variants, found: Found) -> list[str]:
