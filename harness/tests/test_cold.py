@@ -280,8 +280,8 @@ def test_the_report_of_a_starved_compiler(bed: Bed, snapshot: SnapshotAssertion)
     assert SECTION(records) == snapshot
     summary = Summary.of(bed.store.run(), records)
     assert summary.last_lines[0] == (
-        "java-a, cold start at 100 connections; answered in the first 10 s: 125,000 by the pool of platform threads "
-        "and 312,500 by virtual threads; 95% of the steady rate is reached: after 20 s by the pool of platform threads "
+        "java-a, cold start at 100 connections. Answered in the first 10 s: 125,000 by the pool of platform threads "
+        "and 312,500 by virtual threads. 95% of the steady rate is reached: after 20 s by the pool of platform threads "
         "and after 5 s by virtual threads."
     )
     assert "## Scenario cold" in render(report_sections(summary))

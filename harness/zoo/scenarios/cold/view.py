@@ -63,9 +63,9 @@ def answers(records: Sequence[Record]) -> list[str]:
         way = level[0].partition(" ")[2]
         start = "cold start" if way == "default" else f"cold start with {way}"
         for name, text in reached.items():
-            answered = f"; answered in the first {SOON_S} s: {first[name]}" if name in first else ""
+            answered = f". Answered in the first {SOON_S} s: {first[name]}" if name in first else ""
             made.append(
-                f"{name}, {start} at {level[1]} connections{answered}; 95% of the steady rate is reached: {text}."
+                f"{name}, {start} at {level[1]} connections{answered}. 95% of the steady rate is reached: {text}."
             )
     return made
 
