@@ -51,7 +51,7 @@ def test_a_cold_server_is_loaded_and_its_threads_are_read(tmp_path: Path) -> Non
             assert use.cpu_s == sorted(use.cpu_s)
             assert use.cpu_s[-1] > 0
             assert use.waited_s == sorted(use.waited_s)
-    assert "java-tomcat, cold start at 100 connections; 95% of the steady rate is reached: " in done.stdout
+    assert "java-tomcat, cold start at 100 connections. 95% of the steady rate is reached: " in done.stdout
     report = (tmp_path / "latest" / "report.md").read_text(encoding="utf-8")
     assert "| java-tomcat:virtual |" in report
     assert "compiler waited s" in report
