@@ -13,12 +13,12 @@ from zoo.core.entry_id import condition_name
 from zoo.core.manifest_files import load_catalog
 from zoo.explain.files import read_paragraph
 from zoo.reference.claims_page import judge_claims, read_ledger
-from zoo.reference.conclusions import CONCLUSIONS, DOCUMENT, Conclusion, render
+from zoo.reference.conclusions import CONCLUSIONS, Conclusion, render
 from zoo.reference.documents import find_runs
 from zoo.reference.findings import pair_builds
 from zoo.reference.origin import quoted_database
 from zoo.reference.readmes import fast_pairs, list_cases
-from zoo.reference.runs import Reference, StoredRun
+from zoo.reference.runs import FINDINGS, Reference, StoredRun
 from zoo.scenarios.cold import view as cold
 from zoo.scenarios.pool_size.view import switch_advice
 from zoo.stats.metrics import CPU, Word
@@ -149,7 +149,7 @@ def test_each_conclusion_has_its_chart_and_the_articles_view(conclusion: Conclus
 
 
 def test_each_heading_is_a_conclusion() -> None:
-    text = (ROOT / DOCUMENT).read_text(encoding="utf-8")
+    text = (ROOT / FINDINGS).read_text(encoding="utf-8")
     assert len(re.findall(r"^## ", text, flags=re.MULTILINE)) == len(CONCLUSIONS) <= MOST
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -210,15 +211,15 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def status() -> dict[str, str]:
-    """Return the rows of the status by the run's name, and its summary."""
+    """Return the rows of the status by the run's name, its summary, and how long the runs took."""
     done = CliRunner().invoke(app.app_for(["reference"]), ["reference", "status"])
     assert done.exit_code == 0, done.output
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     return {
         name: line
         for line in lines
-        for name in ("a", "b", "summary")
-        if line.startswith(f"{name} ") or (name == "summary" and "are current" in line)
+        for name, mark in {"a": "a ", "b": "b ", "summary": r"\d+ of", "took": "Measuring "}.items()
+        if re.match(mark, line)
     }
 
 
@@ -239,6 +240,18 @@ def test_the_status_names_the_method_if_the_protocol_is_earlier(root: Path) -> N
     facts = {**json.loads(path.read_text(encoding="utf-8")), "protocol": PROTOCOL - 1}
     path.write_text(json.dumps(facts), encoding="utf-8")
     assert re.fullmatch(r"a the method 2026-01-02 \d+", status()["a"])
+
+
+def test_the_status_tells_how_long_each_group_of_documents_took(root: Path) -> None:
+    text = (root / TABLE).read_text(encoding="utf-8")
+    rest = text.replace('"b"', '"c"').replace('"a"', '"d"').replace("README.md", "docs/claims.md")
+    (root / TABLE).write_text(text + rest, encoding="utf-8")
+    for name, minutes in {"a": 150, "d": 5}.items():
+        facts = json.loads((root / COMMITTED / "a" / "run.json").read_text(encoding="utf-8"))
+        ended = datetime.fromisoformat(facts["started_at"]) + timedelta(minutes=minutes)
+        (root / COMMITTED / name).mkdir(exist_ok=True)
+        (root / COMMITTED / name / "run.json").write_text(json.dumps({**facts, "finished_at": ended.isoformat()}))
+    assert status()["took"] == "Measuring them took 2.6 h: 2.5 h for READMEs and findings and 5 min for claims."
 
 
 @pytest.mark.parametrize(("protocol", "changed"), [(SOAK_PROTOCOL, "nothing"), (SOAK_PROTOCOL - 1, "the method")])
@@ -338,6 +351,18 @@ def test_a_plan_shows_the_commands_and_measures_nothing(root: Path, monkeypatch:
         "2 runs, about …; the machine should be idle",
     ]
     assert not (root / "called").exists()
+
+
+def test_the_runs_that_a_document_quotes_are_refreshed_except_those_that_cannot_be_made_here(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zoo_that_measures(root, monkeypatch, code=0)
+    path = root / TABLE
+    path.write_text(path.read_text(encoding="utf-8").replace("quoted_by", 'by_hand = "it is old"\nquoted_by', 1))
+    code, out = refresh("README.md")
+    assert code == 0, out
+    assert out.startswith("left out: a: it is old\n")
+    assert (committed_id(root, "a"), committed_id(root, "b")) == ("a", "new")
 
 
 def test_a_budget_that_is_too_small_measures_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

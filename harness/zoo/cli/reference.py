@@ -14,9 +14,11 @@ from zoo.cli.display import console, display
 from zoo.core.defaults import REFERENCE_BUDGET_MIN
 from zoo.reference import rerun, runs
 from zoo.reference.rerun import REFRESHED, TimedBuild, TimedRun
+from zoo.reference.runs import READERS
 from zoo.report.formatting import format_count, format_duration
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text import terminal
+from zoo.report.wording import join_names
 
 app = group("Show and refresh the committed runs that documents quote (results/reference/runs.toml).")
 
@@ -26,7 +28,8 @@ Names = Annotated[
     typer.Argument(
         envvar="ZOO_NAME",
         callback=options.split(),
-        help="committed runs by name, such as aa or 'java-liberty/*'; by default the oldest",
+        help="committed runs by name, such as aa or 'java-liberty/*', or by a document that quotes them, such as "
+        "README.md; by default the oldest",
     ),
 ]
 Budget = Annotated[
@@ -52,6 +55,7 @@ def show_plan(name: Names = None, budget: Budget = REFERENCE_BUDGET_MIN) -> None
 
     Examples:
         zoo reference plan 'java-liberty/*'
+        zoo reference plan README.md docs/explanation/findings.md
     """
     _choose_runs(name, budget)
 
@@ -93,7 +97,11 @@ def _choose_runs(names: list[str] | None, budget: int) -> list[TimedRun]:
     if names:
         table = runs.load(checkout.ROOT)
         matching = {run.name: run for name in names for run in table.matching(name)}
-        chosen = rerun.require_possible((run, rerun.time_of(run, checkout.ROOT)) for run in matching.values())
+        timed = [(run, rerun.time_of(run, checkout.ROOT)) for run in matching.values()]
+        omitted = [(run, time) for run, time in timed if time.impossible and run.name not in names]
+        for run, time in omitted:
+            display.line(f"left out: {run.name}: {time.impossible}")
+        chosen = rerun.require_possible(each for each in timed if each not in omitted)
     else:
         chosen = rerun.choose_oldest(_list_runs(), 60.0 * budget)
     if not chosen:
@@ -144,4 +152,15 @@ def status_section(found: Sequence[TimedBuild]) -> Section:
         summary += " Runs without minutes cannot be refreshed here; the reasons are below the table."
     table = Table("", ["run", "changed since", "measured", "minutes"], rows, text=3)
     bullets = [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
-    return Section("Committed runs", [summary], [table], bullets)
+    return Section("Committed runs", [summary, *_describe_durations(found)], [table], bullets)
+
+
+def _describe_durations(found: Sequence[TimedBuild]) -> list[str]:
+    """Return a sentence with the recorded time of all runs; a run counts for the first group of documents it is in."""
+    took = dict.fromkeys(READERS, 0.0)
+    for build, _ in found:
+        took[build.run.readers] += build.took_s
+    if not (total := sum(took.values())):
+        return []
+    parts = [f"{format_duration(seconds)} for {name}" for name, seconds in took.items() if seconds]
+    return [f"Measuring them took {format_duration(total)}: {join_names(parts)}."]

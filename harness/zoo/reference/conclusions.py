@@ -16,7 +16,7 @@ from zoo.core.manifest import Catalog
 from zoo.reference.claims_page import judge_claims, read_ledger
 from zoo.reference.origin import describe_origin
 from zoo.reference.readmes import CHARTS, chart_file, fast_pairs, list_cases, render_explanations, render_picture
-from zoo.reference.runs import Reference, StoredRun
+from zoo.reference.runs import LEDGER, Reference, StoredRun
 from zoo.report import view
 from zoo.report.charts.figure import Figure
 from zoo.report.formatting import format_number
@@ -27,9 +27,6 @@ from zoo.stats.metrics import CPU, REQUESTS
 from zoo.stats.pairs import Comparison, Kind
 
 Evidence = Callable[[Sequence[StoredRun], Catalog], str]
-
-DOCUMENT = "docs/explanation/findings.md"
-LEDGER = "docs/claims.md"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from zoo.core.manifest import Catalog
 from zoo.core.run import schema
 from zoo.reference import claims_page, conclusions, findings, percentiles, readmes
 from zoo.reference.conclusions import CONCLUSIONS
-from zoo.reference.runs import Reference, StoredRun
+from zoo.reference.runs import FINDINGS, Reference, StoredRun
 from zoo.report import answer
 from zoo.report.section import mark_synthetic
 from zoo.scenarios.jdbc import view as databases
@@ -100,7 +100,7 @@ def document_parts(catalog: Catalog) -> Iterator[Part]:
     yield Part("docs/guides/databases.md", "profiles", (), lambda *_: databases.profiles())
     yield Part("docs/reference/results.md", "flags", (), findings.render_flags)
     for one in CONCLUSIONS:
-        yield Part(conclusions.DOCUMENT, one.marker, one.runs, partial(conclusions.render, conclusion=one))
+        yield Part(FINDINGS, one.marker, one.runs, partial(conclusions.render, conclusion=one))
     yield Part("docs/reference/measurements.md", "results", (ZOO,), readmes.render_results)
     yield Part("docs/reference/measurements.md", "models", (MODELS,), readmes.render_models)
     yield Part("docs/reference/measurements.md", "allocators", ("allocators",), findings.render_allocators)

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,13 @@ METHOD = "the method"
 class ServerBuild:
     """The state of a committed run: when it started (None if it is not committed), and what has changed since then.
 
-    `changed` has servers, programs and `METHOD`.
+    `changed` has servers, programs and `METHOD`; `took_s` is the run's recorded duration in seconds.
     """
 
     run: CommittedRun
     started_at: str | None = None
     changed: tuple[str, ...] = ()
+    took_s: float = 0.0
 
     @property
     def is_current(self) -> bool:
@@ -77,7 +79,14 @@ def build_of(run: CommittedRun, root: Path) -> ServerBuild:
     protocol = current_protocol(facts.get("kind", ""), measured)
     if facts.get("protocol", protocol) < protocol:
         stale.append(METHOD)
-    return ServerBuild(run, facts.get("started_at", ""), tuple(sorted(stale)))
+    return ServerBuild(run, facts.get("started_at", ""), tuple(sorted(stale)), _duration_s(facts))
+
+
+def _duration_s(facts: dict[str, Any]) -> float:
+    """Return the seconds between a run's start and end, 0 if they are not recorded."""
+    if not (ended := facts.get("finished_at")):
+        return 0.0
+    return (datetime.fromisoformat(ended) - datetime.fromisoformat(facts["started_at"])).total_seconds()
 
 
 def _measured_programs(facts: dict[str, Any]) -> set[str]:

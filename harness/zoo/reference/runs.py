@@ -31,6 +31,12 @@ COMMITTED = Path("results/reference")
 
 TABLE = COMMITTED / "runs.toml"
 
+FINDINGS = "docs/explanation/findings.md"
+LEDGER = "docs/claims.md"
+
+READERS = ("READMEs and findings", "claims", "other documents")
+"""Groups of documents that quote runs, those that most people read first."""
+
 
 class TableError(UserError):
     """A mistake in the table of committed runs, or a name that it does not list; the message says which."""
@@ -55,6 +61,13 @@ class CommittedRun(Data):
     def path(self) -> Path:
         """Return the run's folder or file, relative to the root of a checkout."""
         return COMMITTED / self.name
+
+    @property
+    def readers(self) -> str:
+        """Return one of `READERS`: the first whose documents quote the run."""
+        if any(name.endswith("README.md") or name == FINDINGS for name in self.quoted_by):
+            return READERS[0]
+        return READERS[1] if LEDGER in self.quoted_by else READERS[2]
 
     @property
     def words(self) -> list[str]:
@@ -85,11 +98,11 @@ class CommittedRuns(Data):
         return self
 
     def matching(self, name: str) -> list[CommittedRun]:
-        """Return the run of this name, or all that match a pattern such as `java-liberty/*`.
+        """Return the run of this name, all that match a pattern, or all that a document such as `README.md` quotes.
 
         Raise `TableError` if there is none.
         """
-        found = [run for run in self.runs if fnmatchcase(run.name, name)]
+        found = [run for run in self.runs if fnmatchcase(run.name, name) or name in run.quoted_by]
         if not found:
             raise TableError(f'{TABLE} lists no run "{name}"; zoo reference status shows all names')
         return found
