@@ -11,7 +11,6 @@ from statistics import fmean
 from zoo.explain.analysis import Counted, Difference, clear_counts, cpu_ratio, differences
 from zoo.explain.data import ExplainedSide, Explanation
 from zoo.explain.groups import Groups
-from zoo.report.formatting import format_number
 from zoo.report.wording import format_size_range, join_names
 from zoo.stats.verdict import is_same
 
@@ -35,7 +34,7 @@ def paragraph(found: Explanation, groups: Groups) -> str:
     a, b = found.a, found.b
     ratio = cpu_ratio(found)
     before, after = (fmean(window.cpu_us for window in side.plain) for side in (a, b))
-    levels = f"{format_number(before)} and {format_number(after)} µs"
+    levels = f"{before:.1f} and {after:.1f} µs"
     if is_same(ratio):
         same = f"{a.entry} and {b.entry} use the same CPU time per request (within 5%): {levels}."
         return " ".join([same, *_counts(found, groups, [])])
@@ -44,7 +43,7 @@ def paragraph(found: Explanation, groups: Groups) -> str:
         return " ".join([unclear, *_counts(found, groups, [])])
     word = "more" if ratio.value > 1 else "less"
     first = (
-        f"{b.entry} uses {format_number(abs(after - before))} µs ({abs(ratio.value - 1):.0%}; "
+        f"{b.entry} uses {abs(after - before):.1f} µs ({abs(ratio.value - 1):.0%}; "
         f"{format_size_range(ratio.low, ratio.high)}) {word} CPU time per request than {a.entry}: {levels}."
     )
     named = [d for d in differences(found, groups.names) if d.clear and abs(d.interval.value) >= LEAST_US]
@@ -64,36 +63,39 @@ def paragraph(found: Explanation, groups: Groups) -> str:
 
 def _only(side: ExplainedSide) -> list[str]:
     """Return a sentence on the frames that only this side has."""
-    parts = [f"{frame} ({format_number(us)} µs)" for frame, us in list(side.only_us.items())[:MOST_FRAMES]]
+    parts = [f"{frame} ({us:.1f} µs)" for frame, us in list(side.only_us.items())[:MOST_FRAMES]]
     return [f"Only {side.entry} runs {join_names(parts)}."] if parts else []
 
 
 def _counts(found: Explanation, groups: Groups, named: Sequence[Difference]) -> list[str]:
-    """Return a sentence on counts that differ clearly, without the calls that go with the named groups of work."""
+    """Return sentences on counts that differ clearly, without the calls that go with the named groups of work."""
     names = {difference.name for difference in named}
     known = {call for rule in groups.rules if rule.name in names for call in rule.calls}
     calls, waits, allocated = [], [], []
     for count in clear_counts(found):
-        more, size = "more" if count.change > 0 else "fewer", format_number(abs(count.change))
+        more, size = "more" if count.change > 0 else "fewer", abs(count.change)
         match count.kind:
-            case Counted.CALLS if count.name not in known and abs(count.change) >= LEAST_CALLS:
-                calls.append(f"{size} {more} calls of {count.name}")
-            case Counted.CONTENDED if abs(count.change) >= LEAST_WAITS:
-                waits.append(f"{size} {more} times for a contended lock of class {count.name}")
-            case Counted.ALLOCATED if abs(count.change) >= LEAST_BYTES:
-                allocated.append(f"{size} {more} bytes")
+            case Counted.CALLS if count.name not in known and size >= LEAST_CALLS:
+                calls.append(f"{size:.1f} {more} calls of {count.name}")
+            case Counted.CONTENDED if size >= LEAST_WAITS:
+                waits.append(f"{1000 * size:.0f} {more} times for a contended lock of class {count.name}")
+            case Counted.ALLOCATED if size >= LEAST_BYTES:
+                allocated.append(f"{size:,.0f} {more} bytes")
     parts = [
-        f"{verb} {join_names(counts[:MOST_COUNTS])}"
-        for verb, counts in (("waits", waits), ("allocates", allocated), ("makes", calls))
+        f"{verb} {join_names(counts)}"
+        for verb, counts in (("allocates", allocated), ("makes", calls[:MOST_COUNTS]))
         if counts
     ]
-    return [f"Per request, {found.b.entry} {join_names(parts)}."] if parts else []
+    sentences = [f"Per request, {found.b.entry} {join_names(parts)}."] if parts else []
+    if waits:
+        sentences.append(f"Per 1,000 requests, {found.b.entry} waits {join_names(waits[:MOST_COUNTS])}.")
+    return sentences
 
 
 def _spent(named: Sequence[Difference], word: str) -> str:
-    """Return what the groups differ by: `2.1 µs more on socket write and 1 µs on readiness (epoll)`."""
+    """Return what the groups differ by: `2.1 µs more on socket write and 1.0 µs on readiness (epoll)`."""
     words = [f" {word}", *("" for _ in named[1:])]
-    sizes = [format_number(abs(difference.interval.value)) for difference in named]
+    sizes = [f"{abs(difference.interval.value):.1f}" for difference in named]
     return join_names([f"{size} µs{each} on {d.name}" for size, each, d in zip(sizes, words, named, strict=True)])
 
 
