@@ -24,6 +24,7 @@ def claim(rules: Sequence[Mapping[str, Any]], cells: Mapping[str, Any], **change
         {
             "id": "Q1",
             "says": "Something holds.",
+            "published": [{"of": "it", "value": 1}],
             "runs": ["a-run"] if rules else [],
             "cells": dict(cells),
             "rules": list(rules),

@@ -54,6 +54,14 @@ def test_a_ratio(ratio: float, by: tuple[float, ...], word: ClaimWord, size: Siz
     assert (found.word, found.size) == (word, size)
 
 
+def test_a_claim_without_a_published_figure_has_no_size() -> None:
+    rule = {"rule": "bound", "quantity": "peak RSS", "of": "it", "at_least": 33, "leans_above": 20}
+    found = records(VIRTUAL, times(44 * 1024, STEADY), name="rss_peak_kb")
+    cells = {"it": hello(VIRTUAL)}
+    assert said(claim([rule], cells), found).judgement.size is FIT
+    assert said(claim([rule], cells, published=[]), found).judgement.size is None
+
+
 def test_a_claim_does_not_hold_without_its_size_even_if_the_direction_is_open() -> None:
     found = said(claim([BELOW], PAIR), pair(1.2, UNSTEADY)).parts[0].judgement
     assert found.reason == "the interval includes both directions, but not the published size"

@@ -142,6 +142,8 @@ def judge_claim(claim: Claim, evidence: ClaimEvidence) -> ClaimVerdict:
     for number, part in enumerate(judged.deciding):
         groups.setdefault(part.rule.either or str(number), []).append(part.judgement)
     combined = combine_parts([combine_alternatives(group) for group in groups.values()])
+    if not claim.published:
+        combined = replace(combined, size=None)
     if combined.word is not ClaimWord.DOES_NOT:
         return replace(judged, judgement=combined)
     difference = _find_test_difference(

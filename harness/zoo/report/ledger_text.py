@@ -179,7 +179,7 @@ def format_measured(verdict: ClaimVerdict) -> str:
 def format_deciding_figure(verdict: ClaimVerdict) -> str:
     """Return the first figure whose judgement is that of the claim: `requests, many ÷ few: ×0.82 [0.75, 0.90]`.
 
-    If no figure has the claim's judgement, the first one is returned.
+    If no figure has the claim's judgement, the first one is returned. If the verdicts on the parts differ, they follow.
     """
     broken = verdict.word in (ClaimWord.CONTRADICTED, ClaimWord.NOT_REPRODUCED)
     word = ClaimWord.DOES_NOT if broken else verdict.word
@@ -188,7 +188,8 @@ def format_deciding_figure(verdict: ClaimVerdict) -> str:
         return NONE
     rule, seen, _ = next((one for one in known if one[2] is word), known[0])
     older = " (earlier build)" if is_of_earlier_build(verdict) else ""
-    return f"{_format_quantity(rule)}: {format_estimate(rule, seen)}{older}"
+    mixed = f" ({format_parts(verdict)})" if len(count_verdicts(verdict.deciding)) > 1 else ""
+    return f"{_format_quantity(rule)}: {format_estimate(rule, seen)}{mixed}{older}"
 
 
 def format_estimate(rule: Rule, estimate: Estimate) -> str:
@@ -272,9 +273,9 @@ def _explain_parts(verdict: ClaimVerdict) -> str | None:
 
 
 def format_parts(verdict: ClaimVerdict) -> str | None:
-    """Return the verdicts on the parts: `of 3 parts 2 hold, 1 not measured`; None if there is only one part."""
-    several = len(verdict.parts) > 1
-    return f"of {len(verdict.parts)} parts {format_counts(verdict.parts)}" if several else None
+    """Return the verdicts on the judged parts: `of 3 parts 2 hold, 1 not measured`; None if there is only one part."""
+    several = len(verdict.deciding) > 1
+    return f"of {len(verdict.deciding)} parts {format_counts(verdict.deciding)}" if several else None
 
 
 def describe_origin(article: Article) -> str:
