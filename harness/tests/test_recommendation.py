@@ -83,7 +83,7 @@ def test_advice_about_fast_requests_follows_from_the_verdicts(pairs: list[Pair],
     cpu_us = {(PLATFORM, "1k"): 20.0, (VIRTUAL, "1k"): float(text.split()[2])}
     case = switch.fast_case({"java-a": pairs}, cpu_us)
     assert case
-    assert case.advice.startswith(f"{advice}. CPU per request at 1,000 connections")
+    assert case.advice.startswith(f"{advice}. CPU per request and p99 latency at 1,000 connections")
     assert case.by_server["java-a"].startswith(f"at 1,000: {text}")
 
 
@@ -92,11 +92,11 @@ def test_memory_of_a_waiting_request_by_server() -> None:
         entry: Cost(Interval(kb, kb, kb, 3), 1.0)
         for entry, kb in {"b:x": 75.0, "c:p": 9.0, "c:q": 60.0, "a:y": 8.1}.items()
     }
-    case = switch.memory_case(costs, ["b", "c"])
+    case = switch.memory_case(costs, {"b:x": 812.4}, ["b", "c"])
     assert case
-    assert case.by_server == {"b": "75 kB [75, 75] (x)", "c": "9 kB [9, 9] (p), 60 kB [60, 60] (q)"}
+    assert case.by_server == {"b": "75 kB [75, 75], peak 812 MB (x)", "c": "9 kB [9, 9] (p), 60 kB [60, 60] (q)"}
     assert case.advice.endswith("; 8.1 kB in a:y")
-    assert switch.memory_case({}, ["b"]) is None
+    assert switch.memory_case({}, {}, ["b"]) is None
 
 
 def test_a_server_without_a_text_in_a_case_has_a_dash_there() -> None:

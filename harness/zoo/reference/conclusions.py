@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from zoo import ROOT
-from zoo.core.entry_id import condition_name
+from zoo.core.entry_id import condition_name, server_name
 from zoo.core.manifest import Catalog
 from zoo.reference.claims_page import judge_claims, read_ledger
 from zoo.reference.origin import describe_origin
@@ -23,7 +23,9 @@ from zoo.report.formatting import format_number
 from zoo.report.ledger_text import format_deciding_figure, format_verdict
 from zoo.report.page import svg
 from zoo.report.wording import capitalize, describe_rounds, format_comparison, join_names
-from zoo.stats.metrics import CPU, REQUESTS
+from zoo.scenarios.cold import view as cold
+from zoo.stats import databases
+from zoo.stats.metrics import CPU, P99, REQUESTS
 from zoo.stats.pairs import Comparison, Kind
 
 Evidence = Callable[[Sequence[StoredRun], Catalog], str]
@@ -104,11 +106,20 @@ def _render_fast(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     quoted = fast_pairs(runs, catalog)
     lines = []
     for server, (_, pairs) in quoted.items():
-        texts = [f"{format_comparison(p.comparisons[CPU])} at {p.requested:,} connections" for p in pairs]
-        lines.append(f"- {server}: {join_names(texts)}.")
+        lines += [
+            f"- {server} at {p.requested:,} connections: CPU {format_comparison(p.comparisons[CPU])}; "
+            f"p99 {format_comparison(p.comparisons[P99])}."
+            for p in pairs
+        ]
     sources = dict.fromkeys(_describe_run(one, catalog) for one, _ in quoted.values())
-    certainty = describe_certainty(pair.comparisons[CPU] for _, pairs in quoted.values() for pair in pairs)
-    heading = f"CPU per request of virtual threads, compared with a pool of platform threads. {certainty}."
+    certainties = (
+        describe_certainty(pair.comparisons[metric] for _, pairs in quoted.values() for pair in pairs)
+        for metric in (CPU, P99)
+    )
+    heading = (
+        "CPU per request and p99 latency of virtual threads, compared with a pool of platform threads. "
+        "CPU: {}. p99: {}.".format(*(text[0].lower() + text[1:] for text in certainties))
+    )
     return "\n".join([heading, "", *lines, "", *sources])
 
 
@@ -141,9 +152,17 @@ def _render_models(runs: Sequence[StoredRun], catalog: Catalog) -> str:
         )
     pairs = [pair.comparisons[CPU].ratio for pair in one.summary.compared.of(Kind.MODEL)]
     within = [ratio.value for ratio in pairs if ratio]
+    loops = {server_name(entry): us for entry, (its, us) in costs.items() if its == "event-loop"}
+    over_loop = {
+        server: us / loops[server]
+        for entry, (its, us) in costs.items()
+        if its == "virtual-thread" and (server := server_name(entry)) in loops
+    }
+    loop_texts = [f"{ratio:.2f}× ({server})" for server, ratio in over_loop.items()]
     return (
-        f"CPU per request ranges {' and '.join(texts)}. Within one server, virtual threads use "
-        f"{min(within):.2f}–{max(within):.2f}× the CPU time of its pool. {_describe_run(one, catalog)}"
+        f"CPU per request ranges {' and '.join(texts)}, without synthetic pools. Within one server, virtual threads "
+        f"use {min(within):.2f}–{max(within):.2f}× the CPU time of its pool, but {join_names(loop_texts)} that of its "
+        f"event loop. {_describe_run(one, catalog)}"
     )
 
 
@@ -163,6 +182,23 @@ def _render_answers(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     return "\n".join([*(f"- {answer}" for answer in answers), "", _describe_run(one, catalog)])
 
 
+def _render_cold(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    one = runs[0]
+    return "\n".join([*(f"- {text}" for text in cold.list_first(one.records)), "", _describe_run(one, catalog)])
+
+
+def _render_database(runs: Sequence[StoredRun], catalog: Catalog) -> str:
+    """Render the README's case, and what virtual threads gain without network latency."""
+    [one] = [one for one in runs if one.listing.name == DATABASES]
+    pairs = [p for p in databases.compare(one.records).of(Kind.MODEL) if p.scenario.endswith(" none")]
+    lines = [
+        f"- {p.scenario.removesuffix(' none')} with {' connections and '.join(p.tier.split('/'))} clients: "
+        f"{format_comparison(p.comparisons[databases.OPS], 'more', 'fewer')}."
+        for p in pairs
+    ]
+    return "\n".join([_render_case(runs, catalog, "share"), "", "Without network latency:", "", *lines])
+
+
 def _render_requests(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     one = runs[0]
     pairs = [pair for pair in one.summary.compared.pairs if pair.comparisons[REQUESTS].ratio]
@@ -177,7 +213,7 @@ def _render_requests(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     return "\n".join([*lines, "", _describe_run(one, catalog)])
 
 
-WHOLE = "bench-all"
+WHOLE, DATABASES = "bench-all", "claims/jdbc"
 CASES = (WHOLE, "answers/*", "scenarios/*", "claims/*")
 
 CONCLUSIONS = (
@@ -201,10 +237,8 @@ CONCLUSIONS = (
     Conclusion(
         "memory", CASES, partial(_render_case, requests="hold"), "held-rss", ("L6", "R18", "S7"), "scenarios/held"
     ),
-    Conclusion("cold", ("scenarios/cold",), _render_answers, "cold-cold-default-100-java-liberty", ("L3",)),
-    Conclusion(
-        "database", CASES, partial(_render_case, requests="share"), "gains", ("D1", "D4", "D5", "D14"), "claims/jdbc"
-    ),
+    Conclusion("cold", ("scenarios/cold",), _render_cold, "cold-cold-default-100-java-liberty"),
+    Conclusion("database", CASES, _render_database, "gains", ("D1", "D4", "D5", "D14"), DATABASES),
     Conclusion("async", ("scenarios/service",), _render_requests, "sweep-service-50ms-java-tomcat", ("T5", "T9")),
     Conclusion(
         "conditions", ("conditions/jvm-hello",), _render_conditions, "forest-condition-hello-cpu-per-request", ("X1",)

@@ -40,6 +40,7 @@ from zoo.report.text import switch
 from zoo.report.text.answer import render_lines
 from zoo.report.text.markdown import render_table
 from zoo.report.wording import describe_rounds, format_comparison
+from zoo.scenarios.held import HELD
 from zoo.scenarios.hello import HELLO
 from zoo.scenarios.jdbc import view as databases
 from zoo.scenarios.pool_size import POOL_SIZE
@@ -247,7 +248,15 @@ def _memory_case(runs: Sequence[StoredRun], servers: Sequence[str], catalog: Cat
     latest = {server_name(e): one for e, (one, _) in sorted(rss.items(), key=lambda item: item[1][0].run.started_at)}
     rss = {entry: found for entry, found in rss.items() if found[0] is latest[server_name(entry)]}
     sources = _render_sources(((one.link, one.run, server_name(entry)) for entry, (one, _) in rss.items()), catalog)
-    return switch.memory_case({entry: cost for entry, (_, cost) in rss.items()}, servers), sources
+    peaks = {entry: peak for entry, (one, _) in rss.items() if (peak := _peak_mb(one, entry))}
+    return switch.memory_case({entry: cost for entry, (_, cost) in rss.items()}, peaks, servers), sources
+
+
+def _peak_mb(one: StoredRun, entry: str) -> float | None:
+    """Return the peak memory of an entry with the most waiting requests, in MB."""
+    rows = [row for row in one.summary.cells.rows.values() if (row.entry, row.scenario) == (entry, HELD.name)]
+    most = max(rows, key=lambda row: row.actual or 0, default=None)
+    return most.rss_peak_mb.median if most and most.rss_peak_mb else None
 
 
 def _render_sources(sources: Iterable[tuple[str, Run, str]], catalog: Catalog) -> str:

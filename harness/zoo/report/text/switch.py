@@ -10,7 +10,7 @@ from zoo.report.formatting import format_interval, format_number
 from zoo.report.section import NONE, Table
 from zoo.report.wording import capitalize, format_by_server, format_comparison, join_names
 from zoo.stats.memory_per_request import Cost
-from zoo.stats.metrics import CPU, Word
+from zoo.stats.metrics import CPU, P99, Word
 from zoo.stats.pairs import Comparison, Pair
 
 
@@ -88,15 +88,15 @@ def fast_case(pairs: Mapping[str, Sequence[Pair]], cpu_us: Mapping[tuple[str, st
         "what switching costs or saves {}depends on the server and the load",
     )
     texts = {
-        server: "; ".join(
+        server: "<br>".join(
             f"at {p.requested:,}: {format_number(cpu_us[p.b, p.tier])} → {format_number(cpu_us[p.a, p.tier])} µs, "
-            f"{format_comparison(comparison)}"
+            f"{format_comparison(comparison)}; p99 {format_comparison(p.comparisons[P99])}"
             for p, comparison in found
         )
         for server, found in known.items()
     }
     counts = [f"{count:,}" for count in sorted({p.requested for found in known.values() for p, _ in found})]
-    load = f"CPU per request at {join_names(counts)} connections, platform → virtual threads"
+    load = f"CPU per request and p99 latency at {join_names(counts)} connections, platform → virtual threads"
     return Situation("are fast", f"{advice}. {load}", texts)
 
 
@@ -119,19 +119,20 @@ def _direction(comparison: Comparison) -> int:
     return 1 if ratio.value > 1 else -1
 
 
-def memory_case(costs: Mapping[str, Cost], servers: Sequence[str]) -> Situation | None:
-    """Return the case of many waiting requests: kB for each, per server; other servers are named in the advice.
+def memory_case(costs: Mapping[str, Cost], peaks: Mapping[str, float], servers: Sequence[str]) -> Situation | None:
+    """Return the case of many waiting requests: kB for each and the peak, per server; the advice names other servers.
 
-    A server with several variants has the figure of each.
+    `peaks` has the peak memory with the most requests, in MB. A server with several variants has the figures of each.
     """
     if not costs:
         return None
     by_server: dict[str, list[str]] = {}
     for entry, cost in costs.items():
         server, _, variant = entry.partition(":")
-        by_server.setdefault(server, []).append(f"{format_interval(cost.interval, unit='kB')} ({variant})")
+        peak = f", peak {format_number(round(peaks[entry]))} MB" if entry in peaks else ""
+        by_server.setdefault(server, []).append(f"{format_interval(cost.interval, unit='kB')}{peak} ({variant})")
     others = {entry: cost.interval.value for entry, cost in costs.items() if server_name(entry) not in servers}
-    advice = "memory per waiting request"
+    advice = "memory per waiting request, and peak with the most of them"
     return Situation(
         "hold thousands of connections open",
         f"{advice}; {format_by_server(others, ' kB')}" if others else advice,

@@ -57,17 +57,31 @@ def answers(records: Sequence[Record]) -> list[str]:
     for level in list_loads(records):
         found = each_result(records, level, ColdResult)
         reached = join_by_server(records, {entry: format_reached(each) for entry, each in sorted(found.items())})
-        soon = {entry: spread(served(one.seconds, SOON_S) for one in each) for entry, each in sorted(found.items())}
-        known = {entry: f"{format_spread(requests)} by" for entry, requests in soon.items() if requests}
-        first = join_by_server(records, known)
-        way = level[0].partition(" ")[2]
-        start = "cold start" if way == "default" else f"cold start with {way}"
+        first = _join_first(records, level)
         for name, text in reached.items():
             answered = f". Answered in the first {SOON_S} s: {first[name]}" if name in first else ""
-            made.append(
-                f"{name}, {start} at {level[1]} connections{answered}. 95% of the steady rate is reached: {text}."
-            )
+            made.append(f"{name}, {_name_start(level)}{answered}. 95% of the steady rate is reached: {text}.")
     return made
+
+
+def list_first(records: Sequence[Record]) -> list[str]:
+    """Return a sentence per server and load with how much each variant served first."""
+    return [
+        f"{name}, {_name_start(level)}. Answered in the first {SOON_S} s: {text}."
+        for level in list_loads(records)
+        for name, text in _join_first(records, level).items()
+    ]
+
+
+def _join_first(records: Sequence[Record], level: tuple[str, str]) -> dict[str, str]:
+    found = each_result(records, level, ColdResult)
+    soon = {entry: spread(served(one.seconds, SOON_S) for one in each) for entry, each in sorted(found.items())}
+    return join_by_server(records, {entry: f"{format_spread(count)} by" for entry, count in soon.items() if count})
+
+
+def _name_start(level: tuple[str, str]) -> str:
+    way = level[0].partition(" ")[2]
+    return f"{'cold start' if way == 'default' else f'cold start with {way}'} at {level[1]} connections"
 
 
 def groups(run: Run, kinds: Kinds, records: Sequence[Record]) -> list[Group]:
