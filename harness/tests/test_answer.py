@@ -26,7 +26,7 @@ from zoo.core.plan import make_plan
 from zoo.core.record import Record
 from zoo.core.trial_results import ColdResult
 from zoo.reference.answers import split_run, write_answer
-from zoo.report.answer import Answer, AnswerBlock, Found, Variants, make_answer, rounds_needed, schema
+from zoo.report.answer import MIXED, Answer, AnswerBlock, Found, Variants, make_answer, rounds_needed, schema
 from zoo.report.page.answer import render_badge, render_page, render_picture
 from zoo.report.summary import Summary
 from zoo.report.text.answer import WIDTH, render_lines
@@ -117,7 +117,7 @@ def test_the_same_figures_are_on_the_terminal_on_the_page_and_in_the_json(more: 
             assert line.text in lines or not line.quoted
     cost = made.block("cost").verdict
     assert cost == ("keep the pool" if more > 1.06 else cost)
-    assert cost == ("mixed" if more < 0.94 else cost)
+    assert cost == (MIXED if more < 0.94 else cost)
     assert all(len(line) <= WIDTH for line in render_lines(made))
 
 
@@ -130,11 +130,37 @@ def test_the_same_figures_are_on_the_terminal_on_the_page_and_in_the_json(more: 
         (1.0, 1.0, "no difference"),
         (0.8, 1.0, "switching saves CPU time"),
         (1.0, 1.2, "switching is faster"),
-        (0.8, 0.85, "mixed"),
+        (0.8, 0.85, MIXED),
     ],
 )
 def test_the_cost_is_judged_by_cpu_time_and_speed(more: float, slower: float, verdict: str) -> None:
     assert answer(found(more=more, slower=slower)).block("cost").verdict == verdict
+
+
+def test_two_counts_that_a_limit_reduces_to_one_keep_their_verdicts() -> None:
+    records = [
+        record(
+            entry,
+            tier,
+            round_number=n,
+            actual=500,
+            limited_by="nofile hard limit",
+            rps=50_000 * w,
+            cpu_s_per_million=us / w,
+        )
+        for entry, tier, us in (
+            (PLATFORM, "1k", 20.0),
+            (VIRTUAL, "1k", 24.0),
+            (PLATFORM, "25k", 20.0),
+            (VIRTUAL, "25k", 16.0),
+        )
+        for n, w in enumerate(STEADY, 1)
+    ]
+    plan = builders.run([PLATFORM, VIRTUAL], ["hello"], ["1k", "25k"])
+    cost = answer({COST: Summary.of(plan, records)}).block("cost")
+    assert cost.verdict == "keep the pool"
+    assert cost.reason == "at 500 connections; at 500, switching saves CPU time"
+    assert len(cost.lines) == 6
 
 
 def test_what_a_few_more_rounds_would_decide_is_said() -> None:

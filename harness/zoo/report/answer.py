@@ -269,6 +269,7 @@ DECISIVE = (CPU, REQUESTS)
 """Metrics on which more rounds are spent."""
 
 GAINS = (Word.LESS, Word.FASTER)
+MIXED = "some figures are better and some worse"
 
 
 def _cost_block(sides: Variants, found: Found) -> AnswerBlock:
@@ -286,7 +287,7 @@ def _cost_block(sides: Variants, found: Found) -> AnswerBlock:
         for metric in COST_FIGURES
         if metric in pair.comparisons
     ]
-    verdict, reason = _cost_advice({_connections(sides, pair, rows): pair for pair in pairs}, quoted)
+    verdict, reason = _cost_advice([(_connections(sides, pair, rows), pair) for pair in pairs], quoted)
     return AnswerBlock(name="cost", heading=heading, verdict=verdict, reason=reason, lines=lines)
 
 
@@ -296,14 +297,17 @@ def _connections(sides: Variants, pair: Pair, rows: Mapping[tuple[str, str], Row
     return f"{pair.requested if actual is None else actual:,}"
 
 
-def _cost_advice(pairs: Mapping[str, Pair], quoted: Pair) -> tuple[str, str]:
-    """Return the verdict at the quoted connection count, and those at the others if they differ."""
-    verdicts = {
-        at: _cost_verdict([c for m, c in p.comparisons.items() if m in COST_FIGURES]) for at, p in pairs.items()
-    }
-    at = next(at for at, pair in pairs.items() if pair is quoted)
-    others = [f"at {count}, {verdict}" for count, verdict in verdicts.items() if verdict != verdicts[at]]
-    return verdicts[at], "; ".join([f"at {at} connections", *others]) if others else ""
+def _cost_advice(pairs: Sequence[tuple[str, Pair]], quoted: Pair) -> tuple[str, str]:
+    """Return the verdict at the quoted connection count, and those at the others if they differ.
+
+    `pairs` have the number of connections that there really were, which may be the same for several.
+    """
+    verdicts = [
+        (at, pair, _cost_verdict([c for m, c in pair.comparisons.items() if m in COST_FIGURES])) for at, pair in pairs
+    ]
+    count, verdict = next((at, word) for at, pair, word in verdicts if pair is quoted)
+    others = dict.fromkeys(f"at {at}, {word}" for at, _, word in verdicts if word != verdict)
+    return verdict, "; ".join([f"at {count} connections", *others]) if others else ""
 
 
 def _cost_pairs(sides: Variants, found: Found) -> list[Pair]:
@@ -369,7 +373,7 @@ def _cost_verdict(compared: Sequence[Comparison]) -> str:
     if len(gains) == len(words):
         action = "switching saves CPU time" if Word.LESS in words else "switching is faster"
     else:
-        action = "mixed" if gains else "keep the pool"
+        action = MIXED if gains else "keep the pool"
     return action if certain else f"probably {action}"
 
 
