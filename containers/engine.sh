@@ -236,8 +236,17 @@ remove_traces() {
     done
 }
 
+# await_end SECONDS: waits until dockerd has ended, at most so long.
+await_end() {
+    local waited=0
+    while [ -n "$(ours dockerd)" ] && [ "$waited" -lt "$1" ]; do
+        sleep 1
+        waited=$((waited + 1))
+    done
+}
+
 stop() {
-    local waited=0 pid
+    local pid
     [ -e "$state/env" ] || return 0
     export DOCKER_HOST=unix://$state/docker.sock
     # bridges are removed only with their networks
@@ -248,15 +257,14 @@ stop() {
     for pid in $(ours dockerd); do
         kill -TERM "$pid" || true
     done
-    while [ -n "$(ours dockerd)" ] && [ "$waited" -lt "$PATIENCE_S" ]; do
-        sleep 1
-        waited=$((waited + 1))
-    done
+    await_end "$PATIENCE_S"
     kill_contained
     # containerd, and a shim for each container
     for pid in $(ours dockerd) $(ours 'containerd*'); do
         kill -KILL "$pid" || true
     done
+    # a process that has not ended yet would count as another engine
+    await_end 5
     remove_traces
     awk -v folder="$state/" 'index($2, folder) == 1 { print $2 }' /proc/mounts | sort -r | while read -r place; do
         umount "$place" || true

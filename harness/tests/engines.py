@@ -74,7 +74,7 @@ def engine_folder() -> Iterator[Path]:
     # A socket's path must be short, and the paths of pytest's folders are too long.
     folder = Path(tempfile.mkdtemp(prefix="zoo-engine-"))
     (folder / "env").touch()
-    plugins = Path(os.environ.get("DOCKER_CONFIG", "none"), "cli-plugins")
+    plugins = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker", "cli-plugins")
     if plugins.exists():
         shutil.copytree(plugins, folder / "config/cli-plugins")
     yield folder
