@@ -124,7 +124,8 @@ def test_idle_connections_are_not_waited_for(life: Life) -> None:
 
     Go waits five seconds for connections that have sent no request.
     """
-    assert life.idle_s <= 0.75 * max(0.0, life.may_idle_s), (
+    # With little time left to drain, two samples would already be too much.
+    assert life.idle_s <= max(1.0, 0.75 * life.may_idle_s), (
         f"the server did nothing for {life.idle_s:.1f} of the {life.may_idle_s:.1f} s that were left to drain"
     )
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import needs
+import ports
 import psutil
 import pytest
 from fixtures.closed import connect_and_close
@@ -353,10 +354,12 @@ def test_from_the_host_processes_are_read_directly(agent: AgentClient) -> None:
 
 
 def test_connections_closed_on_several_nodes(agent: AgentClient) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    # A port that clients get from the kernel may have ends of earlier connections.
+    port = ports.claim()
+    with socket.create_server(("127.0.0.1", port)) as server:
         for end in ("server", "client", "client"):
             connect_and_close(server, end)
-        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        url = f"http://127.0.0.1:{port}/"
         assert AgentInstruments(agent).count_closed(url, 60, 0) == 3
         # The same host again, in place of the node with the clients.
         assert NodesInstruments(agent, [agent]).count_closed(url, 60, 0) == 6
