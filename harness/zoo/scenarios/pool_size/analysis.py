@@ -230,10 +230,11 @@ class Action(StrEnum):
 HELLO_CONNECTIONS = 100
 """Connections of the load with fast requests, or as many as there are waiting requests if these are fewer."""
 
-MEMORY_MARGIN, CPU_MARGIN = 1.5, 1.25
-"""How much more a pool may cost than virtual threads and still be the smaller change: peak memory, CPU per `hello`.
+MEMORY_MARGIN = 1.5
+"""How many times the peak memory of virtual threads a pool may take and still be the smaller change.
 
-Less than that is within what one round can tell.
+Less than that is within what one round can tell. CPU per `hello` does not decide: there is one short load of each
+option, and the cost of a switch has rounds of its own.
 """
 
 
@@ -255,7 +256,7 @@ def recommend(found: Sequence[PoolOption]) -> Recommendation | None:
     """Return what to do about one number of waiting requests at one server; None without its current pool.
 
     If the current pool serves all requests, leave it. Otherwise the smallest pool that serves all of them competes with
-    virtual threads. The pool wins unless it costs clearly more memory or CPU, because it is the smaller change.
+    virtual threads. The pool wins unless it takes clearly more memory, because it is the smaller change.
     """
     now = next((option for option in found if option.size is PoolChoice.CURRENT), None)
     if now is None:
@@ -268,10 +269,9 @@ def _change(now: PoolOption, found: Sequence[PoolOption], served: str) -> Recomm
     pools = [option for option in found if option.pool is not None and option.pool > (now.pool or 0)]
     pool = min((option for option in pools if option.complete), key=lambda option: option.pool or 0, default=None)
     virtual = next((option for option in found if option.size is PoolChoice.VIRTUAL and option.complete), None)
-    if pool and virtual and (dearer := _dearer(pool, virtual)):
-        return _switch(
-            virtual, f"{served}. {capitalize(pool.name)} and virtual threads serve all, but the pool {dearer}"
-        )
+    if pool and virtual and _is_larger(pool, virtual):
+        both = f"{capitalize(_memory(pool))} and {_memory(virtual)}"
+        return _switch(virtual, f"{served}. {both} serve all, but the pool takes over {MEMORY_MARGIN} times the memory")
     if pool:
         also = f" and {_memory(virtual)}" if virtual else ""
         return _enlarge(pool, now, f"{served}. All are served by {_memory(pool)}{also}")
@@ -301,30 +301,17 @@ def _memory(option: PoolOption) -> str:
     return f"{option.name}{told}"
 
 
-def _dearer(pool: PoolOption, virtual: PoolOption) -> str:
-    """Return what the pool costs more than virtual threads, if that is more than the margins; otherwise nothing."""
-    told = []
-    for a, b, margin, words in (
-        (pool.peak_mb, virtual.peak_mb, MEMORY_MARGIN, "takes {} MB at its peak instead of {}"),
-        (pool.hello_cpu_us, virtual.hello_cpu_us, CPU_MARGIN, f"costs {{}} µs of CPU {_fast(pool)} instead of {{}}"),
-    ):
-        if a is not None and b is not None and a > margin * b:
-            told.append(words.format(format_number(round(a)), format_number(round(b))))
-    return " and ".join(told)
-
-
-def _fast(option: PoolOption) -> str:
-    return f"per fast request (at {min(HELLO_CONNECTIONS, option.requests)} connections)"
+def _is_larger(pool: PoolOption, virtual: PoolOption) -> bool:
+    """Return True if the pool takes clearly more memory at its peak; False if that is not known."""
+    if pool.peak_mb is None or virtual.peak_mb is None:
+        return False
+    return pool.peak_mb > MEMORY_MARGIN * virtual.peak_mb
 
 
 def _enlarge(pool: PoolOption, now: PoolOption, why: str) -> Recommendation:
     assert pool.pool is not None
     pids = _threads_needed(max(pool.pool, pool.threads or 0))
     room = "which is enough" if pids <= CONTAINER_PIDS else f"so set SERVER_PIDS={pids}"
-    idle = ""
-    if pool.hello_cpu_us is not None and now.hello_cpu_us is not None:
-        before, after = format_number(now.hello_cpu_us), format_number(pool.hello_cpu_us)
-        idle = f"{after} µs of CPU {_fast(pool)} next to that many threads, and {before} µs in {now.name}"
     return Recommendation(
         Action.ENLARGE,
         why,
@@ -333,7 +320,6 @@ def _enlarge(pool: PoolOption, now: PoolOption, why: str) -> Recommendation:
             f"database connections: {pool.pool:,} requests may each need one; a small pool of them is the next queue",
             f"limits of a container: threads count as processes; the compose file allows {CONTAINER_PIDS:,}, {room}",
             f"memory: {_grown(pool, now)}thread stacks are outside the heap, so -Xmx does not limit them",
-            *([f"idle threads: {idle}"] if idle else []),
         ),
     )
 
