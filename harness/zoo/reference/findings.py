@@ -31,9 +31,10 @@ from zoo.report.sentences import QUESTIONS
 from zoo.report.text import comparisons, method, soak_and_jvm
 from zoo.report.text.markdown import render_body, render_table
 from zoo.report.text.planning import sizing_section
-from zoo.report.wording import describe_rounds
+from zoo.report.wording import describe_rounds, format_comparison
 from zoo.scenarios.hello import HELLO
 from zoo.stats.method_proof import short_runs, widths
+from zoo.stats.metrics import CPU
 from zoo.stats.pairs import Kind, Pair, compare_named
 from zoo.stats.summary import Row
 
@@ -125,7 +126,8 @@ def render_study(runs: Sequence[StoredRun], catalog: Catalog) -> str:
             [text for each in sections for text in each.bullets],
         )
         origin = _render_origin(one, catalog, server)
-        answers = [f"**{one.listing.asks}**", *_render_answers(one, one.records), origin]
+        found = _render_answers(one, one.records) or _render_list([_compare_cpu(pair) for pair in compared.pairs])
+        answers = [f"**{one.listing.asks}**", *found, origin]
         parts += render_body(Section("", answers, details=details))
     return "\n\n".join(parts)
 
@@ -187,7 +189,15 @@ def _render_answers(one: StoredRun, records: Sequence[Record]) -> list[str]:
     """Return the answers that these records give, as one Markdown list; an empty list if there are none."""
     cases = {record.workload for record in records}
     found = view.answers(records, [pair for pair in one.summary.compared.pairs if pair.scenario in cases])
-    return ["\n".join(f"- {answer}" for answer in found)] if found else []
+    return _render_list(found)
+
+
+def _compare_cpu(pair: Pair) -> str:
+    return f"{pair.a} vs. {pair.b}: CPU per request {format_comparison(pair.comparisons[CPU])}."
+
+
+def _render_list(texts: Sequence[str]) -> list[str]:
+    return ["\n".join(f"- {text}" for text in texts)] if texts else []
 
 
 def _render_origin(one: StoredRun, catalog: Catalog, server: str | None = None) -> str:
