@@ -83,7 +83,7 @@ def test_advice_about_fast_requests_follows_from_the_verdicts(pairs: list[Pair],
     cpu_us = {(PLATFORM, "1k"): 20.0, (VIRTUAL, "1k"): float(text.split()[2])}
     case = switch.fast_case({"java-a": pairs}, cpu_us)
     assert case
-    assert case.advice.startswith(f"{advice}. CPU per request and p99 latency at 1,000 connections")
+    assert case.advice.startswith(f"{advice}. Mean CPU per request, and p99 latency, at 1,000 connections")
     assert case.by_server["java-a"].startswith(f"at 1,000: {text}")
 
 

@@ -96,7 +96,7 @@ def fast_case(pairs: Mapping[str, Sequence[Pair]], cpu_us: Mapping[tuple[str, st
         for server, found in known.items()
     }
     counts = [f"{count:,}" for count in sorted({p.requested for found in known.values() for p, _ in found})]
-    load = f"CPU per request and p99 latency at {join_names(counts)} connections, platform → virtual threads"
+    load = f"Mean CPU per request, and p99 latency, at {join_names(counts)} connections, platform → virtual threads"
     return Situation("are fast", f"{advice}. {load}", texts)
 
 
