@@ -183,7 +183,7 @@ def test_a_pool_that_serves_all_is_left_alone() -> None:
     runs = found(served=(1.0, 1.0), shares=(1.0, 1.0), slower=1.0, more=1.0)
     assert answer(runs).block("waiting").verdict == "leave it"
     assert answer(runs).block("cost").verdict == "no difference"
-    assert "+0% (+0%): the same (within 5%)" in summary(runs, "cost")
+    assert "0% (0%): the same (within 5%)" in summary(runs, "cost")
 
 
 def test_a_pool_that_serves_all_of_them_late_is_a_reason_to_switch() -> None:

@@ -62,9 +62,9 @@ def test_each_verdict_names_its_servers_and_loads() -> None:
 def test_servers_of_which_the_same_is_said_stand_together() -> None:
     records = [one for name in (*A, *B) for tier in ("100", "1k") for one in rounds(name, tier, 50_000.0, count=1)]
     (answer,) = told(records)
-    assert answer.sentences[0].text == "Requests per second: no clear difference everywhere (+0%)."
+    assert answer.sentences[0].text == "Requests per second: no clear difference everywhere (0%)."
     faster = [*records, *rounds("java-c:platform", "1k", 1.0), *rounds("java-c:virtual", "1k", 2.0)]
-    assert "; no clear difference in java-a and java-b at every load (+0%)." in told(faster)[0].sentences[0].text
+    assert "; no clear difference in java-a and java-b at every load (0%)." in told(faster)[0].sentences[0].text
 
 
 def test_what_is_not_known_says_how_far_it_may_go() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.report.wording import format_comparison, format_signed_range
+from zoo.report.wording import format_comparison, format_signed, format_signed_range, format_size_range
 from zoo.stats.metrics import REQUESTS
 from zoo.stats.pair_interval import Ratio, from_error
 from zoo.stats.pairs import Comparison
@@ -40,6 +41,20 @@ def test_the_first_wording_that_applies_is_used(
 def test_ends_that_round_to_the_same_figure_are_given_once() -> None:
     assert format_signed_range(0.0912, 0.0934) == "−91%"
     assert format_signed_range(0.0912, 0.12) == "−91 to −88%"
+
+
+def test_an_end_that_would_round_to_0_has_a_decimal_and_a_zero_has_no_sign() -> None:
+    assert format_size_range(1.004, 1.09) == "0.4–9%"
+    assert format_signed_range(0.9996, 1.07) == "0 to +7%"
+    assert format_signed_range(0.94, 1.003) == "−6 to +0.3%"
+    assert format_signed(0.997) == "−0.3%"
+
+
+@given(st.floats(0.001, 5), st.floats(0.001, 5), st.booleans())
+def test_no_end_of_an_interval_that_excludes_0_is_shown_as_0(near: float, width: float, below: bool) -> None:
+    low, high = (1 / (1 + near + width), 1 / (1 + near)) if below else (1 + near, 1 + near + width)
+    for text in (format_size_range(low, high), format_signed_range(low, high)):
+        assert "0" not in re.split("–| to ", text.rstrip("%").replace("+", "").replace("−", ""))
 
 
 def test_one_round_has_only_its_ratio() -> None:

@@ -11,6 +11,7 @@ from statistics import fmean
 from zoo.explain.analysis import Counted, Difference, clear_counts, cpu_ratio, differences
 from zoo.explain.data import ExplainedSide, Explanation
 from zoo.explain.groups import Groups
+from zoo.report.formatting import format_difference
 from zoo.report.wording import format_size_range, join_names
 from zoo.stats.verdict import is_same
 
@@ -43,7 +44,7 @@ def paragraph(found: Explanation, groups: Groups) -> str:
         return " ".join([unclear, *_counts(found, groups, [])])
     word = "more" if ratio.value > 1 else "less"
     first = (
-        f"{b.entry} uses {abs(after - before):.1f} µs ({abs(ratio.value - 1):.0%}; "
+        f"{b.entry} uses {abs(after - before):.1f} µs ({format_difference(abs(ratio.value - 1))}; "
         f"{format_size_range(ratio.low, ratio.high)}) {word} CPU time per request than {a.entry}: {levels}."
     )
     named = [d for d in differences(found, groups.names) if d.clear and abs(d.interval.value) >= LEAST_US]

@@ -31,7 +31,7 @@ from zoo.report.sentences import QUESTIONS
 from zoo.report.text import comparisons, method, soak_and_jvm
 from zoo.report.text.markdown import render_body, render_table
 from zoo.report.text.planning import sizing_section
-from zoo.report.wording import describe_rounds, format_comparison
+from zoo.report.wording import describe_rounds, format_comparison, format_signed
 from zoo.scenarios.hello import HELLO
 from zoo.stats.method_proof import short_runs, widths
 from zoo.stats.metrics import CPU
@@ -318,7 +318,7 @@ def render_guest_table(process: Sequence[Row], guest: Sequence[Row]) -> str:
         {row.entry: row.kb_per_connection for row in run if row.kb_per_connection} for run in (process, guest)
     )
     body = [
-        [f"`{entry}`", *map(format_interval, (in_process, in_guest)), f"{in_guest.value / in_process.value - 1:+.0%}"]
+        [f"`{entry}`", *map(format_interval, (in_process, in_guest)), format_signed(in_guest.value / in_process.value)]
         for entry, in_process in outside.items()
         if (in_guest := inside.get(entry))
     ]

@@ -52,6 +52,15 @@ def format_percent(share: float, places: int = 0) -> str:
     return f"{100 * share:.{places}f}%"
 
 
+def format_difference(share: float, sign: str = "") -> str:
+    """Format a difference as a percentage: `24%`, `0.4%` instead of `0%`, and `+24%` or `−11%` if `sign` is `+`."""
+    for places in (0, 1):
+        text = f"{share:{sign},.{places}%}"
+        if text.strip("+-0.%"):
+            return text.replace("-", "−")
+    return "0%"
+
+
 def format_spread_parts(value: Spread, scale: float = 1.0, *, bound: bool = False) -> tuple[str, str]:
     """Return the median and the range over rounds: `63,100` and `61,900–64,000`; `≥` marks a lower bound.
 

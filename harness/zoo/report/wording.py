@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from zoo.core.entry_id import server_name
 from zoo.core.flag import Flag
 from zoo.core.run import PlanFacts
-from zoo.report.formatting import format_count, format_number
+from zoo.report.formatting import format_count, format_difference, format_number
 from zoo.stats import Ratio
 from zoo.stats.metrics import Word
 from zoo.stats.pairs import Comparison
@@ -49,7 +49,7 @@ def format_comparison(comparison: Comparison, above: str | None = None, below: s
     if not verdict.differs and not verdict.likely:
         return f"{verdict.label} ({format_signed_range(ratio.low, ratio.high)})"
     word = (above or metric.above) if ratio.value > 1 else (below or metric.below)
-    size = f"{abs(ratio.value - 1):,.0%} {word} ({format_size_range(ratio.low, ratio.high)})"
+    size = f"{format_difference(abs(ratio.value - 1))} {word} ({format_size_range(ratio.low, ratio.high)})"
     return ("" if verdict.differs else "probably ") + ("at least " if verdict.at_least else "") + size
 
 
@@ -61,14 +61,13 @@ def format_change(ratio: Ratio) -> str:
 
 def format_size_range(low: float, high: float) -> str:
     """Format two ratios on one side of 1 as the size of a difference: `13–35%` for 1.13 and 1.35 or 0.65 and 0.87."""
-    near, far = sorted((abs(low - 1), abs(high - 1)))
-    text = (f"{near:,.0%}", f"{far:,.0%}")
-    return text[0] if text[0] == text[1] else f"{text[0][:-1]}–{text[1]}"
+    near, far = (format_difference(size) for size in sorted((abs(low - 1), abs(high - 1))))
+    return near if near == far else f"{near[:-1]}–{far}"
 
 
 def format_signed(ratio: float) -> str:
     """Format a ratio as a change: `+20%`, `−11%`."""
-    return f"{ratio - 1:+,.0%}".replace("-", "−")
+    return format_difference(ratio - 1, "+")
 
 
 def format_signed_range(low: float, high: float) -> str:
