@@ -16,6 +16,7 @@ from zoo.core.record import Record
 
 VIRTUAL, PLATFORM = "java-a:virtual", "java-a:platform"
 STEADY = (0.999, 1.0, 1.001)
+NOISY = (0.99, 1.0, 1.01)
 UNSTEADY = (0.9, 1.0, 1.1)
 
 

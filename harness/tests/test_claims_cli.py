@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import builders
 import pytest
-from claimed import STEADY, records, times
+from claimed import NOISY, records, times
 from test_cli import MANIFEST
 from typer.testing import CliRunner
 
@@ -90,7 +90,7 @@ def zoo(*words: str) -> tuple[int, str, str]:
 def measured(below: Path, ratio: float = 2.0) -> Path:
     """Store a run in which the async tasks are `ratio` times as fast."""
     store = Store.create(below, builders.run([ASYNC, PLATFORM]).model_copy(update={"id": "20260102-030405-full"}))
-    for record in records(ASYNC, times(1000 * ratio, STEADY), "100") + records(PLATFORM, [1000.0] * 3, "100"):
+    for record in records(ASYNC, times(1000 * ratio, NOISY), "100") + records(PLATFORM, [1000.0] * 3, "100"):
         store.append(record)
     return store.folder
 

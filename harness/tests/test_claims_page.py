@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import builders
 import pytest
-from claimed import PLATFORM, STEADY, VIRTUAL, archive, claim, hello, records, times
+from claimed import NOISY, PLATFORM, VIRTUAL, archive, claim, hello, records, times
 
 from zoo.claims.estimates import Estimate
 from zoo.claims.ledger import Ledger, LedgerFile, Rule
@@ -40,7 +40,7 @@ def ledger() -> Ledger:
 
 
 def measured() -> list[Record]:
-    return records(VIRTUAL, times(740, STEADY)) + records(PLATFORM, [1000.0] * 3)
+    return records(VIRTUAL, times(740, NOISY)) + records(PLATFORM, [1000.0] * 3)
 
 
 def said(found: Ledger) -> list[ClaimVerdict]:
@@ -55,7 +55,7 @@ def test_every_claim_is_a_row_that_opens_to_its_evidence() -> None:
     for words in (
         "ratio 0.74; graph 2 × (graph)",
         "<small>as published if</small> requests, virtual ÷ platform: 0.6 to 0.9",
-        "×0.74 [0.74, 0.74]",
+        "×0.74 [0.72, 0.76]",
         "requests, virtual ÷ platform: 0.6 to 0.9",
         "What a pool is.",
         "Ours is small.",
@@ -146,7 +146,7 @@ def test_a_strip_shows_where_the_interval_lies_against_the_band() -> None:
 def test_figures_are_told_with_intervals_and_units() -> None:
     found = ledger()
     first, *_ = said(found)
-    assert told.format_measured(first) == "×0.74 [0.74, 0.74]"
+    assert told.format_measured(first) == "×0.74 [0.72, 0.76]"
     count = claim([{"rule": "count", "quantity": "failing", "of": "it", "at_most": 0}], {"it": hello(VIRTUAL)})
     failed = [builders.record(VIRTUAL, round_number=1), builders.record(VIRTUAL, round_number=2, failure="hung")]
     of_two, of_three = judge_each(

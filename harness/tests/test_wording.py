@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zoo.report.formatting import format_interval, format_ratio
 from zoo.report.wording import format_comparison, format_signed, format_signed_range, format_size_range
+from zoo.stats.interval import Interval
 from zoo.stats.metrics import REQUESTS
 from zoo.stats.pair_interval import Ratio, from_error
 from zoo.stats.pairs import Comparison
@@ -55,6 +57,13 @@ def test_no_end_of_an_interval_that_excludes_0_is_shown_as_0(near: float, width:
     low, high = (1 / (1 + near + width), 1 / (1 + near)) if below else (1 + near, 1 + near + width)
     for text in (format_size_range(low, high), format_signed_range(low, high)):
         assert "0" not in re.split("–| to ", text.rstrip("%").replace("+", "").replace("−", ""))
+
+
+def test_an_interval_without_visible_width_is_left_out() -> None:
+    assert format_interval(Interval(4.0, 4.0, 4.0, 3), unit="s") == "4 s"
+    assert format_interval(Interval(0.1334, 0.1331, 0.1334, 3)) == "0.133"
+    assert format_interval(Interval(1.0, 0.996, 1.0, 3), format_ratio) == "1.00"
+    assert format_interval(Interval(1.0, 0.99, 1.0, 3), format_ratio) == "1.00 [0.99, 1.00]"
 
 
 def test_one_round_has_only_its_ratio() -> None:

@@ -82,16 +82,16 @@ def format_spread(value: Spread | None, scale: float = 1.0, *, bound: bool = Fal
 def format_interval(
     estimate: WithInterval, format_value: Callable[[float], str] = format_number, unit: str = ""
 ) -> str:
-    """Format a figure with its interval: `44.1 MB [43.8, 44.6]`; without brackets if there is no interval."""
-    text = f"{format_value(estimate.value)} {unit}".strip()
+    """Format a figure with its interval: `44.1 MB [43.8, 44.6]`.
+
+    Without an interval, or if the figure and both ends have the same text, there are no brackets.
+    """
+    value = format_value(estimate.value)
+    text = f"{value} {unit}".strip()
     if estimate.low is None or estimate.high is None:
         return text
-    return f"{text} {format_ends(estimate.low, estimate.high, format_value)}"
-
-
-def format_ends(low: float, high: float, format_value: Callable[[float], str] = format_number) -> str:
-    """Format the ends of an interval: `[43.8, 44.6]`."""
-    return f"[{', '.join('∞' if math.isinf(end) else format_value(end) for end in (low, high))}]"
+    ends = ["∞" if math.isinf(end) else format_value(end) for end in (estimate.low, estimate.high)]
+    return text if ends == [value, value] else f"{text} [{', '.join(ends)}]"
 
 
 def format_duration(seconds: float) -> str:
