@@ -534,6 +534,9 @@ def test_charts_set_our_ratio_beside_the_published_one_and_pools_beside_their_bo
     gains = {d["row"]: d for d in figures["gains"].drawing.points}
     assert gains["postgresql find-by-code wire-10 · 10/100"]["published"] == pytest.approx(1.216, abs=0.001)
     assert gains["postgresql find-by-code wire-10 · 100/1100"]["published"] is None
+    text = figures["gains"].description
+    assert text.count("published") == 1
+    assert ", published ×1.2" in text
     assert {d["executor"] for d in figures["pools-postgresql-find-by-code-wire-10"].drawing.points} == {
         "cached",
         "virtual",

@@ -74,7 +74,9 @@ def _gains(records: Records) -> list[Figure]:
             pair, bound = f"{row}, {f.pair.a} ÷ {f.pair.b}", bool(sides & limited)
             ours = forest.ratio_row(f, f.ratio, len(data), row, pair, bound=bound)
             data.append(ours | {"published": round_if_known(_published(f))})
-    values_text = "; ".join(f"{d['row']}: {d['text']}, published {d['published'] or 'not'}" for d in data)
+    values_text = "; ".join(
+        f"{d['row']}: {d['text']}" + (f", published ×{d['published']:.2g}" if d["published"] else "") for d in data
+    )
     caption = f"Right of 1: {VIRTUAL} is faster than {BASELINE}; hollow: the pool limited one side; ◇ as published"
     title = f"Operations per second, {VIRTUAL} ÷ {BASELINE}"
     return [Figure("gains", title, caption, f"{title}. {values_text}", _with_published(data))] if data else []
