@@ -76,6 +76,11 @@ def format_signed_range(low: float, high: float) -> str:
     return last if first == last else f"{first[:-1]} to {last}"
 
 
+def format_excluding(count: int, intervals: int) -> str:
+    """Format how many intervals exclude 1: `1 of 24 intervals excludes 1`."""
+    return f"{count} of {intervals} intervals {'excludes' if count == 1 else 'exclude'} 1"
+
+
 def undecided_lines(comparisons: Sequence[Comparison], about: str = "") -> list[str]:
     """Return how many comparisons are not decided and what would decide them; empty if all are decided.
 

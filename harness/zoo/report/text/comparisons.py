@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from zoo.report.formatting import format_margin
 from zoo.report.section import NONE, Section, Table
-from zoo.report.wording import format_change, undecided_lines
+from zoo.report.wording import format_change, format_excluding, undecided_lines
 from zoo.report.wording import format_comparison as in_words
 from zoo.stats.metrics import Metric, Word
 from zoo.stats.pairs import Kind, Pair, RunPairs
@@ -82,7 +82,7 @@ def self_check(pairs: Sequence[Pair]) -> list[str]:
     if not differences:
         return []
     return [
-        f"Self-check: {sum(differences)} false differences in {len(differences)} comparisons of a program with itself "
+        f"Self-check: {format_excluding(sum(differences), len(differences))} in comparisons of a program with itself "
         f"(about {0.05 * len(differences):.1f} expected by chance)."
     ]
 

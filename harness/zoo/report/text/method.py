@@ -10,6 +10,7 @@ from zoo.core.entry_id import aa_id
 from zoo.core.run import Run
 from zoo.report.formatting import format_interval, format_percent
 from zoo.report.section import Section, Table
+from zoo.report.wording import format_excluding
 from zoo.stats import rounds_for_ratio
 from zoo.stats.method_proof import CHANGES, SHORT, WIDTHS_OF, FalseAlarms, Power, Width, count_alarms, power
 from zoo.stats.metrics import CPU, METRICS, Metric
@@ -35,10 +36,10 @@ def describe_alarms(run: Run, runs: Sequence[RunPairs]) -> str:
     cut = f", in runs of {SHORT} rounds" if len(runs) > 1 and run.plan.common_rounds > SHORT else ""
     return (
         f"{entries}, each measured twice per round over {run.plan.common_rounds} rounds{cut}: "
-        f"{total.outside} of {total.intervals} intervals exclude 1; the nominal 5% would be "
-        f"{total.nominal:.1f}. If the intervals were independent, at least this many would have a "
-        f"probability of {total.chance:.2f}; intervals of one process are not independent, so they "
-        f"occur together more often. Called a difference after Holm's correction: {total.called}."
+        f"{format_excluding(total.outside, total.intervals)}; the nominal 5% would be {total.nominal:.1f}. "
+        f"By chance alone, {total.outside} or more would occur with probability {total.chance:.2f} if the intervals "
+        "were independent. Intervals of one process are not independent, so they exclude 1 together more often. "
+        f"Called a difference after Holm's correction: {total.called}."
     )
 
 
