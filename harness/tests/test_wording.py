@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zoo.report.formatting import format_interval, format_ratio
-from zoo.report.wording import format_comparison, format_signed, format_signed_range, format_size_range
+from zoo.report.wording import format_comparison, format_part, format_signed, format_signed_range, format_size_range
 from zoo.stats.interval import Interval
 from zoo.stats.metrics import REQUESTS
 from zoo.stats.pair_interval import Ratio, from_error
@@ -64,6 +64,14 @@ def test_an_interval_without_visible_width_is_left_out() -> None:
     assert format_interval(Interval(0.1334, 0.1331, 0.1334, 3)) == "0.133"
     assert format_interval(Interval(1.0, 0.996, 1.0, 3), format_ratio) == "1.00"
     assert format_interval(Interval(1.0, 0.99, 1.0, 3), format_ratio) == "1.00 [0.99, 1.00]"
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [(1, 1, "it"), (2, 2, "both"), (4, 4, "all of them"), (1, 2, "1 of them"), (2, 4, "2 of them")],
+)
+def test_a_part_of_what_was_counted_has_a_pronoun(part: int, whole: int, text: str) -> None:
+    assert format_part(part, whole) == text
 
 
 def test_one_round_has_only_its_ratio() -> None:

@@ -15,6 +15,7 @@ from zoo.report.formatting import format_difference, format_interval
 from zoo.report.wording import (
     format_comparison,
     format_flag,
+    format_part,
     format_signed_range,
     format_size_range,
     join_names,
@@ -193,8 +194,7 @@ def _format_rounds_needed(findings: Sequence[Finding]) -> str:
     needed = [f.comparison.verdict.more for f in findings if f.comparison.verdict.more is not None]
     if not needed:
         return ""
-    which = "them" if len(needed) == len(findings) else f"{len(needed)} of {len(findings)}"
-    return f"; {format_missing_rounds(max(needed))} {which}"
+    return f"; {format_missing_rounds(max(needed))} {format_part(len(needed), len(findings))}"
 
 
 def limit_sentences(cells: Cells, scenario: str) -> list[str]:

@@ -90,8 +90,17 @@ def undecided_lines(comparisons: Sequence[Comparison], about: str = "") -> list[
     if not verdicts:
         return []
     few = [verdict.more for verdict in verdicts if verdict.more]
-    needs = f"{format_missing_rounds(max(few))} {len(few)} of them" if few else "the noise is too large"
+    needs = (
+        f"{format_missing_rounds(max(few))} {format_part(len(few), len(verdicts))}" if few else "the noise is too large"
+    )
     return [f"Not decided: {len(verdicts)} of {len(comparisons)} comparisons{about}; {needs}."]
+
+
+def format_part(part: int, whole: int) -> str:
+    """Return a pronoun for this part of what was just counted: `it`, `both`, `all of them` or `2 of them`."""
+    if part < whole:
+        return f"{part} of them"
+    return {1: "it", 2: "both"}.get(whole, "all of them")
 
 
 def format_flag(flag: Flag) -> str:
