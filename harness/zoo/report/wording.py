@@ -134,7 +134,7 @@ def capitalize(text: str) -> str:
 
 
 def describe_rounds(plan: PlanFacts) -> str:
-    """Describe how many rounds a run has: `3 rounds`, or `2 rounds, up to 7 where a precision needed more`."""
+    """Describe how many rounds a run has: `3 rounds`, or `2 to 7 rounds` with the reason for more."""
     if not plan.later:
         return format_count(plan.rounds, "round")
-    return f"{plan.common_rounds} rounds, up to {plan.rounds} where a precision needed more"
+    return f"{plan.common_rounds} to {plan.rounds} rounds, more where the interval was still too wide"
