@@ -42,7 +42,7 @@ from zoo.explain.data import EventWindow, ExplainedSide, Explanation, PlainWindo
 from zoo.explain.files import read_groups, write_explanation, write_page
 from zoo.explain.groups import OTHER
 from zoo.explain.page import count_rows
-from zoo.explain.paragraph import paragraph
+from zoo.explain.paragraph import PHRASES, paragraph
 from zoo.explain.profilers import ProfilerError, require_attachable
 from zoo.explain.stacks import (
     Stack,
@@ -323,7 +323,7 @@ def with_counts(found: Explanation, calls: float, allocated: float, waits: float
 @pytest.mark.parametrize(
     ("calls", "allocated", "waits", "kind", "sentence"),
     [
-        (1.0, 0, 0, Counted.CALLS, r"request, server:virtual makes 1\.\d more calls of write"),
+        (1.0, 0, 0, Counted.CALLS, r"request, server:virtual makes 1\.\d more write calls"),
         (0, 100_000, 0, Counted.ALLOCATED, r"request, server:virtual allocates 1\d\d,\d{3} more bytes"),
         (
             0,
@@ -359,11 +359,28 @@ def test_known_difference_is_named_with_its_size() -> None:
     assert total(found).interval.value == pytest.approx(4.0, rel=0.2)
     text = paragraph(found, GROUPS)
     assert "server:virtual uses" in text
-    assert (
-        "µs more on parking and waking threads. The time on parking and waking threads goes together with 0.9 " in text
-    )
-    assert "with 0.9 more calls of futex per request." in text
+    assert "µs more on parking and waking threads. The time on parking and waking threads goes with 0.9 " in text
+    assert "with 0.9 more futex calls per request." in text
     assert "because" not in text
+
+
+def test_names_of_groups_have_a_phrase_for_sentences() -> None:
+    assert set(PHRASES) <= {*GROUPS.names, OTHER}
+    text = paragraph(explanation({"handler": 9.0}, 35.0, {}), GROUPS)
+    assert "µs more on the handler." in text
+
+
+def test_an_unclear_difference_has_its_interval() -> None:
+    found = explanation({}, 27.0, {})
+    noisy = [window.model_copy(update={"cpu_us": us}) for window, us in zip(found.b.plain, (20.0, 34.0), strict=False)]
+    found = found.model_copy(
+        update={
+            "a": found.a.model_copy(update={"plain": found.a.plain[:2]}),
+            "b": found.b.model_copy(update={"plain": noisy}),
+        }
+    )
+    text = paragraph(found, GROUPS)
+    assert re.match(r"There is no clear difference .* µs \(−\d+ to \+[\d,]+%\)\.", text)
 
 
 def test_equal_servers_give_no_difference() -> None:

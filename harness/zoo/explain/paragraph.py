@@ -10,9 +10,9 @@ from statistics import fmean
 
 from zoo.explain.analysis import Counted, Difference, clear_counts, cpu_ratio, differences
 from zoo.explain.data import ExplainedSide, Explanation
-from zoo.explain.groups import Groups
+from zoo.explain.groups import OTHER, Groups
 from zoo.report.formatting import format_difference
-from zoo.report.wording import format_size_range, join_names
+from zoo.report.wording import format_signed_range, format_size_range, join_names
 from zoo.stats.verdict import is_same
 
 MOST_GROUPS = 4
@@ -29,6 +29,17 @@ MOST_COUNTS = 4
 LEAST_CALLS = 0.1
 """Smallest difference in system calls per request that is mentioned."""
 
+PHRASES = {
+    "JIT compiler": "the JIT compiler",
+    "socket write": "socket writes",
+    "socket read": "socket reads",
+    "handler": "the handler",
+    "scheduler of threads and tasks": "the scheduler of threads and tasks",
+    "framework": "the framework",
+    OTHER: "other work",
+}
+"""The names of groups that read differently in a sentence."""
+
 
 def paragraph(found: Explanation, groups: Groups) -> str:
     """Return some sentences: the difference in CPU time per request, and what it is spent on."""
@@ -40,8 +51,9 @@ def paragraph(found: Explanation, groups: Groups) -> str:
         same = f"{a.entry} and {b.entry} use the same CPU time per request (within 5%): {levels}."
         return " ".join([same, *_counts(found, groups, [])])
     if not ratio.differs or ratio.low is None or ratio.high is None:
-        unclear = f"There is no clear difference in CPU time per request between {a.entry} and {b.entry}: {levels}."
-        return " ".join([unclear, *_counts(found, groups, [])])
+        ends = "" if ratio.low is None or ratio.high is None else f" ({format_signed_range(ratio.low, ratio.high)})"
+        unclear = f"There is no clear difference in CPU time per request between {a.entry} and {b.entry}: {levels}"
+        return " ".join([f"{unclear}{ends}.", *_counts(found, groups, [])])
     word = "more" if ratio.value > 1 else "less"
     first = (
         f"{b.entry} uses {abs(after - before):.1f} µs ({format_difference(abs(ratio.value - 1))}; "
@@ -65,7 +77,8 @@ def paragraph(found: Explanation, groups: Groups) -> str:
 def _only(side: ExplainedSide) -> list[str]:
     """Return a sentence on the frames that only this side has."""
     parts = [f"{frame} ({us:.1f} µs)" for frame, us in list(side.only_us.items())[:MOST_FRAMES]]
-    return [f"Only {side.entry} runs {join_names(parts)}."] if parts else []
+    called = "it calls" if len(parts) == 1 else "they call"
+    return [f"Only {side.entry} runs {join_names(parts)}, including what {called}."] if parts else []
 
 
 def _counts(found: Explanation, groups: Groups, named: Sequence[Difference]) -> list[str]:
@@ -77,7 +90,7 @@ def _counts(found: Explanation, groups: Groups, named: Sequence[Difference]) -> 
         more, size = "more" if count.change > 0 else "fewer", abs(count.change)
         match count.kind:
             case Counted.CALLS if count.name not in known and size >= LEAST_CALLS:
-                calls.append(f"{size:.1f} {more} calls of {count.name}")
+                calls.append(_format_calls(count.name, count.change))
             case Counted.CONTENDED if size >= LEAST_WAITS:
                 waits.append(f"{1000 * size:.0f} {more} times for a contended lock of class {count.name}")
             case Counted.ALLOCATED if size >= LEAST_BYTES:
@@ -97,7 +110,9 @@ def _spent(named: Sequence[Difference], word: str) -> str:
     """Return what the groups differ by: `2.1 µs more on socket write and 1.0 µs on readiness (epoll)`."""
     words = [f" {word}", *("" for _ in named[1:])]
     sizes = [f"{abs(difference.interval.value):.1f}" for difference in named]
-    return join_names([f"{size} µs{each} on {d.name}" for size, each, d in zip(sizes, words, named, strict=True)])
+    return join_names(
+        [f"{size} µs{each} on {PHRASES.get(d.name, d.name)}" for size, each, d in zip(sizes, words, named, strict=True)]
+    )
 
 
 def _calls_along(named: Sequence[Difference], found: Explanation, groups: Groups) -> list[str]:
@@ -106,15 +121,17 @@ def _calls_along(named: Sequence[Difference], found: Explanation, groups: Groups
     for difference in named:
         rule = next((rule for rule in groups.rules if rule.name == difference.name), None)
         changes = {name: _calls(found.b, name) - _calls(found.a, name) for name in (rule.calls if rule else ())}
-        parts = [
-            f"{abs(change):.1f} {'more' if change > 0 else 'fewer'} calls of {name}"
-            for name, change in changes.items()
-            if abs(change) >= LEAST_CALLS
-        ]
+        parts = [_format_calls(name, change) for name, change in changes.items() if abs(change) >= LEAST_CALLS]
         if parts:
-            sentences.append(f"The time on {difference.name} goes together with {join_names(parts)} per request.")
+            spent = PHRASES.get(difference.name, difference.name)
+            sentences.append(f"The time on {spent} goes with {join_names(parts)} per request.")
     return sentences
 
 
 def _calls(side: ExplainedSide, name: str) -> float:
     return fmean(window.get(name, 0.0) for window in side.calls) if side.calls else 0.0
+
+
+def _format_calls(name: str, change: float) -> str:
+    """Format a change in system calls: `2.1 more futex calls`."""
+    return f"{abs(change):.1f} {'more' if change > 0 else 'fewer'} {name} calls"
