@@ -228,7 +228,7 @@ def test_the_report_is_made_of_the_runs_files_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (1234.5, "1,234"), (100, "100"), (12.34, "12.3"), (1.2345, "1.23"), (0.1234, "0.123"), (-250.2, "-250")],
+    [(0, "0"), (1234.5, "1,234"), (100, "100"), (12.34, "12.3"), (1.2345, "1.23"), (0.1234, "0.123"), (-250.2, "−250")],
 )
 def test_a_figure_has_three_digits_that_count(value: float, text: str) -> None:
     assert format_number(value) == text

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zoo.report.formatting import format_interval, format_ratio
+from zoo.report.formatting import RANGE, format_interval, format_ratio, format_spread
 from zoo.report.wording import format_comparison, format_part, format_signed, format_signed_range, format_size_range
 from zoo.stats.interval import Interval
 from zoo.stats.metrics import REQUESTS
 from zoo.stats.pair_interval import Ratio, from_error
 from zoo.stats.pairs import Comparison
+from zoo.stats.summary import Spread
 from zoo.stats.verdict import judge
 
 
@@ -72,6 +73,13 @@ def test_an_interval_without_visible_width_is_left_out() -> None:
 )
 def test_a_part_of_what_was_counted_has_a_pronoun(part: int, whole: int, text: str) -> None:
     assert format_part(part, whole) == text
+
+
+def test_negative_figures_have_a_minus_sign_and_ranges_without_a_dash() -> None:
+    text = format_spread(Spread(-4.55, -7.61, -1.48, 3))
+    assert text == "−4.55 (−7.61 to −1.48)"
+    assert RANGE.sub("", text) == "−4.55"
+    assert format_interval(Interval(-1234.0, -1300.0, 12.0, 3)) == "−1,234 [−1,300, 12]"
 
 
 def test_one_round_has_only_its_ratio() -> None:

@@ -10,7 +10,7 @@ from typing import Protocol
 from zoo.report.section import NONE
 from zoo.stats.summary import Spread
 
-RANGE = re.compile(r" \([\d.,]+–[\d.,]+\)| \[[\d.,]+, [\d.,]+\]")
+RANGE = re.compile(r" \(−?[\d.,]+(–| to )−?[\d.,]+\)| \[−?[\d.,]+, −?[\d.,]+\]")
 """The range or interval after a figure, as formatted by the functions below."""
 
 
@@ -28,11 +28,20 @@ class WithInterval(Protocol):
 def format_number(value: float) -> str:
     """Format a number with at least three significant digits and thousands separators.
 
-    1234.5 → 1,234; 12.34 → 12.3; 0.1234 → 0.123.
+    1234.5 → 1,234; 12.34 → 12.3; −0.1234 → −0.123.
     """
-    if value == round(value) or abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
+    sign, size = "−" if value < 0 else "", abs(value)
+    if size == round(size) or size >= 100:
+        return f"{sign}{size:,.0f}"
+    return f"{sign}{size:.1f}" if size >= 10 else f"{sign}{size:.3g}"
+
+
+def format_range(low: float, high: float) -> str:
+    """Format a range of figures: `9–60`, `−4.5 to −1.48`, or one figure if both ends have the same text."""
+    ends = format_number(low), format_number(high)
+    if ends[0] == ends[1]:
+        return ends[0]
+    return (" to " if low < 0 else "–").join(ends)
 
 
 def format_count(count: int, noun: str, plural: str | None = None) -> str:
@@ -67,8 +76,8 @@ def format_spread_parts(value: Spread, scale: float = 1.0, *, bound: bool = Fals
     The range is empty if both ends have the same text.
     """
     text = f"{'≥ ' if bound else ''}{format_number(value.median * scale)}"
-    low, high = format_number(value.low * scale), format_number(value.high * scale)
-    return text, "" if low == high else f"{low}–{high}"
+    ends = format_range(value.low * scale, value.high * scale)
+    return text, "" if ends == format_number(value.low * scale) else ends
 
 
 def format_spread(value: Spread | None, scale: float = 1.0, *, bound: bool = False) -> str:

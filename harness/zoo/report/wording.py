@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from zoo.core.entry_id import server_name
 from zoo.core.flag import Flag
 from zoo.core.run import PlanFacts
-from zoo.report.formatting import format_count, format_difference, format_number
+from zoo.report.formatting import format_count, format_difference, format_range
 from zoo.stats import Ratio
 from zoo.stats.metrics import Word
 from zoo.stats.pairs import Comparison
@@ -122,8 +122,7 @@ def format_by_server(values: Mapping[str, float], unit: str = "") -> str:
         by_server.setdefault(server_name(entry), {})[entry] = value
     texts = []
     for server, by_entry in sorted(by_server.items(), key=lambda one: min(one[1].values())):
-        low, high = (format_number(end(by_entry.values())) for end in (min, max))
-        figure = low if low == high else f"{low}–{high}"
+        figure = format_range(min(by_entry.values()), max(by_entry.values()))
         texts.append(f"{figure}{unit} in {server if len(by_entry) > 1 else next(iter(by_entry))}")
     return join_names(texts)
 
