@@ -164,7 +164,7 @@ def test_a_pair_has_its_word_ratio_interval_and_rounds() -> None:
     assert row[:4] == [VIRTUAL, "hello", "1k", "3"]
     assert re.fullmatch(r"the same \(within 5%\)", row[4])
     apart = [*alike(VIRTUAL), *(record(PLATFORM, round_number=n, rps=50.0) for n in (1, 2, 3))]
-    assert table(said(run(3), apart), "virtual")[2][4].startswith("100% faster (")
+    assert table(said(run(3), apart), "virtual")[2][4].startswith("2.0× as fast (")
 
 
 def test_reasons_for_no_verdict_stand_below_the_table_once() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from zoo.report.formatting import RANGE, format_interval, format_ratio, format_spread
 from zoo.report.wording import format_comparison, format_part, format_signed, format_signed_range, format_size_range
 from zoo.stats.interval import Interval
-from zoo.stats.metrics import REQUESTS
+from zoo.stats.metrics import CPU, METRICS, P99, REQUESTS
 from zoo.stats.pair_interval import Ratio, from_error
 from zoo.stats.pairs import Comparison
 from zoo.stats.summary import Spread
@@ -28,6 +28,10 @@ def words(ratio: Ratio, *, rejected: bool = False) -> str:
     [
         (0.71, 0.80, 0.90, True, "20% slower (10–29%)"),
         (1.13, 1.24, 1.35, True, "24% faster (13–35%)"),
+        (1.04, 1.99, 3.8, True, "99% faster (4–280%)"),
+        (2.17, 2.83, 3.69, True, "2.8× as fast (2.2–3.7×)"),
+        (1.04, 2.0, 14.3, False, "probably 2.0× as fast (1.04–14×)"),
+        (0.17, 0.2, 0.24, True, "80% slower (76–83%)"),
         (0.88, 0.94, 0.99, False, "probably 6% slower (1–12%)"),
         (0.98, 1.00, 1.04, False, "the same (within 5%)"),
         (1.01, 1.02, 1.04, True, "the same (within 5%)"),
@@ -80,6 +84,17 @@ def test_negative_figures_have_a_minus_sign_and_ranges_without_a_dash() -> None:
     assert text == "−4.55 (−7.61 to −1.48)"
     assert RANGE.sub("", text) == "−4.55"
     assert format_interval(Interval(-1234.0, -1300.0, 12.0, 3)) == "−1,234 [−1,300, 12]"
+
+
+def test_a_large_difference_has_the_words_of_its_quantity() -> None:
+    ratio = Ratio(2.83, 2.17, 3.69, 3)
+    comparisons = {
+        metric: Comparison(metric, ratio, judge(metric, ratio, rejected=True, family=1)) for metric in METRICS
+    }
+    assert format_comparison(comparisons[P99]) == "2.8× as long (2.2–3.7×)"
+    assert format_comparison(comparisons[CPU]) == "2.8× as much (2.2–3.7×)"
+    assert format_comparison(comparisons[REQUESTS], "more", "fewer") == "2.8× as many (2.2–3.7×)"
+    assert all("2.8× as" in format_comparison(comparison) for comparison in comparisons.values())
 
 
 def test_one_round_has_only_its_ratio() -> None:

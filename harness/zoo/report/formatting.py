@@ -56,6 +56,12 @@ def format_ratio(ratio: float) -> str:
     return f"{ratio:.2f}" if abs(ratio) < 9.995 else f"{ratio:,.0f}"
 
 
+def format_factor(ratio: float) -> str:
+    """Format a factor without its sign: `2.8`, `14`, and `1.04` instead of `1.0`."""
+    text = f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:,.0f}"
+    return f"{ratio:.2f}" if text == "1.0" else text
+
+
 def format_percent(share: float, places: int = 0) -> str:
     """Format a share as a percentage: `24%`."""
     return f"{100 * share:.{places}f}%"

@@ -11,13 +11,15 @@ from zoo.core.run import Run
 from zoo.core.scenario import holds_connections, is_trial
 from zoo.report.cells import Cells
 from zoo.report.findings import LIMITING_FLAGS, Finding, limiting_flags, list_findings
-from zoo.report.formatting import format_difference, format_interval
+from zoo.report.formatting import format_interval
 from zoo.report.wording import (
+    FACTOR,
     format_comparison,
     format_flag,
     format_part,
     format_signed_range,
     format_size_range,
+    format_sizes,
     join_names,
     undecided_lines,
 )
@@ -170,9 +172,9 @@ def _format_sizes(findings: Sequence[Finding]) -> str:
         return ""
     least = "at least " if any(f.comparison.verdict.at_least for f in findings) else ""
     if len(ratios) == 1 and ratios[0].low is not None and ratios[0].high is not None:
-        size = format_difference(abs(ratios[0].value - 1))
-        return f" ({least}{size}, {format_size_range(ratios[0].low, ratios[0].high)})"
-    return f" ({least}{format_size_range(min(r.value for r in ratios), max(r.value for r in ratios))})"
+        ends = format_size_range(ratios[0].low, ratios[0].high, factors=ratios[0].value >= FACTOR)
+        return f" ({least}{format_sizes([ratios[0].value], findings[0].metric)}, {ends})"
+    return f" ({least}{format_sizes([ratio.value for ratio in ratios], findings[0].metric)})"
 
 
 def _format_range(findings: Sequence[Finding]) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from zoo.core.entry_id import server_name
 from zoo.core.flag import Flag
 from zoo.core.run import PlanFacts
-from zoo.report.formatting import format_count, format_difference, format_range
+from zoo.report.formatting import format_count, format_difference, format_factor, format_range
 from zoo.stats import Ratio
-from zoo.stats.metrics import Word
+from zoo.stats.metrics import Metric, Word
 from zoo.stats.pairs import Comparison
 from zoo.stats.summary import Row
 from zoo.stats.verdict import format_missing_rounds
@@ -25,6 +25,13 @@ MODELS = {
 """The names of thread models in sentences."""
 
 
+FACTOR = 2.0
+"""Ratio from which a difference is a factor, because percentages above 100 are hard to read."""
+
+FACTORS = {Word.SLOWER: "as long", Word.FASTER: "as fast", Word.MORE: "as much"}
+"""What follows a factor, by the word for ratios above 1."""
+
+
 def format_tier(row: Row) -> str:
     """Return the connections, and the limit that reduced them: `25k → 19,500 (nofile hard limit 20,000)`."""
     if row.limited_by is None or row.actual is None:
@@ -35,9 +42,9 @@ def format_tier(row: Row) -> str:
 def format_comparison(comparison: Comparison, above: str | None = None, below: str | None = None) -> str:
     """Return a comparison in words: the first of these that applies, with its interval.
 
-    `the same (within 5%)` · `24% more (13–35%)` · `probably 6% more (1–12%)` · `no clear difference (−11 to +20%)` ·
-    `not measured, because …`. One round has no interval: `+24%`. `above` and `below` replace the metric's own words for
-    ratios above and below 1.
+    `the same (within 5%)` · `24% more (13–35%)` · `2.8× as much (2.2–3.7×)` · `probably 6% more (1–12%)` ·
+    `no clear difference (−11 to +20%)` · `not measured, because …`. One round has no interval: `+24%`. `above` and
+    `below` are the words of a count, in place of the metric's own for ratios above and below 1.
     """
     verdict, ratio, metric = comparison.verdict, comparison.ratio, comparison.metric
     if verdict.word is Word.NOT_MEASURED or ratio is None:
@@ -48,9 +55,13 @@ def format_comparison(comparison: Comparison, above: str | None = None, below: s
         return verdict.label
     if not verdict.differs and not verdict.likely:
         return f"{verdict.label} ({format_signed_range(ratio.low, ratio.high)})"
-    word = (above or metric.above) if ratio.value > 1 else (below or metric.below)
-    size = f"{format_difference(abs(ratio.value - 1))} {word} ({format_size_range(ratio.low, ratio.high)})"
-    return ("" if verdict.differs else "probably ") + ("at least " if verdict.at_least else "") + size
+    if is_factor := ratio.value >= FACTOR:
+        size = f"{format_factor(ratio.value)}× {'as many' if above else FACTORS[metric.above]}"
+    else:
+        word = (above or metric.above) if ratio.value > 1 else (below or metric.below)
+        size = f"{format_difference(abs(ratio.value - 1))} {word}"
+    ends = format_size_range(ratio.low, ratio.high, factors=is_factor)
+    return ("" if verdict.differs else "probably ") + ("at least " if verdict.at_least else "") + f"{size} ({ends})"
 
 
 def format_change(ratio: Ratio) -> str:
@@ -59,10 +70,24 @@ def format_change(ratio: Ratio) -> str:
     return text if ratio.low is None or ratio.high is None else f"{text} ({format_signed_range(ratio.low, ratio.high)})"
 
 
-def format_size_range(low: float, high: float) -> str:
-    """Format two ratios on one side of 1 as the size of a difference: `13–35%` for 1.13 and 1.35 or 0.65 and 0.87."""
+def format_size_range(low: float, high: float, *, factors: bool = False) -> str:
+    """Format two ratios on one side of 1 as the size of a difference.
+
+    `13–35%` for 1.13 and 1.35 or 0.65 and 0.87; `2.2–3.7×` as factors.
+    """
+    if factors:
+        first, last = format_factor(low), format_factor(high)
+        return f"{last}×" if first == last else f"{first}–{last}×"
     near, far = (format_difference(size) for size in sorted((abs(low - 1), abs(high - 1))))
     return near if near == far else f"{near[:-1]}–{far}"
+
+
+def format_sizes(ratios: Sequence[float], metric: Metric) -> str:
+    """Format the sizes of several differences: `20–31%`, or `3.0–31× as fast` if all ratios are 2 or more."""
+    low, high = min(ratios), max(ratios)
+    if low < FACTOR:
+        return format_size_range(low, high)
+    return f"{format_size_range(low, high, factors=True)} {FACTORS[metric.above]}"
 
 
 def format_signed(ratio: float) -> str:

@@ -21,7 +21,7 @@ from zoo.report.text.comparisons import Titles
 from zoo.report.text.comparisons import pair_sections as compared_sections
 from zoo.report.text.markdown import render_table
 from zoo.report.view import View
-from zoo.report.wording import format_change, format_signed, format_signed_range, format_size_range
+from zoo.report.wording import format_change, format_signed, format_signed_range, format_sizes
 from zoo.scenarios.jdbc import charts
 from zoo.scenarios.jdbc import spec as plan
 from zoo.scenarios.jdbc.published import SOURCE, TABLES
@@ -122,8 +122,7 @@ def _format_verdicts(found: Sequence[Finding]) -> str:
 
 def _format_range(found: Sequence[Finding]) -> str:
     """Format the range of the differences as in ` (20–31%)`."""
-    ratios = [f.ratio.value for f in found if f.ratio]
-    return f" ({format_size_range(min(ratios), max(ratios))})"
+    return f" ({format_sizes([f.ratio.value for f in found if f.ratio], found[0].metric)})"
 
 
 def _shares(found: dict[JdbcCell, DatabaseRow]) -> dict[str, list[str]]:
