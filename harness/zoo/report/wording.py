@@ -29,7 +29,7 @@ FACTOR = 2.0
 """Ratio from which a difference is a factor, because percentages above 100 are hard to read."""
 
 FACTORS = {Word.SLOWER: "as long", Word.FASTER: "as fast", Word.MORE: "as much"}
-"""What follows a factor, by the word for ratios above 1."""
+"""The words after a factor, by the word for ratios above 1."""
 
 
 def format_tier(row: Row) -> str:
