@@ -17,7 +17,7 @@ from zoo.stats.verdict import is_same
 
 MOST_GROUPS = 4
 LEAST_US = 0.1
-"""Smallest difference in µs per request that is worth a sentence."""
+"""Smallest figure in µs per request that is worth a sentence."""
 
 LEAST_BYTES = 100
 LEAST_WAITS = 0.02
@@ -76,7 +76,8 @@ def paragraph(found: Explanation, groups: Groups) -> str:
 
 def _only(side: ExplainedSide) -> list[str]:
     """Return a sentence on the frames that only this side has."""
-    parts = [f"{frame} ({us:.1f} µs)" for frame, us in list(side.only_us.items())[:MOST_FRAMES]]
+    known = [(frame, us) for frame, us in side.only_us.items() if us >= LEAST_US]
+    parts = [f"{frame} ({us:.1f} µs)" for frame, us in known[:MOST_FRAMES]]
     called = "it calls" if len(parts) == 1 else "they call"
     return [f"Only {side.entry} runs {join_names(parts)}, including what {called}."] if parts else []
 

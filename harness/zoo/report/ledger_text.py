@@ -228,7 +228,7 @@ def format_band(rule: Rule) -> str:
         text = f"at most {high:g}" if low is None else f"at least {low:g}"
     else:
         text = f"{low:g} to {high:g}"
-    return f"{text} {unit}".strip()
+    return f"{text} {unit}".strip().replace("-", "−")
 
 
 def _format_extent(rule: Rule) -> str:
