@@ -217,7 +217,7 @@ class HostFacts(Data):
         if not self.container or GENERIC_VM not in machine:
             return ""
         return (
-            "The run took place in a container on a host that cannot be seen from there: other work on that host "
+            "Measured in a container on a host that cannot be seen from there: other work on that host "
             "appears only as noise."
         )
 
