@@ -159,7 +159,7 @@ def test_two_counts_that_a_limit_reduces_to_one_keep_their_verdicts() -> None:
     plan = builders.run([PLATFORM, VIRTUAL], ["hello"], ["1k", "25k"])
     cost = answer({COST: Summary.of(plan, records)}).block("cost")
     assert cost.verdict == "keep the pool"
-    assert cost.reason == "at 500 connections; at 500, switching saves CPU time"
+    assert cost.reason == "judged at 500 connections; at 500, switching saves CPU time"
     assert len(cost.lines) == 6
 
 

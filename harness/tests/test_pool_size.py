@@ -46,7 +46,7 @@ from zoo.scenarios.pool_size.view import answer_block, switch_advice
 
 PLATFORM, VIRTUAL = "java-a:platform", "java-a:virtual"
 
-LOAD = "Served in the first wait of 1,000 requests at once, each waiting {} s, and peak memory"
+LOAD = "Served in the first wait of 1,000 requests at once, each waiting {} s, and peak memory; 1 round"
 
 
 def pool_result(pool: int | None, served: int, requests: int = 1_000) -> PoolSizeResult:

@@ -99,6 +99,8 @@ def _choose_runs(names: list[str] | None, budget: int) -> list[TimedRun]:
         matching = {run.name: run for name in names for run in table.matching(name)}
         timed = [(run, rerun.time_of(run, checkout.ROOT)) for run in matching.values()]
         omitted = [(run, time) for run, time in timed if time.impossible and run.name not in names]
+        if len(omitted) == len(timed):
+            omitted = []
         for run, time in omitted:
             display.line(f"left out: {run.name}: {time.impossible}")
         chosen = rerun.require_possible(each for each in timed if each not in omitted)

@@ -153,15 +153,14 @@ def _render_models(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     pairs = [pair.comparisons[CPU].ratio for pair in one.summary.compared.of(Kind.MODEL)]
     within = [ratio.value for ratio in pairs if ratio]
     loops = {server_name(entry): us for entry, (its, us) in costs.items() if its == "event-loop"}
-    over_loop = {
-        server: us / loops[server]
+    over_loop = [
+        f"{us / loops[server]:.2f}× ({entry})"
         for entry, (its, us) in costs.items()
         if its == "virtual-thread" and (server := server_name(entry)) in loops
-    }
-    loop_texts = [f"{ratio:.2f}× ({server})" for server, ratio in over_loop.items()]
+    ]
     return (
         f"CPU per request ranges {' and '.join(texts)}, without synthetic pools. Within one server, virtual threads "
-        f"use {min(within):.2f}–{max(within):.2f}× the CPU time of its pool, but {join_names(loop_texts)} that of its "
+        f"use {min(within):.2f}–{max(within):.2f}× the CPU time of its pool, but {join_names(over_loop)} that of its "
         f"event loop. {_describe_run(one, catalog)}"
     )
 
@@ -192,11 +191,21 @@ def _render_database(runs: Sequence[StoredRun], catalog: Catalog) -> str:
     [one] = [one for one in runs if one.listing.name == DATABASES]
     pairs = [p for p in databases.compare(one.records).of(Kind.MODEL) if p.scenario.endswith(" none")]
     lines = [
-        f"- {p.scenario.removesuffix(' none')} with {' connections and '.join(p.tier.split('/'))} clients: "
+        f"- {p.scenario.removesuffix(' none')} with {_describe_connections(p.tier)}: "
         f"{format_comparison(p.comparisons[databases.OPS], 'more', 'fewer')}."
         for p in pairs
     ]
     return "\n".join([_render_case(runs, catalog, "share"), "", "Without network latency:", "", *lines])
+
+
+def _describe_connections(tier: str) -> str:
+    """Describe the connections of a database cell, `pool/most`: the pool, and what the server allows if that is less.
+
+    A database that the harness does not configure has no `most`.
+    """
+    pool, _, most = tier.partition("/")
+    limit = f", of which the server allows {int(most):,}" if most and int(most) < int(pool) else ""
+    return f"a pool of {int(pool):,} connections{limit}"
 
 
 def _render_requests(runs: Sequence[StoredRun], catalog: Catalog) -> str:

@@ -35,7 +35,7 @@ FINDINGS = "docs/explanation/findings.md"
 LEDGER = "docs/claims.md"
 
 READERS = ("READMEs and findings", "claims", "other documents")
-"""Groups of documents that quote runs, those that most people read first."""
+"""Groups of documents that quote runs; the most-read group comes first."""
 
 
 class TableError(UserError):

@@ -307,7 +307,7 @@ def _cost_advice(pairs: Sequence[tuple[str, Pair]], quoted: Pair) -> tuple[str, 
     ]
     count, verdict = next((at, word) for at, pair, word in verdicts if pair is quoted)
     others = dict.fromkeys(f"at {at}, {word}" for at, _, word in verdicts if word != verdict)
-    return verdict, "; ".join([f"at {count} connections", *others]) if others else ""
+    return verdict, "; ".join([f"judged at {count} connections", *others]) if others else ""
 
 
 def _cost_pairs(sides: Variants, found: Found) -> list[Pair]:

@@ -56,7 +56,9 @@ def _format_sizes(verdicts: Iterable[ClaimVerdict]) -> str:
     """Return in how many of the claims that hold the effect has the published size; empty if none has a figure."""
     sizes = [v.judgement.size for v in verdicts if v.word is ClaimWord.HOLDS and v.judgement.size]
     same = sizes.count(Size.AS_PUBLISHED)
-    return f". Of {len(sizes)} that hold and have a figure, {same} have the published size" if sizes else ""
+    return (
+        f". {len(sizes)} of those that hold are judged by size too, and {same} have the published one" if sizes else ""
+    )
 
 
 def ledger_sections(
@@ -179,7 +181,8 @@ def format_measured(verdict: ClaimVerdict) -> str:
 def format_deciding_figure(verdict: ClaimVerdict) -> str:
     """Return the first figure whose judgement is that of the claim: `requests, many ÷ few: ×0.82 [0.75, 0.90]`.
 
-    If no figure has the claim's judgement, the first one is returned. If the verdicts on the parts differ, they follow.
+    If no figure has the claim's judgement, the first one is returned. If the claim does not hold and the verdicts
+    on its parts differ, they follow.
     """
     broken = verdict.word in (ClaimWord.CONTRADICTED, ClaimWord.NOT_REPRODUCED)
     word = ClaimWord.DOES_NOT if broken else verdict.word
@@ -188,7 +191,8 @@ def format_deciding_figure(verdict: ClaimVerdict) -> str:
         return NONE
     rule, seen, _ = next((one for one in known if one[2] is word), known[0])
     older = " (earlier build)" if is_of_earlier_build(verdict) else ""
-    mixed = f" ({format_parts(verdict)})" if len(count_verdicts(verdict.deciding)) > 1 else ""
+    differ = verdict.word is not ClaimWord.HOLDS and len(count_verdicts(verdict.deciding)) > 1
+    mixed = f" ({format_parts(verdict)})" if differ else ""
     return f"{_format_quantity(rule)}: {format_estimate(rule, seen)}{mixed}{older}"
 
 

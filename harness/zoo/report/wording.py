@@ -83,9 +83,9 @@ def format_size_range(low: float, high: float, *, factors: bool = False) -> str:
 
 
 def format_sizes(ratios: Sequence[float], metric: Metric) -> str:
-    """Format the sizes of several differences: `20–31%`, or `3.0–31× as fast` if all ratios are 2 or more."""
+    """Format the sizes of several differences: `20–31%`, or `1.4–4.3× as long` if one ratio is 2 or more."""
     low, high = min(ratios), max(ratios)
-    if low < FACTOR:
+    if high < FACTOR:
         return format_size_range(low, high)
     return f"{format_size_range(low, high, factors=True)} {FACTORS[metric.above]}"
 

@@ -10,7 +10,7 @@ from zoo.core.run import Run
 from zoo.core.trial_results import PoolSizeResult
 from zoo.report.answer import AnswerBlock, Line
 from zoo.report.charts.figure import Group, slug
-from zoo.report.formatting import format_number, format_spread
+from zoo.report.formatting import format_count, format_number, format_spread
 from zoo.report.section import NONE, Section, Table
 from zoo.report.text.switch import Advice
 from zoo.report.view import Kinds, View, dot_figure, dots, median_column, notes, peak_column
@@ -164,7 +164,8 @@ def switch_advice(records: Sequence[Record]) -> Advice | None:
             ]
             load = f"Served in the first wait of {options[0].requests:,} requests at once, each waiting "
             figures = capitalize("; ".join(map(_switch_figures, decisive)))
-            return Advice(found.text, figures, f"{load}{options[0].delay_s:g} s, and peak memory")
+            rounds = format_count(max(map(len, each)), "round")
+            return Advice(found.text, figures, f"{load}{options[0].delay_s:g} s, and peak memory; {rounds}")
     return None
 
 
