@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import builders
 import numpy as np
@@ -18,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zoo.bench.display import Display
+from zoo.bench.reconnects import ConnectionCount
 from zoo.bench.responses import SINGLE, has_too_many_bad
 from zoo.bench.window import Bench, Clock, Window
 from zoo.core.defaults import QUICK
@@ -197,6 +199,39 @@ def test_wrk_opens_one_connection_more_than_it_is_asked_for(server: ScriptedServ
 )
 def test_connections_of_other_programs_are_no_reconnects(closed: int | None, made: int | None) -> None:
     assert without_other_programs(900, closed, 1) == made
+
+
+class ScriptedNetwork:
+    """Instruments on a network of many programs; `ends` are the times at which connections of the server end."""
+
+    def __init__(self, accepted: int, ends: Sequence[float]) -> None:
+        self.now_s = 0.0
+        self._accepted = accepted
+        self._ends = ends
+
+    def clock(self) -> float:
+        return self.now_s
+
+    def counters(self, _pid: int | None) -> SimpleNamespace:
+        return SimpleNamespace(since=lambda _: SimpleNamespace(passive_opens=self._accepted))
+
+    def has_own_network(self) -> bool:
+        return False
+
+    def count_closed(self, _url: str, oldest_s: float, newest_s: float) -> int:
+        return sum(newest_s <= self.now_s - end <= oldest_s for end in self._ends)
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.5, 0.95])
+@pytest.mark.parametrize("reopened", [0, 50])
+def test_reconnects_of_a_load_that_begins_late_are_counted(late_s: float, reopened: int) -> None:
+    check, last = [late_s], [late_s + 1.01] * 4
+    tools = ScriptedNetwork(10_000, [*check, *(late_s + (n + 0.5) / 50 for n in range(reopened)), *last])
+    count = ConnectionCount(SimpleNamespace(instruments=tools, pid=1, url="http://127.0.0.1:1/"))  # type: ignore[arg-type]
+    tools.now_s = late_s + 1.1
+    count.stop()
+    tools.now_s = late_s + 1.3
+    assert count.reopened(outcome(LoadSpec("http://127.0.0.1:1/", 4, 1, 6, 1), [[1_000, 100]])) == reopened
 
 
 CLOSE_DELAYS_S = [0.0, 0.05]

@@ -16,6 +16,7 @@ class ConnectionCount:
         self._began_s = self._tools.clock()
 
     def stop(self) -> None:
+        self._ended_s = self._tools.clock()
         after = self._tools.counters(self._hosted.pid)
         self._accepted = after.since(self._before).passive_opens if self._before and after else None
 
@@ -31,7 +32,17 @@ class ConnectionCount:
         extra = flags.count_reopened(self._accepted, load.connections, generators)
         if not extra or self._tools.has_own_network():
             return extra
-        # The load began later than the count, so what the generator closes after its load is not included.
-        oldest_s = self._tools.clock() - self._began_s
-        closed = self._tools.count_closed(self._hosted.url, oldest_s, oldest_s - load.runtime_s)
-        return flags.without_other_programs(extra, closed, generators)
+        return flags.without_other_programs(extra, self._closed(load), generators)
+
+    def _closed(self, load: LoadOutcome) -> int | None:
+        """Return how many connections ended during the load; None if they cannot be counted.
+
+        Those that the generator closes after its load do not belong to it. The load begins later than the count, on a
+        busy machine by seconds. So count until the load's duration is over, and until the end without one closing for
+        each connection. Either may miss some, so the larger number is right.
+        """
+        now_s = self._tools.clock()
+        oldest_s = now_s - self._began_s
+        early = self._tools.count_closed(self._hosted.url, oldest_s, oldest_s - load.runtime_s)
+        until_end = self._tools.count_closed(self._hosted.url, oldest_s, now_s - self._ended_s)
+        return None if early is None or until_end is None else max(early, until_end - load.connections)
