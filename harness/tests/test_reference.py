@@ -301,6 +301,12 @@ def refresh(*words: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
+def make_impossible(root: Path) -> None:
+    """Let the run `a` be one that its command cannot make."""
+    path = root / TABLE
+    path.write_text(path.read_text(encoding="utf-8").replace("quoted_by", 'by_hand = "it is old"\nquoted_by', 1))
+
+
 def committed_id(root: Path, name: str) -> str:
     return Store.open(root / COMMITTED / name).run().id
 
@@ -357,8 +363,7 @@ def test_the_runs_that_a_document_quotes_are_refreshed_except_those_that_cannot_
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     zoo_that_measures(root, monkeypatch, code=0)
-    path = root / TABLE
-    path.write_text(path.read_text(encoding="utf-8").replace("quoted_by", 'by_hand = "it is old"\nquoted_by', 1))
+    make_impossible(root)
     code, out = refresh("README.md")
     assert code == 0, out
     assert out.startswith("left out: a: it is old\n")
@@ -376,8 +381,7 @@ def test_what_cannot_be_made_here_is_told_before_anything_is_measured(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     zoo_that_measures(root, monkeypatch, code=0)
-    path = root / TABLE
-    path.write_text(path.read_text(encoding="utf-8").replace("quoted_by", 'by_hand = "it is old"\nquoted_by', 1))
+    make_impossible(root)
     assert refresh("b", "a") == (2, "zoo: a: it is old\n")
     assert not (root / "called").exists()
 
