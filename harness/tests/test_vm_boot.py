@@ -18,6 +18,7 @@ import pytest
 
 from zoo.core.record import Record
 from zoo.core.run_folder import Store
+from zoo.runtime.vm import machine
 
 pytestmark = pytest.mark.vm
 
@@ -79,6 +80,7 @@ def test_a_guest_holds_a_thousand_connections(results: Path) -> None:
     assert (seen.load.goodput_rps is None) == record.condition.emulated
     host = Store.open(results / "latest").run().host
     assert host.limits.nofile_hard == 1_048_576
+    assert host.cores == machine.cores()
     assert "QEMU" in (host.virtualization or "")
 
 

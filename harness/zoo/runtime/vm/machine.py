@@ -42,8 +42,11 @@ BARE = ("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none")
 ALWAYS = "console=ttyS0 quiet panic=-1 oops=panic random.trust_cpu=on"
 """Kernel options for every guest. A panic reboots, and a reboot ends QEMU, so a dead guest is noticed immediately."""
 
-EMULATED = "mitigations=off nowatchdog no_timer_check"
+EMULATED = "maxcpus=1 mitigations=off nowatchdog no_timer_check"
 """Kernel options for emulated guests.
+
+They start one processor; INIT starts the others once the devices are set up. Setting up a device moves registers in
+memory, and QEMU sometimes aborts if another processor accesses a device meanwhile (docs/explanation/method.md).
 
 They turn off the watchdog, because a slow processor is not stuck, and the timer check, because the timer of a busy host
 is only late. Mitigations are off because nothing in the guest needs protection from anything else in it.
@@ -61,6 +64,7 @@ $b mount -t overlay -o lowerdir=/host,upperdir=/memory/upper,workdir=/memory/wor
 $b mount -t proc proc /new/proc
 $b mount -t sysfs sysfs /new/sys
 $b mount -t devtmpfs devtmpfs /new/dev
+for online in /new/sys/devices/system/cpu/cpu[1-9]*/online; do [ ! -e "$online" ] || echo 1 >"$online"; done
 export PATH={path}
 exec $b switch_root /new {python} -I -m zoo.runtime.vm.guest
 """
