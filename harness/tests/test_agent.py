@@ -360,7 +360,7 @@ def test_connections_closed_on_several_nodes(agent: AgentClient) -> None:
         for end in ("server", "client", "client"):
             connect_and_close(server, end)
         url = f"http://127.0.0.1:{port}/"
-        assert AgentInstruments(agent).count_closed(url, 60, 0) == 3
+        until(lambda: AgentInstruments(agent).count_closed(url, 60, 0) == 3)
         # The same host again, in place of the node with the clients.
         assert NodesInstruments(agent, [agent]).count_closed(url, 60, 0) == 6
 

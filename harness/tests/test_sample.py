@@ -353,7 +353,7 @@ class TestSampler:
         with socket.create_server(("127.0.0.1", port)) as server:
             connect_and_close(server, "client")
             connect_and_close(server, "server")
-            assert diag.count_closed(port, 60) == 2
+            until(lambda: diag.count_closed(port, 60) == 2)
             assert diag.count_closed(port, 60, 30) == 0
             time.sleep(0.2)
             assert diag.count_closed(port, 0.1) == 0
