@@ -195,10 +195,14 @@ def test_wrk_opens_one_connection_more_than_it_is_asked_for(server: ScriptedServ
 
 
 @pytest.mark.parametrize(
-    ("closed", "made"), [(1_001, 900), (451, 900), (10, 900), (9, 8), (1, 0), (0, 0), (None, None)]
+    ("closed", "made"), [(1_001, 900), (451, 900), (12, 900), (11, 20), (2, 2), (1, 0), (0, 0), (None, None)]
 )
 def test_connections_of_other_programs_are_no_reconnects(closed: int | None, made: int | None) -> None:
     assert without_other_programs(900, closed, 1) == made
+
+
+def test_reconnects_are_at_least_the_closed_connections() -> None:
+    assert without_other_programs(5_000, 12, 1) == 11
 
 
 class ScriptedNetwork:

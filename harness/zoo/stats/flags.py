@@ -36,6 +36,9 @@ The kernel keeps a limited number of those and uses their ports again: a fifth t
 REOPENED_LEAST = 0.01
 """Share of the connections that may be opened again; in a load of few requests, each reconnect counts a lot."""
 
+FEW_CLOSED_SHARE = 0.5
+"""The same share if there are few: the kernel keeps them all, but one may still be closing."""
+
 OWN_OPENS = 10
 """Connections that the harness and a container's health check may open in each window."""
 
@@ -135,11 +138,14 @@ def without_other_programs(reopened: int, closed: int | None, generators: int) -
     """Return the reopened connections of a server whose network other programs use; None if unknown.
 
     Connections of other programs are among those accepted. `closed` counts the server's own that ended in the load, at
-    least some if the server closes connections. Each generator has closed one to check the address.
+    least some if the server closes connections. Each generator has closed one to check the address. A few more may be
+    those of a health check.
     """
     if closed is None:
         return None
     own = max(0, closed - generators)
+    if own <= OWN_OPENS:
+        return min(reopened, round(own / FEW_CLOSED_SHARE))
     return reopened if own >= CLOSED_SHARE * reopened else own
 
 
