@@ -64,6 +64,12 @@ def test_no_end_of_an_interval_that_excludes_0_is_shown_as_0(near: float, width:
         assert "0" not in re.split("–| to ", text.rstrip("%").replace("+", "").replace("−", ""))
 
 
+@given(st.floats(0.001, 5), st.floats(0, 50))
+def test_no_end_of_an_interval_of_factors_that_excludes_1_is_shown_as_1(near: float, width: float) -> None:
+    ends = format_size_range(1 + near, 1 + near + width, factors=True).rstrip("×").split("–")
+    assert all(float(end) != 1 for end in ends)
+
+
 def test_an_interval_without_visible_width_is_left_out() -> None:
     assert format_interval(Interval(4.0, 4.0, 4.0, 3), unit="s") == "4 s"
     assert format_interval(Interval(0.1334, 0.1331, 0.1334, 3)) == "0.133"

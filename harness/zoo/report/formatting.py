@@ -57,9 +57,11 @@ def format_ratio(ratio: float) -> str:
 
 
 def format_factor(ratio: float) -> str:
-    """Format a factor without its sign: `2.8`, `14`, and `1.04` instead of `1.0`."""
-    text = f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:,.0f}"
-    return f"{ratio:.2f}" if text == "1.0" else text
+    """Format a factor without its sign: `2.8`, `14`, and `1.04` or `1.004` instead of `1.0`."""
+    if ratio >= 9.95:
+        return f"{ratio:,.0f}"
+    texts = [f"{ratio:.{places}f}" for places in (1, 2, 3)]
+    return next((text for text in texts if float(text) != 1), texts[-1])
 
 
 def format_percent(share: float, places: int = 0) -> str:
