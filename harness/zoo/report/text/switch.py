@@ -59,7 +59,7 @@ def database_case(comparison: Comparison, connections: int, wire_ms: int) -> Sit
     """Return the case of scarce database connections, from a run that compared executors without an HTTP server."""
     if comparison.ratio is None:
         return None
-    heading = _summarize([comparison], "virtual threads {}do more", "virtual threads {}do less")
+    heading = _summarize([comparison], "virtual threads {}do more", "virtual threads {}do less", "")
     return Situation(
         "share a small database pool",
         f"{heading}: queries per second with {connections} connections and {wire_ms} ms to the database, virtual "
@@ -100,7 +100,7 @@ def fast_case(pairs: Mapping[str, Sequence[Pair]], cpu_us: Mapping[tuple[str, st
     return Situation("are fast", f"{advice}. {load}", texts)
 
 
-def _summarize(comparisons: Sequence[Comparison], more: str, less: str, mixed: str = "it {}depends") -> str:
+def _summarize(comparisons: Sequence[Comparison], more: str, less: str, mixed: str) -> str:
     """Summarize several comparisons: by the certain ones if there are any, otherwise by the probable ones."""
     certain = [c for c in comparisons if c.verdict.differs]
     directions = {_direction(c) for c in certain or comparisons} - {0}
