@@ -119,7 +119,7 @@ restore_network() {
 
 # Removes the engine's chains, the rules in them or leading to them, those of its bridges, and those of published ports.
 without_engine_rules() {
-    sed -E '/^:DOCKER|-A DOCKER|-j DOCKER|-[io] (docker0|docker_gwbridge|br-[0-9a-f]{12})/d
+    sed -E '/^:DOCKER[-_ ]|-[Aj] DOCKER([-_ ]|$)|-[io] (docker0|docker_gwbridge|br-[0-9a-f]{12})( |$)/d
         /-A POSTROUTING -s ([0-9a-f.:]+\/(32|128)) -d \1 .*-j MASQUERADE/d'
 }
 
