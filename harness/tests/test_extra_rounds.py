@@ -117,7 +117,7 @@ def test_only_what_measures_throughput_gets_further_rounds() -> None:
     assert {number for scenario, number in rounds if scenario == "hello"} == {1, 2, 3, 4, 5}
     assert {number for scenario, number in rounds if scenario == "sleep"} == {1, 2, 3}
     assert more_of(plan, 1).rounds == 6
-    assert describe_rounds(plan) == "3 to 5 rounds, as many as the precision needed"
+    assert describe_rounds(plan) == "3 to 5 rounds, more where intervals were wide"
 
 
 def test_rounds_that_a_user_adds_measure_everything_again() -> None:

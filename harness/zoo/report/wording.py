@@ -161,4 +161,4 @@ def describe_rounds(plan: PlanFacts) -> str:
     """Describe how many rounds a run has: `3 rounds`, or `2 to 7 rounds` with the reason for more."""
     if not plan.later:
         return format_count(plan.rounds, "round")
-    return f"{plan.common_rounds} to {plan.rounds} rounds, as many as the precision needed"
+    return f"{plan.common_rounds} to {plan.rounds} rounds, more where intervals were wide"
