@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import permutations
 
 import pytest
 
@@ -100,14 +101,19 @@ def waiting_requests_differ_in_memory(runs: Sequence[StoredRun]) -> bool:
 def cold_starts_differ_by_server(runs: Sequence[StoredRun]) -> bool:
     texts = {text.partition(",")[0]: text for text in cold.list_first(runs[0].records)}
 
-    def answered(text: str, by: str) -> int:
-        found = re.search(rf"([\d,]+)(?: \([^)]*\))? by {by}", text)
-        assert found, text
-        return int(found[1].replace(",", ""))
+    def bounds(server: str, by: str) -> tuple[int, int]:
+        found = re.search(rf"[\d,]+ \(([\d,]+)–([\d,]+)\) by {by}", texts[server])
+        assert found, texts[server]
+        low, high = (int(end.replace(",", "")) for end in found.groups())
+        return low, high
 
-    virtual, pool = ({s: answered(t, by) for s, t in texts.items()} for by in ("virtual threads", "the pool"))
-    more = all(virtual[server] > 1.4 * pool[server] > 0 for server in ("java-spring", "java-liberty"))
-    return more and 0 < virtual["java-tomcat"] < pool["java-tomcat"]
+    def answers_more(server: str, one: str, other: str) -> bool:
+        return bounds(server, one)[0] > bounds(server, other)[1]
+
+    models = ("virtual threads", "the pool")
+    differ = all(answers_more(server, *models) for server in ("java-spring", "java-tomcat"))
+    overlap = not any(answers_more(s, *by) for s in ("java-liberty", "java-vertx") for by in permutations(models))
+    return differ and overlap
 
 
 def latency_hides_the_model(runs: Sequence[StoredRun]) -> bool:
