@@ -3,7 +3,8 @@
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from signal import SIGTERM
+from contextlib import suppress
+from signal import SIGQUIT, SIGTERM
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from kit.delays import begin
 from kit.hardening import violations, without_common_base
 from kit.ports import free_port
 from kit.rules import expect_hello
-from kit.server import long_patience
+from kit.server import STACKS_S, long_patience
 from kit.targets import Target
 from kit.wire import Wire, fetch, request, tries
 
@@ -44,8 +45,11 @@ def wait_served(service: Service) -> None:
             expect_hello(fetch(service.port, "/"))
         except (AssertionError, OSError) as error:
             if time.monotonic() > deadline:
+                with suppress(docker.DockerFailed):  # it may have ended
+                    docker.cli("kill", "--signal", SIGQUIT.name, service.container)
+                    time.sleep(STACKS_S)
                 said = docker.cli("logs", service.container)
-                raise AssertionError(f"{service.target.id} does not serve ({error}); its log is {said!r}") from error
+                raise AssertionError(f"{service.target.id} does not serve ({error}); its log is {said}") from error
             time.sleep(0.05)
         else:
             return

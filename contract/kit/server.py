@@ -20,6 +20,8 @@ CONTRACT_VARIABLES = ("HOST", "PORT", "VARIANT", "MAX_THREADS", "BACKLOG", "CONN
 LOW_NOFILE = 1024
 HEAP_MB = 1_500
 """Largest allowed memory growth of a JVM, in MB. A heap far from its limit fills with garbage before a collection."""
+STACKS_S = 5.0
+"""Seconds in which a server that hangs prints what its threads do: on SIGQUIT, the JVM and Go print their stacks."""
 Environment = Mapping[str, str | None]
 """Environment variables. None removes a variable; in a container, only if the service does not set it."""
 
@@ -133,7 +135,10 @@ class Server(ABC):
             if code is not None:
                 raise ServerFailed(f"{self.target.id} exited with {code} during startup: {self._said()}")
             if time.monotonic() > deadline:
-                raise ServerFailed(f"{self.target.id} printed no line within {long_patience():.0f} s: {self._said()}")
+                self.signal(signal.SIGQUIT)
+                time.sleep(STACKS_S)
+                said = f"{self.stdout}{self.stderr}"
+                raise ServerFailed(f"{self.target.id} printed no line within {long_patience():.0f} s: {said}")
             time.sleep(0.01)
 
     def wait(self) -> int:

@@ -7,6 +7,8 @@ test fails for the right reason. The tests are called like pytest calls them, bu
 
 import inspect
 import re
+import sys
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -29,6 +31,7 @@ from kit.nested import run_suite
 from kit.paths import FAKE
 from kit.process import ProcessRuntime
 from kit.rules import BYTES
+from kit.server import ServerFailed
 from kit.shared import bare_life, few_threads, life_of_small_pool, shared_server
 from kit.targets import Target, manifest_targets
 
@@ -225,6 +228,23 @@ def test_a_broken_rule_is_caught(broken: Broken, tmp_path: Path, monkeypatch: py
             broken.test(**given, **broken.more)
     said = [str(caught.value), *map(str, getattr(caught.value, "exceptions", ()))]
     assert re.search(broken.complaint, "\n".join(said)), f"failed for another reason: {said}"
+
+
+def test_a_server_that_hangs_is_asked_for_its_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import os, signal\n"
+        "signal.signal(signal.SIGQUIT, lambda *_: os.write(2, b'where it hangs'))\n"
+        "os.write(2, b'starting')\n"
+        "while True: signal.pause()"
+    )
+    hanging = replace(fake("eventloop", ""), argv=lambda: (sys.executable, "-c", code))
+    with ProcessRuntime().start(hanging) as server:
+        while "starting" not in server.stderr:
+            assert server.exit_code() is None
+            time.sleep(0.01)
+        monkeypatch.setattr(wire, "PATIENCE", 0.0)
+        with pytest.raises(ServerFailed, match="where it hangs"):
+            server.wait_ready()
 
 
 def test_a_failing_test_fails_the_run() -> None:
