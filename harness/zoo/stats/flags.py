@@ -33,11 +33,11 @@ CLOSED_SHARE = 0.01
 The kernel keeps a limited number of those and uses their ports again: a fifth to a half was seen here.
 """
 
+FEW_CLOSED_SHARE = 0.5
+"""The same share if few are found: the kernel keeps so few, but some may still be closing."""
+
 REOPENED_LEAST = 0.01
 """Share of the connections that may be opened again; in a load of few requests, each reconnect counts a lot."""
-
-FEW_CLOSED_SHARE = 0.5
-"""The same share if there are few: the kernel keeps them all, but one may still be closing."""
 
 OWN_OPENS = 10
 """Connections that the harness and a container's health check may open in each window."""
